@@ -701,7 +701,8 @@ def _differs(line: Evidence) -> str:
     if "arguments" in fields and "call" in fields:
         sentence = call_difference_phrase(_call(fields), fields["arguments"])
         if "entry" in fields:
-            return f"{sentence}; it is the call of tools[{fields['entry']}], and every entry of a tool checks all its calls"
+            entry = f"tools[{fields['entry']}]"
+            return f"{sentence}; it is the call of {entry}, and every entry of a tool checks all its calls"
         return f"nearest to {_slot(fields)}: {sentence}" if "slot" in fields else sentence
     if "label" in fields:
         sentence = f"the label is {quoted(line.found)}, expected {quoted(fields['label'])}"

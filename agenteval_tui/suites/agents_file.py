@@ -71,25 +71,25 @@ def resolve_agent(name: str | None, suite: Suite | None, user_agents: Mapping[st
 
     Not expanded: `expand(config.as_dict(), env)` does that. Raises `AgentevalError` when there is no such agent.
     """
-    wanted = name or (suite.agent if suite is not None else None)
-    if not wanted:
+    agent_name = name or (suite.agent if suite is not None else None)
+    if not agent_name:
         raise AgentevalError("no agent given", mend="write `agent: NAME` in the suite, or give --agent NAME")
     own: Mapping[str, AgentConfig] = suite.agents if suite is not None else {}
-    found = own.get(wanted) or user_agents.get(wanted)
-    if found is not None:
-        return found
-    known = [*own, *(one for one in user_agents if one not in own)]
-    near = did_you_mean(wanted, known)
+    agent_config = own.get(agent_name) or user_agents.get(agent_name)
+    if agent_config is not None:
+        return agent_config
+    names = [*own, *(user_agent for user_agent in user_agents if user_agent not in own)]
+    near = did_you_mean(agent_name, names)
     if near:
         mend = f"did you mean {near}?"
-    elif known:
-        mend = f"known here: {', '.join(known)}"
+    elif names:
+        mend = f"known here: {', '.join(names)}"
     else:
         mend = "add it to `agents:` of the suite, or to agents.yaml in the configuration folder"
-    raise AgentevalError(f'there is no agent "{wanted}"', mend=mend)
+    raise AgentevalError(f'there is no agent "{agent_name}"', mend=mend)
 
 
 def expanded(config: AgentConfig, env: Mapping[str, str]) -> dict[str, Any]:
     """`kind` and options of an agent, with `${VAR}` put in. Raises `AgentevalError` when a variable is not set."""
-    made: dict[str, Any] = expand(config.as_dict(), env)
-    return made
+    data: dict[str, Any] = expand(config.as_dict(), env)
+    return data

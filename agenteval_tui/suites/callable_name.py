@@ -77,7 +77,7 @@ def callable_problem(target: CallableName, folder: Path, path: Iterable[Path] = 
     return ""
 
 
-def _missing_name(name: str, file: Path, shown: str) -> str:
+def _missing_name(name: str, file: Path, place: str) -> str:
     try:
         if file.stat().st_size > _MOST_BYTES:
             return ""
@@ -90,7 +90,7 @@ def _missing_name(name: str, file: Path, shown: str) -> str:
         return ""
     if file.name == "__init__.py" and ((file.parent / first).is_dir() or (file.parent / f"{first}.py").is_file()):
         return ""
-    return f"{shown} has no {first}" + _near(first, sorted(names))
+    return f"{place} has no {first}" + _near(first, sorted(names))
 
 
 def _near(name: str, names: list[str]) -> str:

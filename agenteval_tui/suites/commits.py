@@ -193,7 +193,10 @@ def agent_folder(config: Mapping[str, Any], base_dir: Path) -> Path | None:
     if target:
         module = str(target).partition(":")[0]
         listed = config.get("path")
-        for root in (folder, *(base_dir / str(one) for one in (listed if isinstance(listed, list | tuple) else ()))):
+        for root in (
+            folder,
+            *(base_dir / str(entry) for entry in (listed if isinstance(listed, list | tuple) else ())),
+        ):
             for file in (root / module, root / f"{module.replace('.', '/')}.py", root / module.partition(".")[0]):
                 if file.exists():
                     return file.parent

@@ -234,11 +234,11 @@ def _block(node: ScalarNode, text: str, at: int, end: int) -> list[int]:
     return spots
 
 
-def _indent_here(text: str, at: int, end: int, wanted: int) -> int:
+def _indent_here(text: str, at: int, end: int, width: int) -> int:
     count = 0
-    while count < wanted and at + count < end and text[at + count] == " ":
+    while count < width and at + count < end and text[at + count] == " ":
         count += 1
-    return count if count == wanted else 0
+    return count if count == width else 0
 
 
 def _over_blank_lines(text: str, at: int, end: int, indent: int) -> tuple[int, int]:
@@ -262,8 +262,8 @@ def _after_newline(text: str, at: int, end: int) -> int:
 
 
 def _find_on(text: str, at: int, end: int, char: str) -> int:
-    found = text.find(char, at, end)
-    return found if found >= 0 else at
+    position = text.find(char, at, end)
+    return position if position >= 0 else at
 
 
 def block_indent(node: ScalarNode, text: str) -> int:
@@ -349,19 +349,19 @@ class _Printer:
 
     def _scalar(self, node: ScalarNode, place: int, file_style: str | None = None) -> None:
         value = untyped(node)
-        shown = json.dumps(value, ensure_ascii=False)
+        written = json.dumps(value, ensure_ascii=False)
         style = node.style if file_style is None else file_style
         # Where both write the same characters, offsets count on inside of the value.
-        same = isinstance(value, str) and shown == f'"{value}"' and style in ("", "'", '"') and node.start == place
+        same = isinstance(value, str) and written == f'"{value}"' and style in ("", "'", '"') and node.start == place
         if same and node.end - node.start == len(value) + (2 if style else 0):
             if style:
-                self._put(shown, place, step=True)
+                self._put(written, place, step=True)
             else:
                 self._put('"', place)
                 self._put(value, place, step=True)
                 self._put('"', node.end)
         else:
-            self._put(shown, place, step=not isinstance(value, str) and node.start == place)
+            self._put(written, place, step=not isinstance(value, str) and node.start == place)
 
     def _put(self, text: str, target: int, *, step: bool = False) -> None:
         if text:

@@ -70,21 +70,21 @@ class DatasetCheck(Struct):
         message = f"this row has no prompt{_more(self.unprompted)}"
         return [self.problem(self.unprompted_line, "missing-prompt", message, "fill in its prompt, or remove the row")]
 
-    def missing_problems(self, asked: set[str], who: str = "the prompt") -> list[Problem]:
+    def missing_problems(self, names: set[str], who: str = "the prompt") -> list[Problem]:
         """The rows without a variable that is asked for, where other rows have it: one problem for each variable."""
-        found = []
-        for name in sorted(asked):
+        problems = []
+        for name in sorted(names):
             column = self.columns.get(name)
             if column is not None and column.missing_line is not None:
                 without = self.rows - column.rows
                 message = f'this row has no "{name}", which {who} asks for{_more(without)}'
-                found.append(self.problem(column.missing_line, "unknown-variable", message, f'add "{name}"'))
-        return found
+                problems.append(self.problem(column.missing_line, "unknown-variable", message, f'add "{name}"'))
+        return problems
 
-    def empty_problems(self, asked: set[str], who: str) -> list[Problem]:
+    def empty_problems(self, names: set[str], who: str) -> list[Problem]:
         """The rows in which a variable is empty that `who` looks for: one problem for each variable."""
-        found = []
-        for name in sorted(asked):
+        problems = []
+        for name in sorted(names):
             column = self.columns.get(name)
             if column is not None and column.empty:
                 message = (
@@ -92,8 +92,8 @@ class DatasetCheck(Struct):
                     "this cannot be checked"
                 )
                 fix = f'fill in "{name}", or remove the row'
-                found.append(self.problem(column.empty_line, "empty-value", message, fix, "warning"))
-        return found
+                problems.append(self.problem(column.empty_line, "empty-value", message, fix, "warning"))
+        return problems
 
 
 def _more(count: int) -> str:
@@ -115,40 +115,40 @@ def check_dataset(
     path = base_dir / dataset.file
     check = DatasetCheck(path)
     lines: list[LineReader] = []
-    said = wrong = 0
+    reported = wrong = 0
     last = 0
     try:
         path = check.path = dataset_path(dataset, base_dir, trusted=trusted)
         keys: Any = None
         shared: list[Column] = []
         row_keys = RowKeys(dataset.row_id)
-        for found in rows_and_problems(path, dataset.limit, lines, split=dataset.split, encoding=dataset.encoding):
-            problem = found if isinstance(found, Problem) else _key_problem(check, row_keys, found)
+        for entry in rows_and_problems(path, dataset.limit, lines, split=dataset.split, encoding=dataset.encoding):
+            problem = entry if isinstance(entry, Problem) else _key_problem(check, row_keys, entry)
             if problem is not None:
-                said += 1
-                if said <= MAX_PROBLEMS:
+                reported += 1
+                if reported <= MAX_PROBLEMS:
                     check.problems.append(problem)
                 last = problem.line
-            if isinstance(found, Problem):
+            if isinstance(entry, Problem):
                 wrong += 1
             else:
-                if found.variables.keys() != keys:
-                    keys = found.variables.keys()
-                    shared = _columns(check, found)
-                for column, value in zip(shared, found.variables.values(), strict=True):
+                if entry.variables.keys() != keys:
+                    keys = entry.variables.keys()
+                    shared = _columns(check, entry)
+                for column, value in zip(shared, entry.variables.values(), strict=True):
                     column.rows += 1
                     if value is None or (isinstance(value, str) and not value.strip()):
                         column.empty += 1
                         if column.empty == 1:
-                            column.empty_line = found.line
+                            column.empty_line = entry.line
                 check.rows += 1
                 if check.rows == 1:
-                    check.first_line = found.line
-                if not has_prompt(found.variables):
+                    check.first_line = entry.line
+                if not has_prompt(entry.variables):
                     check.unprompted += 1
                     if check.unprompted == 1:
-                        check.unprompted_line = found.line
-                _note_missing(check, found, shared)
+                        check.unprompted_line = entry.line
+                _note_missing(check, entry, shared)
             if check.rows + wrong >= max_rows or (lines and lines[0].characters > max_characters):
                 check.complete = False
                 break
@@ -158,11 +158,11 @@ def check_dataset(
     if lines and (assumed := lines[0].form.describe_assumed()):
         message = f"this dataset is read {assumed}"
         check.problems.append(check.problem(lines[0].header, "assumed-form", message, severity="info"))
-    if check.read and not check.rows and not wrong and not said:
+    if check.read and not check.rows and not wrong and not reported:
         message = "this dataset has no rows, so its test has nothing to run"
         check.problems.append(check.problem(1, "no-rows", message, "add rows below the heading", "warning"))
-    if said > MAX_PROBLEMS:
-        message = f"{said - MAX_PROBLEMS:,} more problems in this dataset are not shown"
+    if reported > MAX_PROBLEMS:
+        message = f"{reported - MAX_PROBLEMS:,} more problems in this dataset are not shown"
         check.problems.append(check.problem(last, "more", message, "fix those above first"))
     if not check.complete:
         message = f"only the first {check.rows + wrong:,} rows of this dataset were checked"
@@ -172,23 +172,23 @@ def check_dataset(
 
 def _key_problem(check: DatasetCheck, keys: RowKeys, row: DatasetRow) -> Problem | None:
     """What is wrong with the id of a row; None: it has one of its own, or needs none."""
-    found = keys.of(row.variables, row.line)
-    if isinstance(found, str):
+    key = keys.of(row.variables, row.line)
+    if isinstance(key, str):
         return None
-    if isinstance(found, MissingId):
-        return check.problem(row.line, "missing-id", *describe_missing_key(found))
-    return check.problem(row.line, "duplicate-id", *describe_repeated_key(found))
+    if isinstance(key, MissingId):
+        return check.problem(row.line, "missing-id", *describe_missing_key(key))
+    return check.problem(row.line, "duplicate-id", *describe_repeated_key(key))
 
 
 def _columns(check: DatasetCheck, row: DatasetRow) -> list[Column]:
     """The columns of a row, new ones made. A column that comes late is missing in the rows before."""
-    found = []
+    columns = []
     for name in row.variables:
         column = check.columns.get(name)
         if column is None:
             column = check.columns[name] = Column(missing_line=check.first_line if check.rows else None)
-        found.append(column)
-    return found
+        columns.append(column)
+    return columns
 
 
 def _note_missing(check: DatasetCheck, row: DatasetRow, present: list[Column]) -> None:

@@ -86,12 +86,12 @@ def append_row(
 
 def _before(path: Path) -> tuple[bytes, int | None]:
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
             raise AgentevalError("this is not a regular file", where=str(path), mend="give a dataset file")
         if not os.access(path, os.W_OK):
             raise AgentevalError("this file is read-only", where=str(path), mend="change its permissions")
-        return path.read_bytes(), stat.S_IMODE(found.st_mode)
+        return path.read_bytes(), stat.S_IMODE(status.st_mode)
     except FileNotFoundError:
         return b"", None
 
@@ -99,13 +99,13 @@ def _before(path: Path) -> tuple[bytes, int | None]:
 def _checked(path: Path, encoding: str | None = None) -> int:
     """How many rows there are. Raises `AgentevalError` for the first that is wrong: nothing is added to a ruin."""
     count = 0
-    for found in rows_and_problems(path, encoding=encoding):
-        if isinstance(found, Problem):
-            if found.code == "empty":
+    for entry in rows_and_problems(path, encoding=encoding):
+        if isinstance(entry, Problem):
+            if entry.code == "empty":
                 continue
-            where = f"{found.file}:{found.line}:{found.column}"
-            raise AgentevalError(f"no row can be added: {found.message}", where=where, mend=found.fix or "")
-        count = found.number
+            where = f"{entry.file}:{entry.line}:{entry.column}"
+            raise AgentevalError(f"no row can be added: {entry.message}", where=where, mend=entry.fix or "")
+        count = entry.number
     return count
 
 
@@ -246,7 +246,7 @@ def _yaml(path: Path, text: str, row: dict[str, Any], provenance: dict[str, Any]
             at -= 1
         if text[at - 1] == ",":
             comma = " "
-        made = text[:at] + comma + flow(row, bare_keys=True) + text[at:]
+        changed = text[:at] + comma + flow(row, bare_keys=True) + text[at:]
     else:
         indent = ""
         if old is not None and old.items:
@@ -254,19 +254,19 @@ def _yaml(path: Path, text: str, row: dict[str, Any], provenance: dict[str, Any]
             line_start = text.rfind("\n", 0, begin) + 1
             indent = text[line_start:begin].partition("-")[0]
         written = (
-            (key, flow(one, bare_keys=True) if isinstance(one, dict | list) else scalar(one, like))
-            for key, one in row.items()
+            (key, flow(item, bare_keys=True) if isinstance(item, dict | list) else scalar(item, like))
+            for key, item in row.items()
         )
         pairs = [f"{key_text(key, bare=True)}: {value}" for key, value in written]
         glue = "" if not text or text.endswith("\n") else eol
         body = f"{eol}{indent}  ".join(pairs) if pairs else "{}"
-        made = f"{text}{glue}{indent}- {body}{eol}"
-    now = tree(made)
+        changed = f"{text}{glue}{indent}- {body}{eol}"
+    now = tree(changed)
     if now is None or not same(plain_data(now), [*rows, row]):
         raise AgentevalError(
             "the row can't be added to this file without changing another", where=str(path), mend="add it by hand"
         )
-    return made
+    return changed
 
 
 # A row of a dataset before it is written, after it is written, and taken back
@@ -352,20 +352,20 @@ def undo_add_row(added: RowAdded) -> None:
 
 def _with_own_id(path: Path, row: Mapping[str, Any], encoding: str | None) -> dict[str, Any]:
     """The row; where the file has a row of its id, with a number behind it: made of a run of that, it is another."""
-    made = dict(row)
-    name = id_in(made, ID_COLUMN)
+    new_row = dict(row)
+    name = id_in(new_row, ID_COLUMN)
     if name is None or not path.is_file():
-        return made
-    known = {
-        id_in(one.variables, ID_COLUMN)
-        for one in rows_and_problems(path, encoding=encoding)
-        if not isinstance(one, Problem)
+        return new_row
+    used_ids = {
+        id_in(entry.variables, ID_COLUMN)
+        for entry in rows_and_problems(path, encoding=encoding)
+        if not isinstance(entry, Problem)
     }
     number = 1
-    while id_in(made, ID_COLUMN) in known:
+    while id_in(new_row, ID_COLUMN) in used_ids:
         number += 1
-        made[ID_COLUMN] = f"{name}-{number}"
-    return made
+        new_row[ID_COLUMN] = f"{name}-{number}"
+    return new_row
 
 
 def _digest(path: Path) -> str:

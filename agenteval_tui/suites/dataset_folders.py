@@ -28,13 +28,13 @@ def shards_of(folder: Path, split: str | None = None) -> list[Path]:
             listed = _listed(_json(folder / SPLITS_FILE), "splits")
             return _saved(
                 folder
-                / _chosen(folder, [one for one in listed if isinstance(one, str) and _SPLIT.fullmatch(one)], split)
+                / _chosen(folder, [name for name in listed if isinstance(name, str) and _SPLIT.fullmatch(name)], split)
             )
         if (folder / STATE_FILE).is_file():
             own = _json(folder / STATE_FILE).get("_split")
             if split is not None and split != own:
-                said = f"the split {own}" if isinstance(own, str) else "one split, without a name"
-                raise AgentevalError(f"this dataset is {said}", where=str(folder), mend="remove `split`")
+                description = f"the split {own}" if isinstance(own, str) else "one split, without a name"
+                raise AgentevalError(f"this dataset is {description}", where=str(folder), mend="remove `split`")
             return _saved(folder)
         return _parquet(folder, split)
     except OSError as error:
@@ -50,7 +50,7 @@ def _saved(folder: Path) -> list[Path]:
             where=str(folder),
             mend="load it with a newer `datasets`, and call `flatten_indices().save_to_disk(...)`",
         )
-    names = [one.get("filename") if isinstance(one, dict) else None for one in _listed(state, "_data_files")]
+    names = [entry.get("filename") if isinstance(entry, dict) else None for entry in _listed(state, "_data_files")]
     for name in names:
         if not isinstance(name, str) or Path(name).name != name or not name.endswith(".arrow"):
             raise AgentevalError(
@@ -60,17 +60,17 @@ def _saved(folder: Path) -> list[Path]:
             )
     if not names:
         raise AgentevalError("this dataset has no shards", where=str(folder / STATE_FILE), mend="save it again")
-    found = [folder / str(name) for name in names]
-    missing = [path for path in found if not path.is_file()]
+    files = [folder / str(name) for name in names]
+    missing = [path for path in files if not path.is_file()]
     if missing:
         _raise_missing(folder, missing[0].name)
-    return found
+    return files
 
 
 def _parquet(folder: Path, split: str | None) -> list[Path]:
     """The .parquet files in the folder, else those in its folder `data`, as the Hub has it."""
     for place in (folder, folder / "data"):
-        files = sorted(one for one in place.glob("*.parquet") if one.is_file()) if place.is_dir() else []
+        files = sorted(path for path in place.glob("*.parquet") if path.is_file()) if place.is_dir() else []
         if files:
             break
     else:
@@ -155,5 +155,5 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _listed(value: dict[str, Any], key: str) -> list[Any]:
-    found = value.get(key)
-    return found if isinstance(found, list) else []
+    entries = value.get(key)
+    return entries if isinstance(entries, list) else []

@@ -85,37 +85,37 @@ def read_rows(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> Ite
 
 def _right_rows(path: Path, dataset: Dataset) -> Iterator[DatasetRow]:
     keys = RowKeys(dataset.row_id)
-    for found in rows_and_problems(path, dataset.limit, split=dataset.split, encoding=dataset.encoding):
-        if isinstance(found, Problem):
-            where = f"{found.file}:{found.line}:{found.column}"
-            raise AgentevalError(found.message, where=where, mend=found.fix or "")
-        yield replace(found, key=key_or_raise(keys, found.variables, str(path), found.line))
+    for entry in rows_and_problems(path, dataset.limit, split=dataset.split, encoding=dataset.encoding):
+        if isinstance(entry, Problem):
+            where = f"{entry.file}:{entry.line}:{entry.column}"
+            raise AgentevalError(entry.message, where=where, mend=entry.fix or "")
+        yield replace(entry, key=key_or_raise(keys, entry.variables, str(path), entry.line))
 
 
 def dataset_path(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> Path:
     """Where the dataset is. Raises `AgentevalError` when it is not a readable file or a folder of shards, or is outside
     `base_dir` (links count, also those of shards) and not `trusted`.
     """
-    given = dataset.file
-    path = base_dir / given
+    file = dataset.file
+    path = base_dir / file
     where = str(path)
     try:
         if not trusted:
-            _keep_inside(path, given, base_dir)
-        found = path.stat()
-        if stat.S_ISDIR(found.st_mode):
+            _keep_inside(path, file, base_dir)
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
             for shard in shards_of(path, dataset.split):
                 if not trusted:
-                    _keep_inside(shard, given, base_dir)
+                    _keep_inside(shard, file, base_dir)
             return path
     except FileNotFoundError:
         raise AgentevalError("there is no such dataset", where=where, mend="check `file` of the dataset") from None
     except PermissionError:
         raise AgentevalError("no permission to read this dataset", where=where, mend="check permissions") from None
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links; a NUL in the name
-        said = getattr(error, "strerror", None) or str(error)
-        raise AgentevalError(f"this dataset can't be read: {said}", where=repr(where)[1:-1]) from None
-    if not stat.S_ISREG(found.st_mode):
+        reason = getattr(error, "strerror", None) or str(error)
+        raise AgentevalError(f"this dataset can't be read: {reason}", where=repr(where)[1:-1]) from None
+    if not stat.S_ISREG(status.st_mode):
         raise AgentevalError("this is not a regular file", where=where, mend="give a dataset file")
     if dataset.split is not None:
         raise AgentevalError(
@@ -134,10 +134,10 @@ def dataset_path(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> 
     return path
 
 
-def _keep_inside(path: Path, given: str, base_dir: Path) -> None:
+def _keep_inside(path: Path, file: str, base_dir: Path) -> None:
     if not path.resolve().is_relative_to(base_dir.resolve()):
         raise AgentevalError(
-            f"the dataset {given} is outside the suite's folder",
+            f"the dataset {file} is outside the suite's folder",
             where=str(base_dir),
             mend="copy it beside the suite, or trust this folder",
         )
@@ -180,20 +180,20 @@ def rows_and_problems(
     """
     number = 0
     wrong_on = 0
-    for found in _found(path, lines, split, encoding):
-        if isinstance(found, Problem):
+    for entry in _found(path, lines, split, encoding):
+        if isinstance(entry, Problem):
             # Two complaints about one row are one row.
-            if found.code != "empty" and found.line != wrong_on:
+            if entry.code != "empty" and entry.line != wrong_on:
                 number += 1
-                wrong_on = found.line
+                wrong_on = entry.line
             if limit is not None and number > limit:
                 return
-            yield found
+            yield entry
             continue
         number += 1
         if limit is not None and number > limit:
             return
-        yield DatasetRow(number, *found)
+        yield DatasetRow(number, *entry)
         if number == limit:
             return
 
@@ -207,12 +207,12 @@ def _found(
         yield from _yaml_rows(path)
         return
     if kind == "json":
-        for found in json_rows(path):
-            yield found if isinstance(found, Problem) else (found[0], variables_of(found[1]))
+        for entry in json_rows(path):
+            yield entry if isinstance(entry, Problem) else (entry[0], variables_of(entry[1]))
         return
     if kind in TABLES.values():
-        for found in table_rows(path, kind, shards):
-            yield found if isinstance(found, Problem) else (found[0], _with_expected(found[1]))
+        for entry in table_rows(path, kind, shards):
+            yield entry if isinstance(entry, Problem) else (entry[0], _with_expected(entry[1]))
         return
 
     try:
@@ -252,11 +252,11 @@ def variables_of(data: Mapping[str, Any]) -> dict[str, Any]:
         variables = {key: value for key, value in data.items() if key != "inputs" and value is not None}
         variables.update(inputs)
         if EXPECTED not in variables and outputs:
-            found = _first(outputs, _OUTPUTS)
-            if found is None and len(outputs) == 1:
-                found = next(iter(outputs.values()))
-            if found is not None:
-                variables[EXPECTED] = found
+            expected = _first(outputs, _OUTPUTS)
+            if expected is None and len(outputs) == 1:
+                expected = next(iter(outputs.values()))
+            if expected is not None:
+                variables[EXPECTED] = expected
         return variables
     item = data.get("item")
     if isinstance(item, dict) and data.keys() <= {"item", "sample"}:
@@ -280,9 +280,9 @@ def _with_expected(variables: dict[str, Any]) -> dict[str, Any]:
                 variables[EXPECTED] = value
                 break
         else:
-            found = _first(variables, EXPECTED_COLUMNS)
-            if found is not None:
-                variables[EXPECTED] = found
+            expected = _first(variables, EXPECTED_COLUMNS)
+            if expected is not None:
+                variables[EXPECTED] = expected
     return variables
 
 
@@ -303,7 +303,7 @@ def messages_of(variables: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     is a list of OpenAI chat messages; else None.
     """
     value = _first(variables, (*PROMPT_COLUMNS, "messages"))
-    return [dict(one) for one in value] if _is_messages(value) else None
+    return [dict(message) for message in value] if _is_messages(value) else None
 
 
 def has_prompt(variables: Mapping[str, Any]) -> bool:
@@ -339,7 +339,9 @@ def _is_messages(value: Any) -> bool:
     return (
         isinstance(value, list)
         and bool(value)
-        and all(isinstance(one, dict) and one.get("role") in _ROLES and "content" in one for one in value)
+        and all(
+            isinstance(message, dict) and message.get("role") in _ROLES and "content" in message for message in value
+        )
     )
 
 
@@ -506,18 +508,18 @@ def _from_header(lines: LineReader) -> Iterator[str]:
 def _report(error: BaseException, lines: LineReader, start: int) -> None:
     if isinstance(error, LineTooLongError):
         return  # said where it was found
-    said = str(error)
-    if "field larger" in said or "unexpected end" in said:
+    reason = str(error)
+    if "field larger" in reason or "unexpected end" in reason:
         message, fix = "a quote is opened in this row and never closed", 'close it; write a quote inside a text as ""'
         lines.report("syntax", 1, 2, message, fix, line=start)
         return
     where = f" (the row begins on line {start})" if start != lines.number else ""
-    if "expected after" in said:
+    if "expected after" in reason:
         at = _behind_quote(lines.last, lines.form.delimiter, inside=start != lines.number)
         message = f"text follows a closing quote{where}"
         lines.report("syntax", at, _text_end(lines.last), message, 'write a quote inside a quoted text as ""')
         return
-    lines.report("syntax", 1, _text_end(lines.last), f"this line is not CSV{where}: {said}", "check its quotes")
+    lines.report("syntax", 1, _text_end(lines.last), f"this line is not CSV{where}: {reason}", "check its quotes")
 
 
 def _behind_quote(line: str, delimiter: str, *, inside: bool) -> int:
@@ -547,16 +549,16 @@ def _names(header: list[str], lines: LineReader) -> list[str] | None:
     if lines.problems:
         return None
     places = [match.span(1) for match in _CELLS[lines.form.delimiter].finditer(lines.last)]
-    seen: dict[str, int] = {}
+    columns: dict[str, int] = {}
     for number, name in enumerate(names, 1):
         begin, end = places[number - 1] if number <= len(places) else (0, 0)
         if not name:
             fix = "name it, or remove it from every row"
             lines.report("missing-required", begin + 1, end + 1, f"column {number} has no name", fix, line=start)
-        elif name in seen:
-            message = f'the column "{name}" appears twice: in column {seen[name]} and in column {number}'
+        elif name in columns:
+            message = f'the column "{name}" appears twice: in column {columns[name]} and in column {number}'
             lines.report("duplicate", begin + 1, end + 1, message, "rename or remove one of the two", line=start)
-        seen.setdefault(name, number)
+        columns.setdefault(name, number)
     return None if lines.problems else names
 
 
@@ -611,9 +613,9 @@ def _object(line: str, lines: LineReader) -> dict[str, Any] | None:
             mend = "name the file .json, or write each object on one line, without a list around them"
             lines.report("syntax", begin, end, message, mend)
         else:
-            said = error.msg[:1].lower() + error.msg[1:]
+            reason = error.msg[:1].lower() + error.msg[1:]
             lines.report(
-                "syntax", column, column + 1, f"this line is not JSON: {said}", "write one JSON object per line"
+                "syntax", column, column + 1, f"this line is not JSON: {reason}", "write one JSON object per line"
             )
         return None
     except _ConstantError as error:
@@ -653,10 +655,10 @@ def _yaml_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
         end_line, end_column = places.line_and_column(max(end, start))
         return Problem(str(path), line, column, end_line, end_column, "error", code, message, fix)
 
-    said: list[Problem] = []
-    root, whole = compose(text, lambda *one: said.append(problem(*one)))
-    if not whole or said:
-        yield from said
+    problems: list[Problem] = []
+    root, whole = compose(text, lambda *details: problems.append(problem(*details)))
+    if not whole or problems:
+        yield from problems
         return
     top: Node | None = None if root is None or is_null(root) else root
     if (

@@ -64,7 +64,7 @@ def read_model(model: type[M], node: Node, name: str, report: Report) -> M | Non
     return value if problems == 0 else None
 
 
-def read_value(wanted: Any, node: Node, name: str, report: Report) -> Any:
+def read_value(value_type: Any, node: Node, name: str, report: Report) -> Any:
     """`node` as a value of the type `wanted`, with its models; `WRONG` when something is wrong, which was reported."""
     problems = 0
 
@@ -73,11 +73,11 @@ def read_value(wanted: Any, node: Node, name: str, report: Report) -> Any:
         problems += 1
         report(code, start, end, message, fix)
 
-    data = reader_of(wanted)(node, name, counted)
+    data = reader_of(value_type)(node, name, counted)
     if data is WRONG or problems:
         return WRONG
     try:
-        value = TypeAdapter(wanted).validate_python(data, strict=True, context=COMPLAINED)
+        value = TypeAdapter(value_type).validate_python(data, strict=True, context=COMPLAINED)
     except ValidationError as error:
         _say(error, node, name, counted)
         return WRONG
@@ -85,24 +85,24 @@ def read_value(wanted: Any, node: Node, name: str, report: Report) -> Any:
 
 
 @cache
-def reader_of(wanted: Any) -> Reader:
+def reader_of(value_type: Any) -> Reader:
     """How values of this type are read."""
-    origin = get_origin(wanted)
+    origin = get_origin(value_type)
     if origin in (Union, types.UnionType):
-        return _union(get_args(wanted))
+        return _union(get_args(value_type))
     if origin is Literal:
-        return _choice(get_args(wanted))
+        return _choice(get_args(value_type))
     if origin is list:
-        return _list(reader_of(get_args(wanted)[0]))
+        return _list(reader_of(get_args(value_type)[0]))
     if origin is dict:
-        return _dict(reader_of(get_args(wanted)[1]))
-    if isinstance(wanted, type) and issubclass(wanted, BaseModel):
-        return _model(wanted)
-    if wanted in _SCALARS:
-        return _SCALARS[wanted]
-    if wanted is Any:
+        return _dict(reader_of(get_args(value_type)[1]))
+    if isinstance(value_type, type) and issubclass(value_type, BaseModel):
+        return _model(value_type)
+    if value_type in _SCALARS:
+        return _SCALARS[value_type]
+    if value_type is Any:
         return lambda node, name, report: plain_data(node)
-    raise TypeError(f"suites have no values of type {wanted}")
+    raise TypeError(f"suites have no values of type {value_type}")
 
 
 def _text(node: Node, name: str, report: Report) -> Any:
@@ -227,7 +227,7 @@ def _list(item: Reader) -> Reader:
         real = resolve(node)
         if isinstance(real, SequenceNode):
             single = _singular(name)
-            return [item(one, f"{single} {number}", report) for number, one in enumerate(real.items, 1)]
+            return [item(entry, f"{single} {number}", report) for number, entry in enumerate(real.items, 1)]
         if isinstance(real, ScalarNode) and real.text and not is_null(real):
             fix = f"write [{quoted(real.text) if real.style else real.text}]"
         else:
@@ -244,7 +244,7 @@ def _dict(value: Reader) -> Reader:
             return _mismatch(
                 node, f"{name} must be an object, not {type_label(node)}", "write `key: value` pairs", report
             )
-        return {key.text: value(one, f"{name}.{key.text}", report) for key, one in real.pairs.items()}
+        return {key.text: value(entry, f"{name}.{key.text}", report) for key, entry in real.pairs.items()}
 
     return read
 
@@ -266,14 +266,14 @@ def _model(model: type[BaseModel]) -> Reader:
             return _mismatch(node, f"{name} must be an object, not {type_label(node)}", f"write {expected}", report)
         out: dict[str, Any] = {}
         for key, value in real.pairs.items():
-            known = fields.get(key.text)
-            if known is None:
+            field = fields.get(key.text)
+            if field is None:
                 if open_ended:
                     out[key.text] = plain_data(value)
                 else:
-                    unknown_key(key, name, [one for one in fields if one not in out], list(fields), report)
+                    unknown_key(key, name, [field for field in fields if field not in out], list(fields), report)
                 continue
-            reader, required, nullable = known
+            reader, required, nullable = field
             if not nullable and is_null(value):
                 if required:
                     start, end = (value.start, value.end) if value.end > value.start else (key.start, key.end)
@@ -301,18 +301,18 @@ def _model(model: type[BaseModel]) -> Reader:
     return read
 
 
-def unknown_key(key: ScalarNode, name: str, free: list[str], known: list[str], report: Report) -> None:
+def unknown_key(key: ScalarNode, name: str, free: list[str], names: list[str], report: Report) -> None:
     """Say that `key` is none of `known`; the remedy names the nearest (first of those still `free`)."""
-    near = did_you_mean(key.text, free) or did_you_mean(key.text, known)
-    fix = f"did you mean `{near}`?" if near else f"known: {', '.join(known)}"
+    near = did_you_mean(key.text, free) or did_you_mean(key.text, names)
+    fix = f"did you mean `{near}`?" if near else f"known: {', '.join(names)}"
     report("unknown-key", key.start, key.end, f"{name} has no {quoted(key.text)}", fix)
 
 
-def did_you_mean(word: str, known: list[str]) -> str | None:
+def did_you_mean(word: str, names: list[str]) -> str | None:
     """The one of `known` that `word` was probably meant to be."""
     import difflib
 
-    folded = {one.casefold().replace("-", "_"): one for one in reversed(known)}
+    folded = {name.casefold().replace("-", "_"): name for name in reversed(names)}
     near = difflib.get_close_matches(word.casefold().replace("-", "_"), folded, n=1, cutoff=0.6)
     return folded[near[0]] if near else None
 
@@ -351,8 +351,8 @@ def _mismatch(node: Node, message: str, fix: str, report: Report) -> Any:
 
 def quoted(text: str) -> str:
     """`text` in quotes, cut where it is long, on one line."""
-    shown = cut(text, 40)
-    return '"' + shown.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    shortened = cut(text, 40)
+    return '"' + shortened.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def _singular(name: str) -> str:
@@ -367,9 +367,11 @@ def node_at(node: Node, path: tuple[Any, ...]) -> tuple[Node, ScalarNode | None]
     for step in path:
         real = resolve(node)
         if isinstance(real, MappingNode) and isinstance(step, str):
-            found = next(((one, value) for one, value in real.pairs.items() if one.text == step), None)
-            if found is not None:
-                key, node = found
+            pair = next(
+                ((scalar_node, value) for scalar_node, value in real.pairs.items() if scalar_node.text == step), None
+            )
+            if pair is not None:
+                key, node = pair
         elif isinstance(real, SequenceNode) and isinstance(step, int) and 0 <= step < len(real.items):
             key, node = None, real.items[step]
     return node, key
@@ -377,18 +379,18 @@ def node_at(node: Node, path: tuple[Any, ...]) -> tuple[Node, ScalarNode | None]
 
 def _say(error: ValidationError, root: Node, name: str, report: Report) -> None:
     """pydantic's complaints in plain sentences. What `reader_of` has said already is not said again."""
-    said: set[tuple[int, str]] = set()
-    for one in error.errors(include_url=False):
-        if one["type"] in ("missing", "extra_forbidden", "rule") or one.get("input") is WRONG:
+    reported: set[tuple[int, str]] = set()
+    for detail in error.errors(include_url=False):
+        if detail["type"] in ("missing", "extra_forbidden", "rule") or detail.get("input") is WRONG:
             continue
-        node, key = node_at(root, one["loc"])
-        field = next((str(step) for step in reversed(one["loc"]) if isinstance(step, str)), name)
-        message, fix = _sentence(one, field)
+        node, key = node_at(root, detail["loc"])
+        field = next((str(step) for step in reversed(detail["loc"]) if isinstance(step, str)), name)
+        message, fix = _sentence(detail, field)
         start, end = (node.start, node.end) if isinstance(resolve(node), ScalarNode) else union_tag(node)
         if not isinstance(resolve(node), ScalarNode) and key is not None:
             start, end = key.start, key.end
-        if (start, message) not in said:
-            said.add((start, message))
+        if (start, message) not in reported:
+            reported.add((start, message))
             report("wrong-value", start, end, message, fix)
 
 
@@ -400,14 +402,17 @@ _BOUNDS = {
 }
 
 
-def _sentence(one: Any, field: str) -> tuple[str, str | None]:
-    kind = one["type"]
+def _sentence(detail: Any, field: str) -> tuple[str, str | None]:
+    kind = detail["type"]
     if kind in _BOUNDS:
         limit_key, words = _BOUNDS[kind]
-        limit = f"{(one.get('ctx') or {}).get(limit_key):g}"
-        return f"{field} must be {words} {limit}, not {one.get('input'):g}", f"write a number that is {words} {limit}"
+        limit = f"{(detail.get('ctx') or {}).get(limit_key):g}"
+        return (
+            f"{field} must be {words} {limit}, not {detail.get('input'):g}",
+            f"write a number that is {words} {limit}",
+        )
     if kind in ("string_too_short", "too_short"):
         return f"{field} is empty", "write at least one" if kind == "too_short" else "write a text"
     if kind == "finite_number":
         return f"{field} must be a finite number", "write a number"
-    return f"{field}: {one['msg']}", None
+    return f"{field}: {detail['msg']}", None

@@ -28,7 +28,7 @@ def require_project(folder: Path) -> None:
     real = folder.resolve()
     if real == Path(real.anchor):
         what = "the root of the file system"
-    elif any(real.is_relative_to(one) for one in _OF_SYSTEM) and not real.is_relative_to(_OF_PEOPLE):
+    elif any(real.is_relative_to(path) for path in _OF_SYSTEM) and not real.is_relative_to(_OF_PEOPLE):
         what = "a folder of the operating system"
     else:
         return
@@ -42,18 +42,18 @@ def discover(paths: Iterable[Path | str]) -> list[Path]:
     links are followed, each real folder once. A folder without suites adds nothing. Raises `AgentevalError` when a
     path does not exist, when a folder can't be a project's, and when too many folders are below it.
     """
-    found: dict[str, Path] = {}
-    for given in paths:
-        path = Path(given).expanduser()
+    files: dict[str, Path] = {}
+    for place in paths:
+        path = Path(place).expanduser()
         try:
             there = path.exists()
         except OSError as error:
-            raise AgentevalError(f"this can't be read: {error.strerror}", where=str(given)) from None
+            raise AgentevalError(f"this can't be read: {error.strerror}", where=str(place)) from None
         if not there:
-            raise AgentevalError("there is no such file or folder", where=str(given), mend="check the path")
-        for one in _below(path) if path.is_dir() else [path]:
-            found.setdefault(os.path.realpath(one), one)
-    return list(found.values())
+            raise AgentevalError("there is no such file or folder", where=str(place), mend="check the path")
+        for file in _below(path) if path.is_dir() else [path]:
+            files.setdefault(os.path.realpath(file), file)
+    return list(files.values())
 
 
 def _below(folder: Path) -> list[Path]:

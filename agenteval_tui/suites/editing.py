@@ -155,20 +155,20 @@ def duplicate_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> tuple[Loade
     """
     check_unchanged(loaded, read_again(loaded))
     tree = _tree(loaded)
-    taken = set(loaded.test_nodes)
-    made: list[str] = []
-    for place, test_id in sorted(((place_of(loaded, one), one) for one in test_ids), reverse=True):
-        new_id = _free(test_id, taken)
-        taken.add(new_id.casefold())
+    used_ids = set(loaded.test_nodes)
+    new_ids: list[str] = []
+    for place, test_id in sorted(((place_of(loaded, test_id), test_id) for test_id in test_ids), reverse=True):
+        new_id = _free(test_id, used_ids)
+        used_ids.add(new_id.casefold())
         tree.copy(["tests"], place, place + 1, apart=True)
         path: list[str | int] = ["tests", place + 1]
         tree.set(path, "id", new_id, TEST_KEYS)
         name = tree.get(path).get("name")
         if name is not None:
             tree.set(path, "name", f"{name} (copy)", TEST_KEYS)
-        made.append(new_id)
-    made.reverse()
-    return _write(loaded, tree.text, there=made), made
+        new_ids.append(new_id)
+    new_ids.reverse()
+    return _write(loaded, tree.text, there=new_ids), new_ids
 
 
 def delete_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> LoadedSuite:
@@ -204,13 +204,13 @@ def tag_tests(
     """Give tests these tags and take those away. A suite's own tags are not theirs and stay."""
     check_unchanged(loaded, read_again(loaded))
     tree = _tree(loaded)
-    gone = {one.casefold() for one in remove}
+    gone = {tag.casefold() for tag in remove}
     for test_id in test_ids:
         path: list[str | int] = ["tests", place_of(loaded, test_id)]
-        before = [str(one) for one in tree.get(path).get("tags") or []]
-        after = [one for one in before if one.casefold() not in gone]
-        known = {one.casefold() for one in after}
-        after += [one for one in add if one.casefold() not in known]
+        before = [str(tag) for tag in tree.get(path).get("tags") or []]
+        after = [tag for tag in before if tag.casefold() not in gone]
+        folded_tags = {tag.casefold() for tag in after}
+        after += [tag for tag in add if tag.casefold() not in folded_tags]
         if after != before:
             tree.set(path, "tags", after or None, TEST_KEYS)
     return _write(loaded, tree.text)
@@ -247,38 +247,42 @@ def _with_id(test_id: str, edit: TestEdit, tree: TreeEdit, place: int) -> TestEd
 def _edit(tree: TreeEdit, place: int, edit: TestEdit) -> None:
     path: list[str | int] = ["tests", place]
     # What is taken out comes last: a key that is put in finds its neighbours.
-    for key in sorted(edit.changes, key=lambda one: edit.changes[one] is None):
+    for key in sorted(edit.changes, key=lambda name: edit.changes[name] is None):
         tree.set(path, key, edit.changes[key], TEST_KEYS)
     if edit.criteria is not None:
         _criteria(tree, [*path, "criteria"], edit.criteria)
 
 
-def _criteria(tree: TreeEdit, path: list[str | int], wanted: Sequence[CriterionEdit]) -> None:
-    if not wanted:
+def _criteria(tree: TreeEdit, path: list[str | int], criterion_edits: Sequence[CriterionEdit]) -> None:
+    if not criterion_edits:
         raise SaveFailed("a test needs at least one criterion", where=tree.where, mend="add one")
     before = len(tree.get(path)) if tree.has(path) else 0
     # While all of the old ones are there: copies (of what stood there before it is changed) and new ones at the end,
     # then the changes. `standing` is where each of the wanted ones is now.
     standing: list[int] = []
     end = before
-    for one in wanted:
-        if one.source is not None and one.source not in standing:
-            standing.append(one.source)
+    for criterion_edit in criterion_edits:
+        if criterion_edit.source is not None and criterion_edit.source not in standing:
+            standing.append(criterion_edit.source)
             continue
-        if one.source is not None:
-            tree.copy(path, one.source, end)
+        if criterion_edit.source is not None:
+            tree.copy(path, criterion_edit.source, end)
         else:
-            tree.insert(path, end, in_order(one.changes))
+            tree.insert(path, end, in_order(criterion_edit.changes))
         standing.append(end)
         end += 1
-    for place, one in zip(standing, wanted, strict=True):
-        for key in sorted(one.changes, key=lambda name: one.changes[name] is None) if one.source is not None else ():
-            tree.set([*path, place], key, one.changes[key], CRITERION_KEYS)
+    for place, criterion_edit in zip(standing, criterion_edits, strict=True):
+        for key in (
+            sorted(criterion_edit.changes, key=lambda name: criterion_edit.changes[name] is None)
+            if criterion_edit.source is not None
+            else ()
+        ):
+            tree.set([*path, place], key, criterion_edit.changes[key], CRITERION_KEYS)
     # Those that go are taken out, then the rest is put in order.
-    kept = sorted(standing)
-    for place in sorted(set(range(end)) - set(kept), reverse=True):
+    sources = sorted(standing)
+    for place in sorted(set(range(end)) - set(sources), reverse=True):
         tree.delete(path, place)
-    after = {place: number for number, place in enumerate(kept)}
+    after = {place: number for number, place in enumerate(sources)}
     tree.arrange(path, [after[place] for place in standing])
 
 
@@ -287,9 +291,9 @@ def in_order(criterion: Mapping[str, Any]) -> dict[str, Any]:
     return {key: criterion[key] for key in CRITERION_KEYS if criterion.get(key) is not None}
 
 
-def _free(test_id: str, taken: set[str]) -> str:
+def _free(test_id: str, used_ids: set[str]) -> str:
     number = 2
-    while f"{test_id}-{number}".casefold() in taken:
+    while f"{test_id}-{number}".casefold() in used_ids:
         number += 1
     return f"{test_id}-{number}"
 
@@ -305,22 +309,25 @@ def _write(loaded: LoadedSuite, text: str, gone: Iterable[str] = (), there: Iter
             "a value holds half a character (a lone surrogate)", where=str(loaded.path), mend="remove it"
         ) from None
     saved = load_bytes(data, loaded.path)
-    left = {one.casefold() for one in gone}
-    wanted = {test.id.casefold() for test in loaded.suite.tests} - left if loaded.suite is not None else set()
-    made = [one.casefold() for one in there]
-    twice = next((one for one in made if one in wanted), None)
+    removed_ids = {test_id.casefold() for test_id in gone}
+    expected_ids = (
+        {test.id.casefold() for test in loaded.suite.tests} - removed_ids if loaded.suite is not None else set()
+    )
+    new_ids = [test_id.casefold() for test_id in there]
+    twice = next((test_id for test_id in new_ids if test_id in expected_ids), None)
     if twice is not None:
         raise SaveFailed(
             f'there is another test with the id "{twice}"',
             where=str(loaded.path),
             mend="give this one another id",
         )
-    wanted.update(made)
-    known = {test.id.casefold() for test in saved.suite.tests} if saved.suite is not None else set()
-    if wanted - known:
-        said = {problem.message for problem in loaded.problems}
+    expected_ids.update(new_ids)
+    saved_ids = {test.id.casefold() for test in saved.suite.tests} if saved.suite is not None else set()
+    if expected_ids - saved_ids:
+        messages = {problem.message for problem in loaded.problems}
         why = next(
-            (problem.message for problem in saved.problems if problem.message not in said), "a test would not be read"
+            (problem.message for problem in saved.problems if problem.message not in messages),
+            "a test would not be read",
         )
         raise SaveFailed(f"this would be invalid: {why}", where=str(loaded.path), mend="fix it, then save again")
     write_over(loaded, data)
@@ -352,8 +359,8 @@ class TreeEdit:
         """Is there something at this path?"""
         here = self.data
         for step in path:
-            known = range(len(here)) if isinstance(here, list) else here if isinstance(here, dict) else ()
-            if step not in known:
+            steps = range(len(here)) if isinstance(here, list) else here if isinstance(here, dict) else ()
+            if step not in steps:
                 return False
             here = here[step]
         return True
@@ -375,7 +382,7 @@ class TreeEdit:
         owner, in_flow = self._find(path)
         if not isinstance(owner, MappingNode):
             raise self._cant([*path, key])
-        own = {one.text: (one, node) for one, node in edit.own_pairs(owner)}
+        own = {scalar_node.text: (scalar_node, node) for scalar_node, node in edit.own_pairs(owner)}
         meant = copy.deepcopy(self.data)
         target = _at(meant, path)
         if value is None:
@@ -451,22 +458,22 @@ class TreeEdit:
         here, in_flow = self.root, False
         for place, step in enumerate(path):
             if isinstance(here, MappingNode):
-                found = next((node for key, node in edit.own_pairs(here) if key.text == step), None)
+                child = next((node for key, node in edit.own_pairs(here) if key.text == step), None)
             elif isinstance(here, SequenceNode) and isinstance(step, int) and step < len(here.items):
-                found = here.items[step]
+                child = here.items[step]
             else:
-                found = None
-            if found is None or isinstance(found, Alias):
+                child = None
+            if child is None or isinstance(child, Alias):
                 raise self._shared(path[: place + 1])
             in_flow = in_flow or (isinstance(here, MappingNode | SequenceNode) and here.flow)
-            here = found
+            here = child
         return here, in_flow
 
     def _list(self, path: KeyPath) -> SequenceNode:
-        found, in_flow = self._find(path)
-        if not isinstance(found, SequenceNode) or not found.items or (in_flow and not found.flow):
+        listed, in_flow = self._find(path)
+        if not isinstance(listed, SequenceNode) or not listed.items or (in_flow and not listed.flow):
             raise self._cant(path)
-        return found
+        return listed
 
     def _set_text(self, node: Node, value: str, path: KeyPath) -> None:
         real = resolve(node)
@@ -543,9 +550,9 @@ def id_now(before: LoadedSuite, now: LoadedSuite, test_id: str) -> str:
         return test_id if now.suite is not None and now.suite.test(test_id) is not None else ""
     came = [test for test in now.suite.tests if before.suite.test(test.id) is None]
     gone = [test for test in before.suite.tests if now.suite.test(test.id) is None]
-    alike = [one for one in came if one.model_copy(update={"id": old.id, "name": old.name}) == old]
+    alike = [test for test in came if test.model_copy(update={"id": old.id, "name": old.name}) == old]
     if len(alike) != 1 and len(came) == len(gone) == 1:
-        alike = [one for one in came if _asked(one) == _asked(old)]
+        alike = [test for test in came if _asked(test) == _asked(old)]
     return alike[0].id if len(alike) == 1 else ""
 
 
@@ -572,13 +579,13 @@ def rebase(
         raise SaveFailed(f"test `{test_id}` is no longer in the file", where=str(now.path), mend="put it back first")
     if edit.criteria is None or old is None:
         return edit
-    known = _names(old.criteria)
+    names = _names(old.criteria)
     there = {name: place for place, name in enumerate(_names(new.criteria))}
     criteria: list[CriterionEdit] = []
     for criterion in edit.criteria:
         if criterion.source is None:
             criteria.append(criterion)
-        elif (name := known[criterion.source]) in there:
+        elif (name := names[criterion.source]) in there:
             place = there[name]
             changes = dict(criterion.changes)
             if isinstance(mine := changes.get("config_uxon"), str):
@@ -591,7 +598,7 @@ def rebase(
                 where=str(now.path),
                 mend="your edit stays here; put the criterion back, then save again",
             )
-    others = [CriterionEdit(place) for name, place in there.items() if name not in known]
+    others = [CriterionEdit(place) for name, place in there.items() if name not in names]
     sources = [criterion.source for criterion in edit.criteria if criterion.source is not None]
     if sources != sorted(set(sources)):  # the edit has an order of its own, or copies
         return replace(edit, criteria=[*criteria, *others])
@@ -610,16 +617,16 @@ def _in_order_of_file(criteria: Sequence[CriterionEdit], others: Sequence[Criter
     placed = sorted(
         ((edit.source, edit) for edit in (*criteria, *others) if edit.source is not None), key=lambda pair: pair[0]
     )
-    return [*behind[None], *(one for place, edit in placed for one in (edit, *behind.get(place, ())))]
+    return [*behind[None], *(change for place, edit in placed for change in (edit, *behind.get(place, ())))]
 
 
 def _names(criteria: list[Criterion]) -> list[tuple[str, int]]:
     """Each criterion's name, and the how-manieth of that name it is."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     names = []
     for criterion in criteria:
-        seen[criterion.name] = seen.get(criterion.name, 0) + 1
-        names.append((criterion.name, seen[criterion.name]))
+        counts[criterion.name] = counts.get(criterion.name, 0) + 1
+        names.append((criterion.name, counts[criterion.name]))
     return names
 
 
@@ -628,13 +635,13 @@ def _names(criteria: list[Criterion]) -> list[tuple[str, int]]:
 
 def free_id(loaded: LoadedSuite, name: str) -> str:
     """An id for a new test, made from its name; with a number behind it where the suite has one of that id."""
-    made = slug(name)[:60].strip("-._") or "test"
-    made = made if ID.fullmatch(made) else "test"
-    taken, number, wanted = loaded.test_nodes.keys(), 1, made
-    while wanted.casefold() in taken:
+    base = slug(name)[:60].strip("-._") or "test"
+    base = base if ID.fullmatch(base) else "test"
+    used_ids, number, candidate = loaded.test_nodes.keys(), 1, base
+    while candidate.casefold() in used_ids:
         number += 1
-        wanted = f"{made}-{number}"
-    return wanted
+        candidate = f"{base}-{number}"
+    return candidate
 
 
 def append_test(loaded: LoadedSuite, test: Mapping[str, Any]) -> LoadedSuite:
@@ -662,10 +669,10 @@ def append_test(loaded: LoadedSuite, test: Mapping[str, Any]) -> LoadedSuite:
     saved = load_bytes(content, loaded.path)
     tests = len(loaded.suite.tests) if loaded.suite is not None else 0
     if saved.suite is None or len(saved.suite.tests) != tests + 1:
-        found = next(
+        reason = next(
             (problem.message for problem in saved.problems if problem not in loaded.problems), "it would not be read"
         )
-        raise SaveFailed(f"this test would be invalid: {found}", where=where)
+        raise SaveFailed(f"this test would be invalid: {reason}", where=where)
     write_over(loaded, content)
     return saved
 
@@ -795,10 +802,10 @@ def save_own_agent_option(path: Path, agent: str, option: str, value: str) -> No
     except UnicodeDecodeError:
         raise SaveFailed("this file is not UTF-8", where=str(path), mend="save it as UTF-8 first") from None
     places: tuple[KeyPath, ...] = (["agents", agent], [agent])
-    found = next((one for one in places if tree.has(one)), None)
-    if found is None:
+    own_place = next((place for place in places if tree.has(place)), None)
+    if own_place is None:
         raise SaveFailed(f"this file has no agent {agent!r}", where=str(path), mend="name an agent that it has")
-    tree.set(found, option, value, ())
+    tree.set(own_place, option, value, ())
 
     def check(_: Path) -> None:
         if read_bytes(path) != content:

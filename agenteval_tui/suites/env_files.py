@@ -84,8 +84,8 @@ def search_folders(folder: Path) -> tuple[Path, ...]:
     if project != str(real) or (real / ".git").exists():
         return above[: above.index(Path(project)) + 1]
     stops = {Path(tempfile.gettempdir()).resolve(), _home()}
-    within = above[: next((number for number, one in enumerate(above) if one in stops), len(above) - 1)]
-    last = max((number for number, one in enumerate(within) if _is_project(one)), default=0)
+    within = above[: next((number for number, path in enumerate(above) if path in stops), len(above) - 1)]
+    last = max((number for number, path in enumerate(within) if _is_project(path)), default=0)
     return within[: last + 1] or (real,)
 
 
@@ -110,13 +110,13 @@ def env_files(folder: Path, config: Mapping[str, Any] | None = None) -> EnvFiles
     named = (config or {}).get("env_file")
     if named:
         listed = [named] if isinstance(named, str) else list(named)
-        files = tuple(_named_file(str(one), folder, folders[-1]) for one in listed)
-        return _taken(files, [read_dotenv(one) for one in files], folders, len(folders))
-    for number, one in enumerate(folders):
-        variables = _of_langgraph(one)
+        files = tuple(_named_file(str(name), folder, folders[-1]) for name in listed)
+        return _taken(files, [read_dotenv(file) for file in files], folders, len(folders))
+    for number, place in enumerate(folders):
+        variables = _of_langgraph(place)
         if variables is not None:
-            return _taken((one / _LANGGRAPH,), [variables], folders, number + 1)
-        for file in _candidates(one, folders[-1]):
+            return _taken((place / _LANGGRAPH,), [variables], folders, number + 1)
+        for file in _candidates(place, folders[-1]):
             if file.is_file():
                 return _taken((file,), [read_dotenv(file)], folders, number + 1)
     return EnvFiles(searched=folders)
@@ -131,8 +131,8 @@ def _taken(
         for name, value in variables.items()
         if loads_code(name) and (name != "ENV" or _names_a_file(value, folders))
     )
-    kept = {name: value for name, value in variables.items() if name not in refused}
-    return EnvFiles(tuple(files), kept, refused, tuple(folders[:searched]))
+    allowed = {name: value for name, value in variables.items() if name not in refused}
+    return EnvFiles(tuple(files), allowed, refused, tuple(folders[:searched]))
 
 
 def _named_file(named: str, folder: Path, root: Path) -> Path:
@@ -161,8 +161,8 @@ def _candidates(folder: Path, root: Path) -> Iterator[Path]:
 
 def _of_langgraph(folder: Path) -> dict[str, str] | None:
     """The variables that a langgraph.json in this folder has itself."""
-    given = _langgraph(folder).get("env")
-    return {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) and given else None
+    env = _langgraph(folder).get("env")
+    return {str(name): str(value) for name, value in env.items()} if isinstance(env, dict) and env else None
 
 
 def _langgraph(folder: Path) -> Mapping[str, Any]:

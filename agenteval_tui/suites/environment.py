@@ -27,9 +27,9 @@ def expand(value: Any, env: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         return _REFERENCE.sub(lambda match: _value_of(match, env), value) if "${" in value else value
     if isinstance(value, Mapping):
-        return {key: expand(one, env) for key, one in value.items()}
+        return {key: expand(item, env) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [expand(one, env) for one in value]
+        return [expand(item, env) for item in value]
     return value
 
 
@@ -44,15 +44,15 @@ def _value_of(match: re.Match[str], env: Mapping[str, str]) -> str:
             mend="write ${NAME} or ${NAME:-default}; $${ for the text ${",
         )
     name, mark, default = parts.groups()
-    found = env.get(name)
-    if mark is not None and (found is None or (mark == ":-" and not found)):
+    value = env.get(name)
+    if mark is not None and (value is None or (mark == ":-" and not value)):
         return str(default)
-    if found is None:
+    if value is None:
         raise AgentevalError(
             f"the environment variable {name} is not set",
             mend=f"set it, put it into a .env file beside the suite or above it, or write ${{{name}:-default}}",
         )
-    return found
+    return value
 
 
 class Reference(Struct, frozen=True):
@@ -97,18 +97,18 @@ def expansions(value: Any, env: Mapping[str, str], *, unset: bool = False) -> It
     """
     waiting: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
     while waiting:
-        one, path = waiting.pop()
-        if isinstance(one, str):
-            for match in _REFERENCE.finditer(one) if "${" in one else ():
+        current, path = waiting.pop()
+        if isinstance(current, str):
+            for match in _REFERENCE.finditer(current) if "${" in current else ():
                 parts = None if match.group() == "$${" else _NAME.match(match.group(1))
-                found = env.get(parts.group(1)) if parts is not None else None
-                if parts is not None and (found or (unset and found is None and parts.group(2) is None)):
-                    yield ExpandedVariable(parts.group(1), found or "", path, match.group() == one.strip())
-        elif isinstance(one, Mapping):
+                setting = env.get(parts.group(1)) if parts is not None else None
+                if parts is not None and (setting or (unset and setting is None and parts.group(2) is None)):
+                    yield ExpandedVariable(parts.group(1), setting or "", path, match.group() == current.strip())
+        elif isinstance(current, Mapping):
             # Only the first and the last key are asked for: a path as deep as the value would make this slow.
-            waiting += [(item, (*path[:1], str(key))) for key, item in reversed(list(one.items()))]
-        elif isinstance(one, list | tuple):
-            waiting += [(item, path) for item in reversed(one)]
+            waiting += [(item, (*path[:1], str(key))) for key, item in reversed(list(current.items()))]
+        elif isinstance(current, list | tuple):
+            waiting += [(item, path) for item in reversed(current)]
 
 
 def environment_for(
@@ -142,7 +142,7 @@ def _from_keyring(name: str) -> str | None:
     except ImportError:
         return None
     try:
-        found = keyring.get_password(KEYRING_SERVICE, name)
+        password = keyring.get_password(KEYRING_SERVICE, name)
     except (keyring.errors.NoKeyringError, keyring.errors.InitError):
         return None  # this system has none
     except Exception as error:  # a backend raises what it likes
@@ -151,4 +151,4 @@ def _from_keyring(name: str) -> str | None:
             f"the key {name} can't be read from the keyring ({type(error).__name__})",
             mend=f"unlock the keyring, or set the environment variable {name}",
         ) from None
-    return (found or "").strip() or None
+    return (password or "").strip() or None

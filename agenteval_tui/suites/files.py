@@ -15,14 +15,15 @@ def read_bytes(path: Path) -> bytes:
     """The bytes of a file that people write. Raises `AgentevalError` with the remedy."""
     where = str(path)
     try:
-        found = path.stat()
-        if stat.S_ISDIR(found.st_mode):
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
             raise AgentevalError("this is a folder, not a suite file", where=where, mend="name a file in it")
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise AgentevalError("this is not a regular file", where=where, mend="give a suite file")
-        if found.st_size > MAX_BYTES:
+        if status.st_size > MAX_BYTES:
             raise AgentevalError(
-                f"this file is too large for a suite: {found.st_size / 1e6:,.0f} MB, at most {MAX_BYTES / 1e6:,.0f} MB",
+                f"this file is too large for a suite: {status.st_size / 1e6:,.0f} MB, "
+                f"at most {MAX_BYTES / 1e6:,.0f} MB",
                 where=where,
                 mend="split it, or move rows into a dataset file",
             )

@@ -41,8 +41,8 @@ def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
             return
         rows = list(_items(text, begin))
     except JSONDecodeError as error:
-        said = error.msg[:1].lower() + error.msg[1:]
-        yield problem("syntax", error.pos, f"this file is not JSON: {said}", "check the JSON here")
+        reason = error.msg[:1].lower() + error.msg[1:]
+        yield problem("syntax", error.pos, f"this file is not JSON: {reason}", "check the JSON here")
         return
     except _ConstantError as error:
         yield problem("syntax", max(text.find(str(error)), 0), f"{error} is not JSON", "write null, or a text")
@@ -86,16 +86,16 @@ def _list_in(text: str) -> int | None:
         return at
     if text[at] != "{":
         return None
-    found: dict[str, int] = {}
+    positions: dict[str, int] = {}
     at = _skip(text, at + 1)
     while text[at] != "}":
         key, at = _DECODER.raw_decode(text, at)
         at = _skip(text, at, ":")
         if text[at] == "[":
-            found[key] = at
+            positions[key] = at
         _, at = _DECODER.raw_decode(text, at)
         at = _skip(text, at, ",")
-    return next((found[name] for name in LISTS if name in found), None)
+    return next((positions[name] for name in LISTS if name in positions), None)
 
 
 def _items(text: str, begin: int) -> Iterator[tuple[int, Any]]:

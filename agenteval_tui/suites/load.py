@@ -101,10 +101,10 @@ class LoadedSuite(Struct, frozen=True, eq=False):
     def config_node(self, test_id: str, criterion: int) -> Node:
         """The node of a criterion's config_uxon."""
         real = resolve(self.node(test_id, criterion))
-        found = real.get("config_uxon") if isinstance(real, MappingNode) else None
-        if found is None:
+        node = real.get("config_uxon") if isinstance(real, MappingNode) else None
+        if node is None:
             raise AgentevalError(f"criterion {criterion + 1} of {test_id} has no config_uxon", where=str(self.path))
-        return found
+        return node
 
     def line_of(self, test_id: str | None = None, criterion: int | None = None) -> int:
         """The 1-based line where the suite, a test or a criterion begins; 1 when there is none."""
@@ -180,28 +180,28 @@ def _problem(
 def tree_of(text: str, report: Report) -> tuple[Node | None, bool, bool]:
     """(the tree of a suite's text, whether all of it is in the tree, whether broken tests were left out and the rest is
     there)."""
-    said: list[tuple[str, int, int, str, str | None]] = []
-    root, whole = compose(text, lambda *one: said.append(one))
+    complaints: list[tuple[str, int, int, str, str | None]] = []
+    root, whole = compose(text, lambda *complaint: complaints.append(complaint))
     cut = False
-    if not whole and any(one[0] == "syntax" for one in said):
+    if not whole and any(complaint[0] == "syntax" for complaint in complaints):
         recovered = without_broken_tests(text)
         if recovered is not None:
             rest: list[tuple[str, int, int, str, str | None]] = []
-            other, cut = compose(recovered[0], lambda *one: rest.append(one))
+            other, cut = compose(recovered[0], lambda *complaint: rest.append(complaint))
             if cut:
-                root, said = other, recovered[1] + rest
-    for one in said:
-        report(*one)
+                root, complaints = other, recovered[1] + rest
+    for complaint in complaints:
+        report(*complaint)
     return root, whole, cut
 
 
 def _load(text: str, path: Path, digest: str, bom: bool) -> LoadedSuite:
     places = LineIndex(text)
-    found: list[tuple[int, Problem]] = []
+    problems: list[tuple[int, Problem]] = []
 
     def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
-        if len(found) < MAX_PROBLEMS:
-            found.append((start, _problem(str(path), places, code, start, end, message, fix, "error")))
+        if len(problems) < MAX_PROBLEMS:
+            problems.append((start, _problem(str(path), places, code, start, end, message, fix, "error")))
 
     suite = None
     root, whole, cut = tree_of(text, report)
@@ -216,7 +216,7 @@ def _load(text: str, path: Path, digest: str, bom: bool) -> LoadedSuite:
         text=text,
         digest=digest,
         suite=suite,
-        problems=tuple(problem for _, problem in sorted(found, key=lambda one: one[0])),
+        problems=tuple(problem for _, problem in sorted(problems, key=lambda pair: pair[0])),
         places=places,
         root=root,
         whole=whole,
@@ -252,7 +252,7 @@ class _Reading:
                 "write `name:` and `tests:` at its top",
             )
             return None
-        known = list(model.Suite.model_fields)
+        fields = list(model.Suite.model_fields)
         values: dict[str, Any] = {}
         tests: list[model.Test] = []
         for key, node in top.pairs.items():
@@ -260,10 +260,10 @@ class _Reading:
                 tests = self._tests(key, node)
             elif key.text == "agents":
                 values["agents"] = self._agents(node)
-            elif key.text in known:
+            elif key.text in fields:
                 self._header(key, node, values)
             else:
-                unknown_key(key, "a suite", [one for one in known if top.get(one) is None], known, self.report)
+                unknown_key(key, "a suite", [field for field in fields if top.get(field) is None], fields, self.report)
         if not self.half and top.get("tests") is None:
             start, end = union_tag(top)
             self.report("missing-required", start, end, "this suite has no tests", "add `tests:` with a list below it")
@@ -361,18 +361,18 @@ class _Reading:
                 report("missing-required", start, end, f"the name of {label} gives no id", "add `id: ...`")
                 return None
         else:
-            if all(one is None or isinstance(resolve(one), ScalarNode) for one in (id_node, name_node)):
+            if all(node is None or isinstance(resolve(node), ScalarNode) for node in (id_node, name_node)):
                 report("missing-required", start, end, f"{test_label(item, number)} has no name", "add `name: ...`")
             return None
         assert own_id is not None
         folded = own_id.casefold()
         if folded in self.test_nodes:
-            made = "" if id_node is not None and _text_of(id_node) else " (made from its name)"
+            origin = "" if id_node is not None and _text_of(id_node) else " (made from its name)"
             report(
                 "duplicate-id",
                 start,
                 end,
-                f'there is a test with the id "{own_id}"{made} above',
+                f'there is a test with the id "{own_id}"{origin} above',
                 "give this test another `id`",
             )
             return None
@@ -417,8 +417,8 @@ def read_agents(node: Node, report: Report) -> dict[str, model.AgentConfig]:
         )
         return {}
     agents = {}
-    for key, one in real.pairs.items():
-        if isinstance(config := resolve(one), MappingNode) and (secret := config.key("api_key")) is not None:
+    for key, entry in real.pairs.items():
+        if isinstance(config := resolve(entry), MappingNode) and (secret := config.key("api_key")) is not None:
             report(
                 "secret",
                 secret.start,
@@ -427,7 +427,7 @@ def read_agents(node: Node, report: Report) -> dict[str, model.AgentConfig]:
                 "write `api_key_env: NAME_OF_THE_ENVIRONMENT_VARIABLE`",
             )
             continue
-        agent = read_model(model.AgentConfig, one, f"agent {quoted(key.text)}", report)
+        agent = read_model(model.AgentConfig, entry, f"agent {quoted(key.text)}", report)
         if agent is not None:
             agents[key.text] = agent
     return agents
@@ -441,23 +441,25 @@ def without_broken_tests(text: str) -> tuple[str, list[Said]] | None:
 
     None when the mistake is not inside of a single test.
     """
-    said: list[Said] = []
+    complaints: list[Said] = []
     parts: list[str] = []
     done = 0
     for start, end in _items(text):
-        found = _syntax_errors(text[start:end])
-        if found:
-            said.extend((code, start + at, start + to, message, fix) for code, at, to, message, fix in found)
+        syntax_errors = _syntax_errors(text[start:end])
+        if syntax_errors:
+            complaints.extend(
+                (code, start + at, start + to, message, fix) for code, at, to, message, fix in syntax_errors
+            )
             parts += [text[done:start], _VISIBLE.sub(" ", text[start:end])]
             done = end
-    return ("".join([*parts, text[done:]]), said) if said else None
+    return ("".join([*parts, text[done:]]), complaints) if complaints else None
 
 
 def _syntax_errors(item: str) -> list[Said]:
-    found: list[Said] = []
-    compose(item, lambda *said: found.append(said))
+    complaints: list[Said] = []
+    compose(item, lambda *complaint: complaints.append(complaint))
     # An item can't know an anchor of another test: that is not its error.
-    return [one for one in found if one[0] == "syntax"]
+    return [complaint for complaint in complaints if complaint[0] == "syntax"]
 
 
 def _items(text: str) -> Iterator[tuple[int, int]]:

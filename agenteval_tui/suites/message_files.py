@@ -25,35 +25,37 @@ _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _SHOWN = 500  # characters of a description in a mark
 
 
-def is_address(given: str) -> bool:
+def is_address(address: str) -> bool:
     """Whether an image or file is meant by its address."""
-    return "://" in given or given.startswith("data:")
+    return "://" in address or address.startswith("data:")
 
 
 def attached(
-    folder: Path, kind: str, given: str, *, description: str = "", media_type: str = ""
+    folder: Path, kind: str, location: str, *, description: str = "", media_type: str = ""
 ) -> tuple[Attachment, bytes | None]:
     """The image or file (`kind`) at a path relative to `folder`, and its bytes; of an address: no bytes, no hash.
 
     Raises `AgentevalError`: it can't be read, is too large, or its kind can't be told.
     """
-    if is_address(given):
-        if not given.startswith(("http://", "https://")):
-            said = f"the address of this {kind} is not a web address: {on_one_line(given, 60)}"
-            raise AgentevalError(said, mend="use http:// or https://, or save the content in a file beside the suite")
-        name = unquote(urlsplit(given).path.rpartition("/")[2])
-        told = media_type or _TYPES.get(Path(name).suffix.lower(), "image/*" if kind == "image" else "")
-        return _attachment(kind, told, None, name, description, given), None
-    path = folder / given
+    if is_address(location):
+        if not location.startswith(("http://", "https://")):
+            reason = f"the address of this {kind} is not a web address: {on_one_line(location, 60)}"
+            raise AgentevalError(reason, mend="use http:// or https://, or save the content in a file beside the suite")
+        name = unquote(urlsplit(location).path.rpartition("/")[2])
+        content_type = media_type or _TYPES.get(Path(name).suffix.lower(), "image/*" if kind == "image" else "")
+        return _attachment(kind, content_type, None, name, description, location), None
+    path = folder / location
     data = _read(path, kind)
-    told = media_type or media_type_of(data) or _TYPES.get(path.suffix.lower(), "")
-    if kind == "image" and told not in _IMAGES:
-        said = f"models do not accept this as an image: it is {told or 'of an unknown type'}"
-        raise AgentevalError(said, where=str(path), mend="give a .png, .jpg, .gif or .webp file, or write `file: ...`")
-    if not told:
-        said = f"the type of this file is not known: {path.suffix or 'its name has no extension'}"
-        raise AgentevalError(said, where=str(path), mend="set its `media_type`, as in HTTP")
-    return _attachment(kind, told, len(data), path.name, description, ""), data
+    content_type = media_type or media_type_of(data) or _TYPES.get(path.suffix.lower(), "")
+    if kind == "image" and content_type not in _IMAGES:
+        reason = f"models do not accept this as an image: it is {content_type or 'of an unknown type'}"
+        raise AgentevalError(
+            reason, where=str(path), mend="give a .png, .jpg, .gif or .webp file, or write `file: ...`"
+        )
+    if not content_type:
+        reason = f"the type of this file is not known: {path.suffix or 'its name has no extension'}"
+        raise AgentevalError(reason, where=str(path), mend="set its `media_type`, as in HTTP")
+    return _attachment(kind, content_type, len(data), path.name, description, ""), data
 
 
 def _attachment(kind: str, media_type: str, size: int | None, name: str, description: str, url: str) -> Attachment:
@@ -65,16 +67,16 @@ def _attachment(kind: str, media_type: str, size: int | None, name: str, descrip
 def _read(path: Path, kind: str) -> bytes:
     where = str(path)
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
             raise AgentevalError(f"this {kind} is not a regular file", where=where, mend="name a file")
-        if found.st_size > LARGEST:
-            raise AgentevalError(said_too_large(found.st_size), where=where, mend="make it smaller")
+        if status.st_size > LARGEST:
+            raise AgentevalError(said_too_large(status.st_size), where=where, mend="make it smaller")
         data = read_small_bytes(path, f"this {kind}", LARGEST)
     except (OSError, ValueError, RuntimeError) as error:  # a NUL in the name, a loop of links
-        said = getattr(error, "strerror", None) or str(error)
+        reason = getattr(error, "strerror", None) or str(error)
         raise AgentevalError(
-            f"this {kind} can't be read: {said}", where=repr(where)[1:-1], mend="check the path"
+            f"this {kind} can't be read: {reason}", where=repr(where)[1:-1], mend="check the path"
         ) from None
     if not data:
         raise AgentevalError(f"this {kind} is empty", where=where, mend="check the path")

@@ -192,11 +192,11 @@ class Context(_Checked):
             )
 
 
-def _near_miss(name: str, known: Iterable[str]) -> str | None:
+def _near_miss(name: str, names: Iterable[str]) -> str | None:
     """The key that was meant, where others are allowed: only what differs by a letter or two, or in its case."""
     import difflib  # a right suite does not need it: 3 ms
 
-    near = difflib.get_close_matches(name.casefold().replace("-", "_"), list(known), n=1, cutoff=0.85)
+    near = difflib.get_close_matches(name.casefold().replace("-", "_"), list(names), n=1, cutoff=0.85)
     return near[0] if near else None
 
 
@@ -224,15 +224,15 @@ class ContentPart(_Checked):
 
     @classmethod
     def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
-        told = [key for key in ("text", "image", "file") if data.get(key) is not None]
-        if len(told) != 1:
-            said = (
-                (f"a part can be only one of text, image and file; this one has {' and '.join(told)}")
-                if told
+        keys = [key for key in ("text", "image", "file") if data.get(key) is not None]
+        if len(keys) != 1:
+            message = (
+                (f"a part can be only one of text, image and file; this one has {' and '.join(keys)}")
+                if keys
                 else "a part is a text, image or file"
             )
-            yield LoadWarning("missing-required", said, fix="write one of `text`, `image` and `file`")
-        elif told == ["text"]:
+            yield LoadWarning("missing-required", message, fix="write one of `text`, `image` and `file`")
+        elif keys == ["text"]:
             for key in ("description", "media_type"):
                 if data.get(key) is not None:
                     yield LoadWarning("wrong-value", f"a text has no {key}", at=key, fix=f"remove `{key}`")
@@ -265,8 +265,8 @@ class InputMessage(_Checked):
         """The texts of its content that are templates."""
         if isinstance(self.content, str):
             return [self.content]
-        told = [(part.text, part.image, part.file, part.description) for part in self.content]
-        return [text for texts in told for text in texts if text is not None]
+        parts = [(part.text, part.image, part.file, part.description) for part in self.content]
+        return [text for texts in parts for text in texts if text is not None]
 
     @classmethod
     def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
@@ -274,8 +274,8 @@ class InputMessage(_Checked):
         if data.get("role") != "user" and isinstance(content, list):
             for part in content:
                 if _field(part, "image") or _field(part, "file"):
-                    said = "only user messages can have images and files"
-                    yield LoadWarning("wrong-value", said, at="content", fix="put it in a user message")
+                    message = "only user messages can have images and files"
+                    yield LoadWarning("wrong-value", message, at="content", fix="put it in a user message")
                     return
 
 
@@ -371,9 +371,9 @@ class ServiceReady(_Checked):
 
     @classmethod
     def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
-        told = [key for key in ("url", "port", "log") if data.get(key) is not None]
-        if len(told) != 1:
-            what = f"this one has {' and '.join(told)}" if told else "this one has no such key"
+        keys = [key for key in ("url", "port", "log") if data.get(key) is not None]
+        if len(keys) != 1:
+            what = f"this one has {' and '.join(keys)}" if keys else "this one has no such key"
             message = f"a service is ready by exactly one of url, port and log; {what}"
             yield LoadWarning("missing-required", message, fix="write one of `url`, `port` and `log`")
         log = data.get("log")
@@ -556,12 +556,12 @@ class Probe(_Checked):
         kinds = [key for key in PROBE_KINDS if data.get(key) is not None]
         if len(kinds) != 1:
             listed = ", ".join(PROBE_KINDS[:-1])
-            said = (
+            message = (
                 f"a probe reads one thing; this one has {' and '.join(kinds)}"
                 if kinds
                 else "a probe has to say what it reads"
             )
-            yield LoadWarning("missing-required", said, fix=f"write one of {listed} and {PROBE_KINDS[-1]}")
+            yield LoadWarning("missing-required", message, fix=f"write one of {listed} and {PROBE_KINDS[-1]}")
         elif kinds == ["sql"] and data.get("database") is None:
             fix = "add `database: ...`, or read another kind of database with `command`"
             yield LoadWarning("missing-required", "`sql` needs the SQLite database that it reads", "sql", fix)
@@ -693,7 +693,7 @@ class Test(_Checked):
         for key, listed in (("messages", messages), ("turns", turns)):
             if listed == []:
                 yield LoadWarning("empty", f"{key} is empty", key, "add one, or write a prompt instead")
-        if all(one is None for one in (prompt, messages, turns, user, data.get("dataset"))):
+        if all(source is None for source in (prompt, messages, turns, user, data.get("dataset"))):
             message = "this test does not ask anything: it needs a prompt (or messages, turns, or a user)"
             yield LoadWarning("missing-required", message, "prompt", "add `prompt: ...`")
         if isinstance(prompt, str) and not prompt.strip():
@@ -707,19 +707,19 @@ class Test(_Checked):
         yield from hook_complaints(data)
 
 
-def _field(one: Any, key: str) -> Any:
-    return one.get(key) if isinstance(one, dict) else getattr(one, key, None)
+def _field(data: Any, key: str) -> Any:
+    return data.get(key) if isinstance(data, dict) else getattr(data, key, None)
 
 
 def _twice(variations: Any) -> Iterator[LoadWarning]:
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for variation in variations if isinstance(variations, list) else ():  # a value that is not a list was reported
         name = _field(variation, "name")
         if isinstance(name, str):
-            if name.casefold() in seen:
+            if name.casefold() in earlier:
                 message = f'two variations have the name "{name}"'
                 yield LoadWarning("duplicate", message, "variations", "give each variation its own name")
-            seen.add(name.casefold())
+            earlier.add(name.casefold())
 
 
 class AgentConfig(BaseModel):
@@ -778,8 +778,8 @@ class Suite(_Strict):
 
     def test(self, test_id: str) -> Test | None:
         """The test with this id, ignoring case."""
-        wanted = test_id.casefold()
-        return next((test for test in self.tests if test.id.casefold() == wanted), None)
+        folded_id = test_id.casefold()
+        return next((test for test in self.tests if test.id.casefold() == folded_id), None)
 
     def probe_names(self, test_id: str) -> tuple[str, ...]:
         """The names of the probes of a test; of a test that is not there, those of the suite."""

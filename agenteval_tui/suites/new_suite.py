@@ -63,9 +63,9 @@ def write_text(path: Path, document: Mapping[str, Any], comments: Sequence[str] 
         else:
             lines.append(block_pair(key, value, 0, EOL))
     text = EOL.join(lines) + EOL
-    made = load_text(text, path)
-    wrong = [problem.message for problem in made.problems if problem.severity == "error"]
-    if wrong or made.suite is None:
+    loaded_suite = load_text(text, path)
+    wrong = [problem.message for problem in loaded_suite.problems if problem.severity == "error"]
+    if wrong or loaded_suite.suite is None:
         raise AgentevalError(f"this suite would be invalid: {(wrong or ['it would not be read'])[0]}", where=path.name)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,4 +77,4 @@ def write_text(path: Path, document: Mapping[str, Any], comments: Sequence[str] 
         raise AgentevalError(
             f"this can't be written: {error.strerror}", where=str(path), mend="check the folder"
         ) from error
-    return made
+    return loaded_suite

@@ -44,11 +44,11 @@ class NotifySettings(BaseModel):
 
     def sequence(self, environment: Mapping[str, str]) -> Sequence:
         """What to send to the terminal; `AGENTEVAL_NOTIFY` wins. Raises `AgentevalError` where it is not a sequence."""
-        asked = environment.get(VARIABLE, "").strip().casefold() or self.terminal
-        if asked not in ("auto", *SEQUENCES):
-            known = ", ".join(("auto", *SEQUENCES))
-            raise AgentevalError(f"{VARIABLE} is {asked!r}", mend=f"set it to one of: {known}")
-        return known_sequence(environment) if asked == "auto" else cast(Sequence, asked)
+        choice = environment.get(VARIABLE, "").strip().casefold() or self.terminal
+        if choice not in ("auto", *SEQUENCES):
+            choices = ", ".join(("auto", *SEQUENCES))
+            raise AgentevalError(f"{VARIABLE} is {choice!r}", mend=f"set it to one of: {choices}")
+        return known_sequence(environment) if choice == "auto" else cast(Sequence, choice)
 
 
 def load_notify_settings(config_dir: Path, environment: Mapping[str, str]) -> NotifySettings:
@@ -68,8 +68,10 @@ def load_notify_settings(config_dir: Path, environment: Mapping[str, str]) -> No
         problems.append(AgentevalError(message, where=f"{path}:{line}:{column}", mend=fix or ""))
 
     root, _ = compose(text, report)
-    made = NotifySettings() if root is None or is_null(root) else read_model(NotifySettings, root, NOTIFY_FILE, report)
-    if problems or made is None:
+    notify_settings = (
+        NotifySettings() if root is None or is_null(root) else read_model(NotifySettings, root, NOTIFY_FILE, report)
+    )
+    if problems or notify_settings is None:
         raise problems[0]
-    address = expand(made.webhook, environment_for(config_dir, environment))
-    return made.model_copy(update={"webhook": address})
+    address = expand(notify_settings.webhook, environment_for(config_dir, environment))
+    return notify_settings.model_copy(update={"webhook": address})

@@ -24,9 +24,9 @@ def project_of_folder(folder: Path) -> str:
     # An installed program may lie in a virtual environment within the user's project; a checkout is a project itself.
     if real.is_relative_to(samples) and not os.path.lexists(samples.parent / ".git"):
         return SAMPLES
-    for one in (real, *real.parents):
-        if os.path.lexists(one / ".git"):  # a folder; a file in a worktree
-            return str(one)
+    for path in (real, *real.parents):
+        if os.path.lexists(path / ".git"):  # a folder; a file in a worktree
+            return str(path)
     return str(real)
 
 
@@ -36,10 +36,10 @@ def project_of_keys(suite_keys: Iterable[str]) -> str:
     "" where no suite is a file, as of another tool's results.
     """
     folders = dict.fromkeys(Path(key).parent for key in suite_keys if key.startswith("/"))
-    found = list(dict.fromkeys(map(project_of_folder, folders)))
-    if len(found) < 2:
-        return found[0] if found else ""
-    return os.path.commonpath([one for one in found if one != SAMPLES])
+    projects = list(dict.fromkeys(map(project_of_folder, folders)))
+    if len(projects) < 2:
+        return projects[0] if projects else ""
+    return os.path.commonpath([project for project in projects if project != SAMPLES])
 
 
 def project_here() -> str:

@@ -121,8 +121,8 @@ def describe_missing_key(missing: MissingId) -> tuple[str, str]:
 
 def key_or_raise(keys: RowKeys, variables: Mapping[str, Any], file: str, line: int) -> str:
     """The key of the next row. Raises `AgentevalError` with its line where it has none."""
-    found = keys.of(variables, line)
-    if isinstance(found, str):
-        return found
-    what, mend = describe_repeated_key(found) if isinstance(found, RepeatedId) else describe_missing_key(found)
+    key = keys.of(variables, line)
+    if isinstance(key, str):
+        return key
+    what, mend = describe_repeated_key(key) if isinstance(key, RepeatedId) else describe_missing_key(key)
     raise AgentevalError(what, where=f"{file}:{line}:1", mend=mend)

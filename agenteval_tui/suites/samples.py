@@ -31,11 +31,11 @@ def copied_samples() -> Path:
     # Of programs that start in the same moment, one copies, and the others wait for it.
     with locked(directories.demo_dir(), needed=False):
         is_new = not copies.exists()
-        for one in samples.rglob("*"):
-            copy = copies / one.relative_to(samples)
-            if one.is_file() and not copy.exists():
+        for path in samples.rglob("*"):
+            copy = copies / path.relative_to(samples)
+            if path.is_file() and not copy.exists():
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(copy, [one.read_bytes()], durable=False)
+                write_whole(copy, [path.read_bytes()], durable=False)
         if not (copies / ".git").exists():
             _keep_in_git(copies)
         if is_new:

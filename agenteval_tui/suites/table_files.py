@@ -96,9 +96,9 @@ def _arrow_rows(path: Path, kind: str, files: Sequence[Path]) -> Iterator[Row | 
         except (pyarrow.ArrowException, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # the file system's, and not about what is in it
-            said = " ".join(str(error).split())[:200]
+            reason = " ".join(str(error).split())[:200]
             raise AgentevalError(
-                f"this is not {'an' if kind == 'arrow' else 'a'} .{kind} file: {said}",
+                f"this is not {'an' if kind == 'arrow' else 'a'} .{kind} file: {reason}",
                 where=str(file),
                 mend="write it again",
             ) from None

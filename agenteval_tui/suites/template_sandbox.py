@@ -156,12 +156,12 @@ def _size(value: Any) -> int:
     total = 0
     waiting: list[Iterator[Any]] = [_items(value)]
     while waiting:
-        for one in waiting[-1]:
+        for item in waiting[-1]:
             total += _ITEM
-            if isinstance(one, list | tuple | dict | set | frozenset):
-                waiting.append(_items(one))
+            if isinstance(item, list | tuple | dict | set | frozenset):
+                waiting.append(_items(item))
                 break
-            total += len(one) if isinstance(one, str | bytes) else 1
+            total += len(item) if isinstance(item, str | bytes) else 1
         else:
             waiting.pop()
         _fits(total)
@@ -194,14 +194,14 @@ def _wide(*values: Any) -> None:
 
 def _check_format(text: Any, values: Iterable[Any]) -> None:
     """Before `"..." % values` and `"...".format(values)`: no width beyond the limit, and nothing put in too often."""
-    given = list(values)
+    arguments = list(values)
     text = str(text)
     if _DIGITS.search(text):
         raise TooLargeError
     if _STAR.search(text) or ("{" in text and re.search(r":[^{}]*\{", text)):
-        _wide(*given)
+        _wide(*arguments)
     places = text.count("%") + text.count("{")
-    _fits(len(text) + places * (_WIDEST + max((_size(one) for one in given), default=0)))
+    _fits(len(text) + places * (_WIDEST + max((_size(argument) for argument in arguments), default=0)))
 
 
 def _check_replace(text: str, old: str, new: str) -> None:
@@ -230,18 +230,18 @@ def _check_filter(name: str, value: Any, arguments: list[Any], named: Mapping[st
     if name in _SLOW_FILTERS and _size(value) > _LONGEST:
         raise TooLargeError
     if name == "indent":
-        width = next((one for one in (named.get("width"), *arguments[:1]) if one is not None), 4)
+        width = next((argument for argument in (named.get("width"), *arguments[:1]) if argument is not None), 4)
         step = len(width) if isinstance(width, str) else int(width)
         text = _text(value)
         _fits(len(text) + step * (len(text.splitlines()) + 1))
     elif name == "wordwrap":
         # A line end at each character at worst.
-        _fits(_size(value) * (1 + max((len(one) for one in every if isinstance(one, str)), default=1)))
+        _fits(_size(value) * (1 + max((len(argument) for argument in every if isinstance(argument, str)), default=1)))
     elif name in ("batch", "slice"):
-        numbers = [one for one in every if isinstance(one, int)]
-        _fits(max(numbers, default=1) * (_ITEM + max((_size(one) for one in every), default=0)))
+        numbers = [argument for argument in every if isinstance(argument, int)]
+        _fits(max(numbers, default=1) * (_ITEM + max((_size(argument) for argument in every), default=0)))
     elif name == "tojson":
-        _fits(_size(value) * (1 + max((one for one in every if isinstance(one, int)), default=0)))
+        _fits(_size(value) * (1 + max((argument for argument in every if isinstance(argument, int)), default=0)))
     elif name == "format":
         _check_format(value, every)
     elif name == "replace" and len(arguments) > 1:
@@ -261,8 +261,8 @@ def _guarded_filter(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
     before = 1 if hasattr(real, "jinja_pass_arg") else 0
 
     @wraps(real)
-    def run(*given: Any, **named: Any) -> Any:
-        arguments = list(given)
+    def run(*positional: Any, **named: Any) -> Any:
+        arguments = list(positional)
         if len(arguments) > before:
             arguments[before] = _check_filter(name, arguments[before], arguments[before + 1 :], named)
         return _counted(real(*arguments, **named))
@@ -280,8 +280,8 @@ class _NothingAtCompileTime(CodeGenerator):
 
     def visit_Concat(self, node: nodes.Concat, frame: Any) -> None:  # noqa: N802 - the name that Jinja2 looks for
         self.write("environment.joined((")
-        for one in node.nodes:
-            self.visit(one, frame)
+        for part in node.nodes:
+            self.visit(part, frame)
             self.write(", ")
         self.write("))")
 
@@ -358,15 +358,15 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         elif operator == "*":
             if not numbers:
                 _wide(left, right)
-                for one, times in ((left, right), (right, left)):
+                for operand, times in ((left, right), (right, left)):
                     if isinstance(times, int):
-                        _fits(_size(one) * abs(times))
+                        _fits(_size(operand) * abs(times))
         elif operator == "%" and isinstance(left, str | bytes):
             _check_format(left, right if isinstance(right, tuple) else (right,))
         elif operator == "+":
             _fits(_size(left) + _size(right))
-        for one in (left, right):
-            _charge(_size(one) if isinstance(one, int) else 1)
+        for operand in (left, right):
+            _charge(_size(operand) if isinstance(operand, int) else 1)
         return _counted(super().call_binop(context, operator, left, right))
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
@@ -374,12 +374,14 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         real = super().wrap_str_format(value)
         if real is None:
             return None
-        known = real
+        method = real
 
         def run(*values: Any, **named: Any) -> str:
-            given = [one for each in values for one in (each.values() if isinstance(each, Mapping) else (each,))]
-            _check_format(value.__self__, [*given, *named.values()])
-            return str(_counted(known(*values, **named)))
+            arguments = [
+                argument for each in values for argument in (each.values() if isinstance(each, Mapping) else (each,))
+            ]
+            _check_format(value.__self__, [*arguments, *named.values()])
+            return str(_counted(method(*values, **named)))
 
         run.__name__ = "format"
         return run

@@ -52,8 +52,8 @@ def literal(value: Any) -> Any:
             return value
         return "{% raw %}" + value.replace("{% endraw %}", "") + "{% endraw %}"
     if isinstance(value, Mapping):
-        return {key: literal(one) for key, one in value.items()}
-    return [literal(one) for one in value] if isinstance(value, list) else value
+        return {key: literal(item) for key, item in value.items()}
+    return [literal(item) for item in value] if isinstance(value, list) else value
 
 
 class TemplateTooLargeError(AgentevalError):
@@ -152,30 +152,30 @@ def template_problems(text: str, known: Collection[str] | Mapping[str, Any]) -> 
     unknown = meta.find_undeclared_variables(tree) - set(known) - set(environment.globals) - optional
     assigned = {node.name for node in tree.find_all(nodes.Name) if node.ctx != "load"}
     names = _names(environment, text)
-    found: list[TemplateProblem] = []
+    template_problems: list[TemplateProblem] = []
     for path, start, end in names:
         if path[0] in unknown:
-            found.append(_unknown(path[0], start, start + len(path[0]), list(known)))
+            template_problems.append(_unknown(path[0], start, start + len(path[0]), list(known)))
         elif isinstance(known, Mapping) and path[0] in known and path[0] not in optional | assigned:
             missing = _missing_step(known, path)
             if missing is not None:
-                at = min(start + sum(len(one) + 1 for one in path[:missing]), end)
-                found.append(_no_such_step(known, path, missing, at, end))
-    said = {problem.start for problem in found}
+                at = min(start + sum(len(step) + 1 for step in path[:missing]), end)
+                template_problems.append(_no_such_step(known, path, missing, at, end))
+    starts = {problem.start for problem in template_problems}
     for name in sorted(unknown - {path[0] for path, _, _ in names}):
         at = max(text.find(name), 0)
-        if at not in said:
-            found.append(_unknown(name, at, at + len(name), list(known)))
-    return sorted(found, key=lambda problem: problem.start)
+        if at not in starts:
+            template_problems.append(_unknown(name, at, at + len(name), list(known)))
+    return sorted(template_problems, key=lambda problem: problem.start)
 
 
-def _all_plain(text: str, known: Collection[str]) -> bool:
+def _all_plain(text: str, names: Collection[str]) -> bool:
     """Whether all that `text` asks for are the bare names of variables that are known: Jinja2 would say the same."""
     rest, there = _PLAIN_NAME.subn("", text)
     return (
         there > 0
         and not is_template(rest)
-        and all(name in known and name not in _WORDS for name in _PLAIN_NAME.findall(text))
+        and all(name in names and name not in _WORDS for name in _PLAIN_NAME.findall(text))
     )
 
 
@@ -199,7 +199,7 @@ def _compiled_expression(text: str) -> Any:
 
 def _names(environment: SandboxedEnvironment, text: str) -> list[tuple[list[str], int, int]]:
     """Every name with the attributes behind it: (["customer", "name"], start, end)."""
-    found: list[tuple[list[str], int, int]] = []
+    paths: list[tuple[list[str], int, int]] = []
     offset = 0
     source = text.replace("\r\n", "\n").replace("\r", "\n")
     before = ""
@@ -210,11 +210,11 @@ def _names(environment: SandboxedEnvironment, text: str) -> list[tuple[list[str]
         offset = at + len(value)
         if kind == "name":
             if before == "." and attribute_of is not None:
-                path, start, _ = found[attribute_of]
-                found[attribute_of] = ([*path, value], start, offset)
+                path, start, _ = paths[attribute_of]
+                paths[attribute_of] = ([*path, value], start, offset)
             elif before != ".":
-                found.append(([value], at, offset))
-                attribute_of = len(found) - 1
+                paths.append(([value], at, offset))
+                attribute_of = len(paths) - 1
         elif kind == "operator" and value == ".":
             pass
         elif kind != "whitespace":
@@ -222,8 +222,8 @@ def _names(environment: SandboxedEnvironment, text: str) -> list[tuple[list[str]
         if kind != "whitespace":
             before = value if kind == "operator" else ""
     if source != text:
-        return [(path, _shift(text, start), _shift(text, end)) for path, start, end in found]
-    return found
+        return [(path, _shift(text, start), _shift(text, end)) for path, start, end in paths]
+    return paths
 
 
 def _shift(text: str, offset: int) -> int:
@@ -236,10 +236,10 @@ def _shift(text: str, offset: int) -> int:
 
 def _optional(tree: Any, nodes: Any) -> set[str]:
     """Variables that the template itself expects to be absent: `x | default(...)`, `x is defined`."""
-    asked = [node.node for node in tree.find_all(nodes.Filter) if node.name in ("default", "d")]
-    asked += [node.node for node in tree.find_all(nodes.Test) if node.name in ("defined", "undefined")]
+    optional_nodes = [node.node for node in tree.find_all(nodes.Filter) if node.name in ("default", "d")]
+    optional_nodes += [node.node for node in tree.find_all(nodes.Test) if node.name in ("defined", "undefined")]
     names = set()
-    for node in asked:
+    for node in optional_nodes:
         while isinstance(node, nodes.Getattr | nodes.Getitem):
             node = node.node
         if isinstance(node, nodes.Name):
@@ -247,9 +247,9 @@ def _optional(tree: Any, nodes: Any) -> set[str]:
     return names
 
 
-def _missing_step(known: Mapping[str, Any], path: list[str]) -> int | None:
+def _missing_step(variables: Mapping[str, Any], path: list[str]) -> int | None:
     """The number of the first step of a dotted path that is not there. Only objects are followed."""
-    value: Any = known[path[0]]
+    value: Any = variables[path[0]]
     for number, step in enumerate(path[1:], 1):
         if not isinstance(value, Mapping) or (step not in value and hasattr(value, step)):
             return None  # what other values (and methods) have is for Jinja2 to say
@@ -259,30 +259,30 @@ def _missing_step(known: Mapping[str, Any], path: list[str]) -> int | None:
     return None
 
 
-def _no_such_step(known: Mapping[str, Any], path: list[str], number: int, start: int, end: int) -> TemplateProblem:
-    value: Any = known
+def _no_such_step(variables: Mapping[str, Any], path: list[str], number: int, start: int, end: int) -> TemplateProblem:
+    value: Any = variables
     for step in path[:number]:
         value = value[step]
     fix = _suggestion(path[number], [str(key) for key in value], "it has")
     return TemplateProblem(start, end, "unknown-variable", f'{".".join(path[:number])} has no "{path[number]}"', fix)
 
 
-def _unknown(name: str, start: int, end: int, known: list[str]) -> TemplateProblem:
-    fix = _suggestion(name, known, "known here") if known else f"add `{name}` to the test's variables"
+def _unknown(name: str, start: int, end: int, names: list[str]) -> TemplateProblem:
+    fix = _suggestion(name, names, "known here") if names else f"add `{name}` to the test's variables"
     return TemplateProblem(start, end, "unknown-variable", f'the variable "{name}" is not known', fix)
 
 
-def _suggestion(word: str, known: list[str], otherwise: str) -> str:
+def _suggestion(word: str, names: list[str], otherwise: str) -> str:
     import difflib
 
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"did you mean `{near[0]}`?" if near else f"{otherwise}: {', '.join(known) or 'nothing'}"
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    return f"did you mean `{near[0]}`?" if near else f"{otherwise}: {', '.join(names) or 'nothing'}"
 
 
 def _syntax(text: str, error: Any) -> TemplateProblem:
     lines = text.replace("\r\n", "\n").split("\n")
     line = min(max(int(error.lineno or 1), 1), len(lines))
-    line_start = sum(len(one) + 1 for one in lines[: line - 1])
+    line_start = sum(len(line) + 1 for line in lines[: line - 1])
     opened = max((lines[line - 1].rfind(mark) for mark in _MARKS), default=-1)
     start = line_start + max(opened, 0)
     end = line_start + len(lines[line - 1])

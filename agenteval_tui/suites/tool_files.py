@@ -39,21 +39,21 @@ def declared_tools(config: Mapping[str, Any], base_dir: Path) -> list[dict[str, 
         return []
 
 
-def require_inside(given: str, base_dir: Path, *, trusted: bool = False, what: str = "file") -> Path:
+def require_inside(file: str, base_dir: Path, *, trusted: bool = False, what: str = "file") -> Path:
     """The file `given` (or another `what`), relative to `base_dir`. Raises `AgentevalError` when it is outside of it
     (links count), unless the user trusts the folder.
     """
     try:
-        path, folder = (base_dir / given).resolve(), base_dir.resolve()
+        path, folder = (base_dir / file).resolve(), base_dir.resolve()
     except (OSError, RuntimeError, ValueError) as error:
         # A loop of links (a RuntimeError up to Python 3.12), or a character that no name can have.
-        name = given.replace("\0", "\\0")
+        name = file.replace("\0", "\\0")
         raise AgentevalError(
             f"the {what} {name} can't be looked up: {_why(error)}", where=str(base_dir), mend="check its name and links"
         ) from None
     if not trusted and not path.is_relative_to(folder):
         raise AgentevalError(
-            f"the {what} {given} is outside the suite's folder",
+            f"the {what} {file} is outside the suite's folder",
             where=str(base_dir),
             mend=f"{'copy it beside' if what == 'file' else 'name one beside'} the suite, or trust the folder",
         )
@@ -69,15 +69,15 @@ def _why(error: Exception) -> str:
 def _read(path: Path) -> Any:
     text = decode_utf8(read_bytes(path), path)
     places = LineIndex(text)
-    said: list[AgentevalError] = []
+    errors: list[AgentevalError] = []
 
     def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
         line, column = places.line_and_column(start)
-        said.append(AgentevalError(message, where=f"{path}:{line}:{column}", mend=fix or ""))
+        errors.append(AgentevalError(message, where=f"{path}:{line}:{column}", mend=fix or ""))
 
     root, _ = compose(text, report)
-    if said:
-        raise said[0]
+    if errors:
+        raise errors[0]
     if root is None:
         return []
     data = plain_data(root)

@@ -126,7 +126,9 @@ class Trust(Struct):
         exact = self._repositories.get(str(root))
         if exact is not None or _is_git(root):
             return exact
-        return next((self._repositories[str(one)] for one in root.parents if str(one) in self._repositories), None)
+        return next(
+            (self._repositories[str(parent)] for parent in root.parents if str(parent) in self._repositories), None
+        )
 
     def _read(self) -> None:
         self._repositories, self.problem = {}, ""
@@ -184,13 +186,13 @@ def repository_of(folder: Path) -> Path:
     else the folder. Links are followed. The root of the file system, the home folder, those above it, and shared
     temporary folders are never the repository of what is in them."""
     real = Path(os.path.realpath(folder))
-    above = [one for one in (real, *real.parents) if not _too_wide(one)]
-    for one in above:
-        if _is_git(one):
-            return _main_worktree(one)
-    for one in above:
-        if any((one / mark).is_file() for mark in _MARKS):
-            return one
+    above = [path for path in (real, *real.parents) if not _too_wide(path)]
+    for path in above:
+        if _is_git(path):
+            return _main_worktree(path)
+    for path in above:
+        if any((path / mark).is_file() for mark in _MARKS):
+            return path
     return real
 
 
@@ -246,15 +248,16 @@ def _too_wide(folder: Path) -> str:
 
 
 def _to_json(entry: TrustedRepository) -> dict[str, Any]:
-    sends = [{"name": one.name, "address": one.address} for one in entry.sends]
+    sends = [{"name": sending.name, "address": sending.address} for sending in entry.sends]
     return {"folder": entry.folder, "when": entry.when, "sends": sends}
 
 
 def _from_json(data: Any) -> TrustedRepository:
     folder, when = data["folder"], data["when"]
-    sends = tuple(Sending(one["name"], one["address"]) for one in data["sends"])
+    sends = tuple(Sending(sending["name"], sending["address"]) for sending in data["sends"])
     if not all(
-        isinstance(text, str) for text in (folder, when, *(t for one in sends for t in (one.name, one.address)))
+        isinstance(text, str)
+        for text in (folder, when, *(t for sending in sends for t in (sending.name, sending.address)))
     ):
         raise TypeError
     return TrustedRepository(folder, when, sends)

@@ -80,7 +80,7 @@ def quote_cut_text(loaded: LoadedSuite, start: int) -> LoadedSuite:
     """
     check_unchanged(loaded, read_again(loaded))
     where = str(loaded.path)
-    cut = next((one for one in cut_texts(loaded, loaded.root) if one.start == start), None)
+    cut = next((cut_text for cut_text in cut_texts(loaded, loaded.root) if cut_text.start == start), None)
     if cut is None:
         raise SaveFailed("no text is cut here any more", where=where)
     text = cut.fix.apply(loaded.text)
@@ -95,23 +95,23 @@ def _differ_in(before: Node, after: Node, cut: CutText) -> bool:
     """Is the file as it was, but that the one text is whole now?"""
 
     def texts(node: Node) -> list[str]:
-        found: list[str] = []
+        strings: list[str] = []
 
         def gather(value: object) -> None:
             if isinstance(value, dict):
-                for key, one in value.items():
-                    found.append(str(key))
-                    gather(one)
+                for key, item in value.items():
+                    strings.append(str(key))
+                    gather(item)
             elif isinstance(value, list):
-                for one in value:
-                    gather(one)
+                for item in value:
+                    gather(item)
             else:
-                found.append(str(value))
+                strings.append(str(value))
 
         gather(plain_data(node))
-        return found
+        return strings
 
     was, now = texts(before), texts(after)
-    other = [(one, two) for one, two in zip(was, now, strict=False) if one != two]
+    other = [(first, two) for first, two in zip(was, now, strict=False) if first != two]
     # More than once: other places may share it through an anchor.
     return len(was) == len(now) and bool(other) and all(two == cut.meant for _, two in other)

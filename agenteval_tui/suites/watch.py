@@ -27,20 +27,20 @@ async def watch(
     from watchfiles import awatch
 
     paths = list(paths)
-    while (found := _sorted_out(paths))[2]:
-        places = _places(found[2])
-        meant = partial(_meant, files=found[0], folders=found[1])
-        roots = {str(one) for one in found[2]}
+    while (watched := _sorted_out(paths))[2]:
+        places = _places(watched[2])
+        meant = partial(_meant, files=watched[0], folders=watched[1])
+        roots = {str(path) for path in watched[2]}
 
-        def wanted(_change: Any, raw: str, meant: Any = meant, roots: set[str] = roots) -> bool:
+        def is_watched(_change: Any, raw: str, meant: Any = meant, roots: set[str] = roots) -> bool:
             return meant(Path(raw)) is not None or raw in roots
 
-        async for changes in awatch(*roots, watch_filter=wanted, stop_event=stop, debounce=debounce_ms, step=50):
+        async for changes in awatch(*roots, watch_filter=is_watched, stop_event=stop, debounce=debounce_ms, step=50):
             met = {path for _, raw in changes if (path := meant(Path(raw))) is not None}
             if met:
                 yield met
             # A folder that was deleted is not watched any more, not even when there is one at its place again.
-            if _places(found[2]) != places or any(path.is_dir() for path in found[0]):
+            if _places(watched[2]) != places or any(path.is_dir() for path in watched[0]):
                 break
         else:
             return
@@ -50,28 +50,32 @@ async def watch(
 
 def _places(folders: Iterable[Path]) -> list[tuple[int, int] | None]:
     """Which folder is at each of these paths now; None: none."""
-    found: list[tuple[int, int] | None] = []
+    places: list[tuple[int, int] | None] = []
     for folder in folders:
         try:
             stat = folder.stat()
         except OSError:
-            found.append(None)
+            places.append(None)
         else:
-            found.append((stat.st_dev, stat.st_ino))
-    return found
+            places.append((stat.st_dev, stat.st_ino))
+    return places
 
 
 def _sorted_out(paths: Iterable[Path | str]) -> tuple[dict[Path, Path], dict[Path, Path], list[Path]]:
     """Files and folders by their real paths (to how they were given), and the folders that must be watched."""
     files: dict[Path, Path] = {}
     folders: dict[Path, Path] = {}
-    for given in paths:
-        path = Path(given)
+    for place in paths:
+        path = Path(place)
         real = path.resolve()
         (folders if real.is_dir() else files)[real] = path
     # Editors and our own saving replace a file by renaming: its folder is what must be watched.
     parents = {_existing(real.parent) for real in files}
-    return files, folders, [*folders, *(one for one in parents if not any(one.is_relative_to(f) for f in folders))]
+    return (
+        files,
+        folders,
+        [*folders, *(parent for parent in parents if not any(parent.is_relative_to(f) for f in folders))],
+    )
 
 
 def _existing(path: Path) -> Path:
@@ -87,7 +91,7 @@ def _meant(raw: Path, files: dict[Path, Path], folders: dict[Path, Path]) -> Pat
     if raw.name in BESIDE and any(raw.parent == real.parent for real in files):
         return raw
     if is_suite_name(raw.name) or raw.name in BESIDE:
-        for root, given in folders.items():
+        for root, folder in folders.items():
             if root in raw.parents:
-                return given / raw.relative_to(root)
+                return folder / raw.relative_to(root)
     return None

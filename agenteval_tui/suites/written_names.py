@@ -35,8 +35,8 @@ class WrittenNames:
         """Each test's id, and its name."""
         for test in self._tests():
             name = str(test.get("name") or "")
-            given = test.get("id")
-            yield str(given) if given is not None else slug(name), name
+            test_id = test.get("id")
+            yield str(test_id) if test_id is not None else slug(name), name
 
     def agents(self) -> Iterator[tuple[str, str]]:
         """Each agent's name, and its kind."""
@@ -49,13 +49,13 @@ class WrittenNames:
     def variations(self) -> Iterator[tuple[str, str]]:
         """Each variation's name."""
         for test in self._tests():
-            for one in _dicts(test.get("variations")):
-                yield str(one.get("name") or ""), "variation"
+            for variation in _dicts(test.get("variations")):
+                yield str(variation.get("name") or ""), "variation"
 
     def tags(self) -> Iterator[tuple[str, str]]:
         """Each tag."""
-        for one in (*self._suites, *self._tests()):
-            listed = one.get("tags")
+        for holder in (*self._suites, *self._tests()):
+            listed = holder.get("tags")
             for tag in listed if isinstance(listed, list) else ():
                 yield str(tag), "tag"
 
@@ -65,11 +65,11 @@ class WrittenNames:
 
 
 def _dicts(listed: Any) -> Iterable[dict[Any, Any]]:
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else ()
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else ()
 
 
 def _suite_files(folder: Path) -> Iterator[Path]:
-    left, size = _FOLDERS, 0
+    remaining, size = _FOLDERS, 0
     for here, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
         for name in sorted(files):
@@ -83,8 +83,8 @@ def _suite_files(folder: Path) -> Iterator[Path]:
             if size > _BYTES:
                 return
             yield path
-        left -= 1
-        if left <= 0:
+        remaining -= 1
+        if remaining <= 0:
             return
 
 

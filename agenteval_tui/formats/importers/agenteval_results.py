@@ -16,17 +16,17 @@ from agenteval_tui.transcripts.model import Transcript
 _SEVERITIES = ("error", "warning", "info")
 
 
-def results_of(given: Any, transcript: Transcript) -> tuple[CriterionResult, ...]:
+def results_of(data: Any, transcript: Transcript) -> tuple[CriterionResult, ...]:
     """The criterion results of a run, as `grading.codec` writes them; () for None.
 
     Places that are not in `transcript` are left out. Raises `AgentevalError` when these are not results.
     """
-    if given is None:
+    if data is None:
         return ()
     try:
-        if not isinstance(given, list):
+        if not isinstance(data, list):
             raise TypeError
-        return tuple(_result(result_from_json(replace_non_finite(one)), transcript) for one in given)
+        return tuple(_result(result_from_json(replace_non_finite(entry)), transcript) for entry in data)
     except (KeyError, ValueError, TypeError, AttributeError, OverflowError):
         raise AgentevalError(
             "its `results` are none of this program's", mend="`agenteval schema grade` prints their form"
@@ -57,29 +57,29 @@ def _evidence(evidence: Evidence, transcript: Transcript) -> Evidence:
     )
 
 
-def _score(given: Any) -> float | None:
-    found = None if isinstance(given, str) else number(given)
-    return None if found is None else min(1.0, max(0.0, found))
+def _score(value: Any) -> float | None:
+    figure = None if isinstance(value, str) else number(value)
+    return None if figure is None else min(1.0, max(0.0, figure))
 
 
-def _weight(given: Any) -> float:
-    found = None if isinstance(given, str) else number(given)
-    return 1.0 if found is None or found < 0 else found
+def _weight(value: Any) -> float:
+    figure = None if isinstance(value, str) else number(value)
+    return 1.0 if figure is None or figure < 0 else figure
 
 
 def _places(spans: tuple[Span, ...], transcript: Transcript) -> tuple[Span, ...]:
     return tuple(span for span in spans if _is_there(span, transcript))
 
 
-def _is_there(one: Span, transcript: Transcript) -> bool:
-    if one.kind == "message":
+def _is_there(span: Span, transcript: Transcript) -> bool:
+    if span.kind == "message":
         texts = transcript.messages
-        return 0 <= one.index < len(texts) and 0 <= one.start <= one.end <= len(texts[one.index].content)
-    if one.kind in ("arguments", "tool"):
-        return 0 <= one.index < len(transcript.tool_calls)
-    if one.kind == "state":
-        return 0 <= one.index < len(transcript.state) and 0 <= one.start <= one.end
-    if one.kind == "request":
-        asked = 0 if transcript.requests is None else len(transcript.requests.references)
-        return 1 <= one.index <= asked and 0 <= one.start <= one.end
-    return one.kind == "value" and 0 <= one.start <= one.end
+        return 0 <= span.index < len(texts) and 0 <= span.start <= span.end <= len(texts[span.index].content)
+    if span.kind in ("arguments", "tool"):
+        return 0 <= span.index < len(transcript.tool_calls)
+    if span.kind == "state":
+        return 0 <= span.index < len(transcript.state) and 0 <= span.start <= span.end
+    if span.kind == "request":
+        count = 0 if transcript.requests is None else len(transcript.requests.references)
+        return 1 <= span.index <= count and 0 <= span.start <= span.end
+    return span.kind == "value" and 0 <= span.start <= span.end

@@ -69,11 +69,11 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
     yield from _run(session)
 
 
-def _created(given: Mapping[str, Any]) -> _Session:
-    agent = given["agent"] if isinstance(given.get("agent"), Mapping) else {}
+def _created(event: Mapping[str, Any]) -> _Session:
+    agent = event["agent"] if isinstance(event.get("agent"), Mapping) else {}
     model = agent.get("model")
     named = model.get("id") if isinstance(model, Mapping) else model
-    return _Session(plain_text(given.get("id")), plain_text(agent.get("name")), plain_text(named), agent.get("system"))
+    return _Session(plain_text(event.get("id")), plain_text(agent.get("name")), plain_text(named), agent.get("system"))
 
 
 def _take(session: _Session, event: Mapping[str, Any]) -> None:

@@ -48,40 +48,44 @@ def _recordings(source: Source) -> Iterator[Recording | Skipped]:
 def _family(value: Mapping[str, Any], line: int, link: Mapping[str, str], depth: int) -> Iterator[Recording | Skipped]:
     """The run of a trajectory, and those of its sub-agents. `link`: whose it is, and which call it answers."""
     try:
-        found = _recording(value, link)
+        recording = _recording(value, link)
     except AgentevalError as error:
         yield Skipped(error.what, line)
         return
-    yield found
-    children = [one for one in as_list(value.get("subagent_trajectories")) if isinstance(one, Mapping)]
+    yield recording
+    children = [
+        trajectory for trajectory in as_list(value.get("subagent_trajectories")) if isinstance(trajectory, Mapping)
+    ]
     answers = _references(value)
     for number, child in enumerate(children, 1):
         if not isinstance(child.get("steps"), list) or depth >= _DEEPEST:
-            yield Skipped(f"sub-agent {number} of {found.test_id}: it has no steps that can be read", line)
+            yield Skipped(f"sub-agent {number} of {recording.test_id}: it has no steps that can be read", line)
             continue
-        name = plain_text(child.get("trajectory_id")) or f"{found.test_id}-subagent-{number}"
-        own = {"of": found.test_id, "call": answers.pop(plain_text(child.get("trajectory_id")), "")}
+        name = plain_text(child.get("trajectory_id")) or f"{recording.test_id}-subagent-{number}"
+        own = {"of": recording.test_id, "call": answers.pop(plain_text(child.get("trajectory_id")), "")}
         yield from _family({**child, "session_id": None, "trajectory_id": name}, line, own, depth + 1)
     for name in answers:
         yield Skipped(
-            f"sub-agent {name} of {found.test_id} is in another file: import that file too", line, counts=False
+            f"sub-agent {name} of {recording.test_id} is in another file: import that file too", line, counts=False
         )
 
 
 def _references(value: Mapping[str, Any]) -> dict[str, str]:
     """Which call each sub-agent answers, by its trajectory's id, or by the path of its file."""
-    found = {}
+    calls = {}
     for step in value["steps"]:
         observed = step.get("observation") if isinstance(step, Mapping) else None
         results = as_list(observed.get("results")) if isinstance(observed, Mapping) else []
-        holders = [(one, plain_text(one.get("source_call_id"))) for one in results if isinstance(one, Mapping)]
+        holders = [
+            (result, plain_text(result.get("source_call_id"))) for result in results if isinstance(result, Mapping)
+        ]
         for holder, call in [*holders, *([(step, "")] if isinstance(step, Mapping) else [])]:
             for reference in as_list(holder.get("subagent_trajectory_ref")):
                 if isinstance(reference, Mapping):
                     name = next((reference[key] for key in _REFERRED if reference.get(key)), "")
-                    found[plain_text(name)] = call
-    found.pop("", None)
-    return found
+                    calls[plain_text(name)] = call
+    calls.pop("", None)
+    return calls
 
 
 _REFERRED = ("trajectory_id", "trajectory_path", "session_id")
@@ -115,28 +119,29 @@ def _recording(value: Mapping[str, Any], link: Mapping[str, str]) -> Recording:
     about = {**value, "schema_version": None, "steps": steps, "extra": without_own_fields(extra, own)}
     about |= {"subagent_trajectories": None, "trajectory_id": None}
     source = (("", {**about, "agent": None} if is_ours(own) else about),)
-    found = session_recording(session, source, ours=is_ours(own))
+    recording = session_recording(session, source, ours=is_ours(own))
     version = {"agent_version": agent["version"]} if agent.get("version") else {}
     if version or link:
-        found = replace(found, variables={**version, **({"subagent": dict(link)} if link else {})})
+        recording = replace(recording, variables={**version, **({"subagent": dict(link)} if link else {})})
     if link:
-        found = replace(found, test_name=f"{found.agent or 'sub-agent'}: {found.test_name}")
+        recording = replace(recording, test_name=f"{recording.agent or 'sub-agent'}: {recording.test_name}")
     if isinstance(own, Mapping) and is_ours(own):
         variation, repetition = plain_text(own.get("variation")), as_repetition(own.get("repetition"))
-        found = replace(found, variation=variation, repetition=repetition)
-    return restore_or_note(found, own)
+        recording = replace(recording, variation=variation, repetition=repetition)
+    return restore_or_note(recording, own)
 
 
 def _without_references(step: Mapping[str, Any]) -> dict[str, Any]:
     """A step without what is read of it elsewhere: which kind it is, and whose trajectories it refers to."""
-    made = {**step, "source": None, "subagent_trajectory_ref": None}
+    copy = {**step, "source": None, "subagent_trajectory_ref": None}
     observed = step.get("observation")
     if isinstance(observed, Mapping) and isinstance(observed.get("results"), list):
         results = [
-            {**one, "subagent_trajectory_ref": None} if isinstance(one, Mapping) else one for one in observed["results"]
+            {**result, "subagent_trajectory_ref": None} if isinstance(result, Mapping) else result
+            for result in observed["results"]
         ]
-        made["observation"] = {**observed, "results": results}
-    return made
+        copy["observation"] = {**observed, "results": results}
+    return copy
 
 
 def _messages(step: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -148,29 +153,29 @@ def _messages(step: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     broken = as_list(ours.get("failed"))
     source = step.get("source")
     role = {"agent": "assistant", "user": "user", "system": "system"}.get(plain_text(source), "user")
-    said: dict[str, Any] = {"role": role, "content": content_text(step.get("message"))}
-    calls = [one for one in as_list(step.get("tool_calls")) if isinstance(one, Mapping)]
+    message: dict[str, Any] = {"role": role, "content": content_text(step.get("message"))}
+    calls = [tool_call for tool_call in as_list(step.get("tool_calls")) if isinstance(tool_call, Mapping)]
     if step.get("reasoning_content"):
-        said["reasoning"] = content_text(step["reasoning_content"])
+        message["reasoning"] = content_text(step["reasoning_content"])
     if calls:
-        said["tool_calls"] = [
+        message["tool_calls"] = [
             {
-                "id": one.get("tool_call_id"),
-                "function": {"name": one.get("function_name"), "arguments": one.get("arguments")},
+                "id": call.get("tool_call_id"),
+                "function": {"name": call.get("function_name"), "arguments": call.get("arguments")},
             }
-            for one in calls
+            for call in calls
         ]
     observed = step["observation"] if isinstance(step.get("observation"), Mapping) else {}
-    results = [one for one in as_list(observed.get("results")) if isinstance(one, Mapping)]
-    if said["content"] or calls or said.get("reasoning") or not results:
-        yield said
-    known = [one.get("tool_call_id") for one in calls]
+    results = [result for result in as_list(observed.get("results")) if isinstance(result, Mapping)]
+    if message["content"] or calls or message.get("reasoning") or not results:
+        yield message
+    call_ids = [call.get("tool_call_id") for call in calls]
     for result in results:
         text = content_text(result.get("content"))
-        if result.get("source_call_id") in known and result.get("source_call_id") is not None:
+        if result.get("source_call_id") in call_ids and result.get("source_call_id") is not None:
             about = result["extra"] if isinstance(result.get("extra"), Mapping) else {}
-            told = about.get("is_error") is True or result.get("is_error") is True
-            failed = told or result["source_call_id"] in broken
+            is_error = about.get("is_error") is True or result.get("is_error") is True
+            failed = is_error or result["source_call_id"] in broken
             answer = {"role": "tool", "tool_call_id": result["source_call_id"], "content": text}
             yield {**answer, "is_error": failed}
         elif text:  # of an action that is no tool call, or of the system

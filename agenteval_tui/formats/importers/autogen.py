@@ -64,7 +64,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
 
 def _run(messages: list[Any], about: Mapping[str, Any], number: int, line: int) -> Recording | Skipped:
     session = Session(f"conversation-{number}", agent=NAME)
-    session.source = [("", about)] if about else [("[]", one) for one in messages]
+    session.source = [("", about)] if about else [("[]", message) for message in messages]
     session.usage, thought = UsageReader(), ""
     for message in messages:
         if not isinstance(message, Mapping):
@@ -74,47 +74,47 @@ def _run(messages: list[Any], about: Mapping[str, Any], number: int, line: int) 
         if message.get("type") == "ThoughtEvent":
             thought = content_text(message.get("content"))
             continue
-        for said in _messages(message):
-            if thought and said["role"] == "assistant":
-                said, thought = {**said, "reasoning": thought}, ""
-            session.messages.append(said)
+        for entry in _messages(message):
+            if thought and entry["role"] == "assistant":
+                entry, thought = {**entry, "reasoning": thought}, ""
+            session.messages.append(entry)
     try:
-        found = session_recording(session)
+        recording = session_recording(session)
     except AgentevalError as error:
         return Skipped(error.what, line)
     stopped = plain_text(about.get("stop_reason"))
-    return replace(found, transcript=replace(found.transcript, finish_reason=stopped)) if stopped else found
+    return replace(recording, transcript=replace(recording.transcript, finish_reason=stopped)) if stopped else recording
 
 
 def _messages(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     kind, content = plain_text(message.get("type")), message.get("content")
     source = plain_text(message.get("source"))
-    results = [one for one in as_list(content) if isinstance(one, Mapping) and "call_id" in one]
-    calls = [one for one in as_list(content) if isinstance(one, Mapping) and "arguments" in one]
+    results = [entry for entry in as_list(content) if isinstance(entry, Mapping) and "call_id" in entry]
+    calls = [entry for entry in as_list(content) if isinstance(entry, Mapping) and "arguments" in entry]
     thought = message.get("thought")
     more = {"reasoning": content_text(thought)} if thought else {}
     if results:
-        for one in results:
+        for result in results:
             answer: dict[str, Any] = {
                 "role": "tool",
-                "tool_call_id": one.get("call_id"),
-                "content": content_text(one.get("content")),
+                "tool_call_id": result.get("call_id"),
+                "content": content_text(result.get("content")),
             }
-            answer |= {"name": one.get("name"), "is_error": one.get("is_error") is True}
-            yield with_attachments(answer, one.get("content"))
+            answer |= {"name": result.get("name"), "is_error": result.get("is_error") is True}
+            yield with_attachments(answer, result.get("content"))
     elif calls:
-        made = [
-            {"id": one.get("id"), "function": {"name": one.get("name"), "arguments": one.get("arguments")}}
-            for one in calls
+        tool_calls = [
+            {"id": call.get("id"), "function": {"name": call.get("name"), "arguments": call.get("arguments")}}
+            for call in calls
         ]
-        yield {"role": "assistant", "content": "", "tool_calls": made, "name": source, **more}
+        yield {"role": "assistant", "content": "", "tool_calls": tool_calls, "name": source, **more}
     elif kind == "SystemMessage":
         yield {"role": "system", "content": content_text(content)}
     elif kind == "UserMessage" or (source.casefold() in ("user", "human") and kind != "AssistantMessage"):
         yield with_attachments({"role": "user", "content": content_text(content)}, content)
     elif kind not in _NOT_SAID:
-        said = {"role": "assistant", "content": content_text(content), "name": source, **more}
-        yield with_attachments(said, content)
+        turn = {"role": "assistant", "content": content_text(content), "name": source, **more}
+        yield with_attachments(turn, content)
 
 
 FORMAT = Format(

@@ -43,10 +43,10 @@ def result_recording(value: Mapping[str, Any]) -> Recording:
     if error is not None:
         transcript = Transcript(error=error, model=plain_text(answer.get("model")))
     else:
-        told = as_conversation(answer)
-        if not isinstance(told.get("messages"), list):
+        conversation = as_conversation(answer)
+        if not isinstance(conversation.get("messages"), list):
             raise AgentevalError("no conversation: the response has no message")
-        transcript = replace(transcript_in(told, notes), error=None)
+        transcript = replace(transcript_in(conversation, notes), error=None)
     return Recording(
         test_id=as_id(name or "request"),
         test_name=name[:500] or "request",
@@ -77,10 +77,10 @@ def _answer(value: Mapping[str, Any]) -> tuple[Mapping[str, Any], RunError | Non
     return body, None
 
 
-def _error(given: Any, kind: str, otherwise: str) -> RunError:
+def _error(error: Any, kind: str, otherwise: str) -> RunError:
     """Why a request failed: the innermost `error` says it."""
-    while isinstance(given, Mapping) and isinstance(given.get("error"), Mapping):
-        given = given["error"]
-    about = given if isinstance(given, Mapping) else {"message": given}
+    while isinstance(error, Mapping) and isinstance(error.get("error"), Mapping):
+        error = error["error"]
+    about = error if isinstance(error, Mapping) else {"message": error}
     code = next((plain_text(about[key]) for key in ("code", "type", "status") if about.get(key)), "")
     return RunError.told(code or kind or "batch", (plain_text(about.get("message")) or otherwise)[:20_000])

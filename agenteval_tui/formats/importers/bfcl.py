@@ -33,39 +33,41 @@ def _recording(value: Mapping[str, Any]) -> Recording:
     session.usage.add({
         "input_tokens": _sum(value.get("input_token_count")), "output_tokens": _sum(value.get("output_token_count"))
     })  # fmt: skip
-    found = session_recording(session)
-    if not found.transcript.tool_calls and _WRITTEN.match(found.transcript.final_output):
+    recording = session_recording(session)
+    if not recording.transcript.tool_calls and _WRITTEN.match(recording.transcript.final_output):
         note = Note("unread_calls", "they are written as a text")
-        found = replace(found, transcript=replace(found.transcript, notes=(*found.transcript.notes, note)))
+        recording = replace(
+            recording, transcript=replace(recording.transcript, notes=(*recording.transcript.notes, note))
+        )
     seconds = _sum(value.get("latency"))
-    timing = replace(found.transcript.timing, total_ms=None if seconds is None else seconds * 1000)
-    return replace(found, test_name=session.id, transcript=replace(found.transcript, timing=timing))
+    timing = replace(recording.transcript.timing, total_ms=None if seconds is None else seconds * 1000)
+    return replace(recording, test_name=session.id, transcript=replace(recording.transcript, timing=timing))
 
 
 def _answers(result: Any) -> Iterator[dict[str, Any]]:
     """One answer, or for several turns a list of turns, each a list of steps."""
     if isinstance(result, str):
         yield {"role": "assistant", "content": result}
-    elif all(isinstance(one, Mapping) for one in as_list(result)):
+    elif all(isinstance(item, Mapping) for item in as_list(result)):
         yield {
             "role": "assistant",
             "content": "",
-            "tool_calls": [_call(one, name) for one in as_list(result) for name in one],
+            "tool_calls": [_call(item, name) for item in as_list(result) for name in item],
         }
     else:
-        for one in as_list(result):
-            yield from _answers(one)
+        for item in as_list(result):
+            yield from _answers(item)
 
 
-def _call(given: Mapping[str, Any], name: str) -> dict[str, Any]:
-    return {"id": None, "function": {"name": name, "arguments": given[name]}}
+def _call(call: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {"id": None, "function": {"name": name, "arguments": call[name]}}
 
 
 def _sum(value: Any) -> float | None:
     """A figure, or that of all turns and steps."""
     if isinstance(value, list):
-        known = [one for one in map(_sum, value) if one is not None]
-        return sum(known) if known else None
+        figures = [figure for figure in map(_sum, value) if figure is not None]
+        return sum(figures) if figures else None
     return number(value)
 
 

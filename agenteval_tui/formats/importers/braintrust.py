@@ -51,9 +51,9 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
 
 
 def _recording(root: str, rows: Sequence[Mapping[str, Any]]) -> Recording:
-    ids = {plain_text(one.get("span_id")) for one in rows}
-    spans = [_span(one, ids) for one in rows]
-    top = next((one for one in rows if plain_text(one.get("span_id")) == root), rows[0])
+    ids = {plain_text(row.get("span_id")) for row in rows}
+    spans = [_span(row, ids) for row in rows]
+    top = next((row for row in rows if plain_text(row.get("span_id")) == root), rows[0])
     notes: list[str] = []
     transcript = conversation_of(spans, NAME, notes)
     expected = top.get("expected")
@@ -69,7 +69,7 @@ def _recording(root: str, rows: Sequence[Mapping[str, Any]]) -> Recording:
         variables={} if expected is None else {"expected_value": expected},
         started_ms=min((span.started for span in spans if span.started is not None), default=None),
         notes=tuple(notes),
-        source=tuple(("", one) for one in rows),
+        source=tuple(("", row) for row in rows),
     )
 
 
@@ -80,7 +80,9 @@ def _attribute(row: Mapping[str, Any], name: str) -> str:
 
 def _span(row: Mapping[str, Any], ids: set[str]) -> Span:
     kind = _KINDS.get(_attribute(row, "type"), "other")
-    parents = [plain_text(one) for one in row["span_parents"]] if isinstance(row.get("span_parents"), list) else []
+    parents = (
+        [plain_text(parent) for parent in row["span_parents"]] if isinstance(row.get("span_parents"), list) else []
+    )
     metrics = row["metrics"] if isinstance(row.get("metrics"), Mapping) else {}
     metadata = row["metadata"] if isinstance(row.get("metadata"), Mapping) else {}
     started, ended = (_figure(metrics.get(name)) for name in ("start", "end"))
@@ -95,7 +97,7 @@ def _span(row: Mapping[str, Any], ids: set[str]) -> Span:
         id=plain_text(row.get("span_id")),
         kind=kind,
         name=_attribute(row, "name"),
-        parent=next((one for one in parents if one in ids), ""),
+        parent=next((parent for parent in parents if parent in ids), ""),
         started=None if started is None else started * 1000,
         ended=None if ended is None else ended * 1000,
         asked=row.get("input"),

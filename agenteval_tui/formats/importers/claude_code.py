@@ -96,7 +96,7 @@ def _conversation_of(event: Event, name: str, below: dict[str, str]) -> str:
         return f"{name} {agent}"
     begun = below.get(plain_text(event.get("parentUuid")))
     if begun is None:
-        several = len({one for one in below.values() if one.startswith(f"{name} sidechain")})
+        several = len({conversation for conversation in below.values() if conversation.startswith(f"{name} sidechain")})
         begun = f"{name} sidechain {several + 1}" if several else f"{name} sidechain"
     below[plain_text(event.get("uuid"))] = begun
     return begun
@@ -104,7 +104,7 @@ def _conversation_of(event: Event, name: str, below: dict[str, str]) -> str:
 
 def _runs(log: _Log) -> Iterator[Recording | Skipped]:
     """The run that a session is, and those of the branches that the user left."""
-    kept, branches, taken_back, left_out = _branches(log.events)
+    events, branches, taken_back, left_out = _branches(log.events)
     own = {id(event) for branch in branches for event in branch.own}
     rest = [event for event in log.events if id(event) not in own]
     notes = []
@@ -114,9 +114,9 @@ def _runs(log: _Log) -> Iterator[Recording | Skipped]:
         notes.append(f"left out: {count(left_out, 'answer')} in further branches that the user left")
     names = [f"{log.name} rewound {number}" for number in range(1, len(branches) + 1)]
     if names:
-        shown = ", ".join(map(as_id, names[:3])) + (" and more" if len(names) > 3 else "")
-        notes.append(f"the user went back: what was said before that is a run of its own ({shown})")
-    yield _run(log.name, kept, [*log.before, *rest], notes)
+        listed = ", ".join(map(as_id, names[:3])) + (" and more" if len(names) > 3 else "")
+        notes.append(f"the user went back: what was said before that is a run of its own ({listed})")
+    yield _run(log.name, events, [*log.before, *rest], notes)
     for name, branch in zip(names, branches, strict=True):
         run = _run(name, branch.way, branch.own, [], fresh=branch.own)
         yield replace(run, test_name=f"{run.test_name} (rewound)") if isinstance(run, Recording) else run
@@ -135,19 +135,19 @@ def _branches(events: Sequence[Event]) -> tuple[list[Event], list[_Branch], int,
     if not any("parentUuid" in event for event in events):
         return list(events), [], 0, 0
     tree = _Tree(events)
-    said = [at for at, event in enumerate(events) if _is_said(event)]
-    taken = tree.way(said[-1]) if said else set()
-    kept = [events[at] for at in sorted(taken)]
+    spoken = [at for at, event in enumerate(events) if _is_said(event)]
+    main_way = tree.way(spoken[-1]) if spoken else set()
+    main = [events[at] for at in sorted(main_way)]
     branches: list[_Branch] = []
-    left = [at for at in said if at not in taken and _is_answer(events[at])]
-    while left and len(branches) < _MOST_BRANCHES:
-        way = tree.way(left[-1])
-        own = way - taken
+    remaining = [at for at in spoken if at not in main_way and _is_answer(events[at])]
+    while remaining and len(branches) < _MOST_BRANCHES:
+        way = tree.way(remaining[-1])
+        own = way - main_way
         branches.insert(0, _Branch([events[at] for at in sorted(way)], [events[at] for at in sorted(own)]))
-        taken |= own
-        left = [at for at in left if at not in own]
-    taken_back = sum(1 for at in said if at not in taken and _is_prompt(events[at]))
-    return kept, branches, taken_back, len(left)
+        main_way |= own
+        remaining = [at for at in remaining if at not in own]
+    taken_back = sum(1 for at in spoken if at not in main_way and _is_prompt(events[at]))
+    return main, branches, taken_back, len(remaining)
 
 
 class _Tree:
@@ -170,22 +170,22 @@ class _Tree:
     def way(self, end: int) -> set[int]:
         """The places of the events that lead to one, with all pieces of their answers and all results of their
         calls: of several calls at once each piece and each result may be a branch."""
-        found: set[int] = set()
+        path: set[int] = set()
         at: int | None = end
-        while at is not None and at not in found:
-            found.add(at)
+        while at is not None and at not in path:
+            path.add(at)
             at = self._before(at)
-        waiting = list(found)
+        waiting = list(path)
         while waiting:
             message = self._events[waiting.pop()].get("message")
             if not isinstance(message, Mapping):
                 continue
             more = list(self._answers.get(plain_text(message.get("id")), ()))
             more += [place for call in _called_in(message) for place in self._results.get(call, ())]
-            fresh = [place for place in more if place not in found]
-            found.update(fresh)
+            fresh = [place for place in more if place not in path]
+            path.update(fresh)
             waiting += fresh
-        return found
+        return path
 
     def _before(self, at: int) -> int | None:
         event = self._events[at]
@@ -194,12 +194,16 @@ class _Tree:
             parent = event.get("logicalParentUuid") or ""
         if parent is None:
             return None
-        found = self._at.get(plain_text(parent))
-        if found is not None and found != at:
-            return found
+        place = self._at.get(plain_text(parent))
+        if place is not None and place != at:
+            return place
         # It is in another file, or was not kept: the conversation went on from what came before.
         return next(
-            (one for one in range(at - 1, -1, -1) if _is_said(self._events[one]) or _is_compaction(self._events[one])),
+            (
+                number
+                for number in range(at - 1, -1, -1)
+                if _is_said(self._events[number]) or _is_compaction(self._events[number])
+            ),
             None,
         )
 
@@ -218,8 +222,8 @@ def _is_synthetic(event: Event) -> bool:
 
 def _is_failure(event: Event) -> bool:
     """Whether it says that a request failed."""
-    told = event.get("isApiErrorMessage") is True or bool(event.get("error"))
-    return told and _is_said(event) and _is_synthetic(event)
+    is_error = event.get("isApiErrorMessage") is True or bool(event.get("error"))
+    return is_error and _is_said(event) and _is_synthetic(event)
 
 
 def _is_answer(event: Event) -> bool:
@@ -237,12 +241,14 @@ def _is_local(event: Event) -> bool:
 
 
 def _called_in(message: Mapping[str, Any]) -> list[str]:
-    return [plain_text(one.get("id")) for one in _blocks(message.get("content")) if _kind(one).endswith("tool_use")]
+    return [
+        plain_text(block.get("id")) for block in _blocks(message.get("content")) if _kind(block).endswith("tool_use")
+    ]
 
 
 def _answered_in(message: Mapping[str, Any]) -> list[str]:
     blocks = _blocks(message.get("content"))
-    return [plain_text(one.get("tool_use_id")) for one in blocks if _kind(one).endswith("tool_result")]
+    return [plain_text(block.get("tool_use_id")) for block in blocks if _kind(block).endswith("tool_result")]
 
 
 def _kind(block: Any) -> str:
@@ -271,12 +277,12 @@ def _run(
         conversation.take(event)
     conversation.end()
     try:
-        found = session_recording(session)
+        recording = session_recording(session)
     except AgentevalError as error:
         return Skipped(error.what, place=f"session {session.id[:60]}")
     if conversation.is_text_only:
-        return replace(found, transcript=without_calls(found.transcript, NAME))
-    return found
+        return replace(recording, transcript=without_calls(recording.transcript, NAME))
+    return recording
 
 
 class _Conversation:
@@ -310,8 +316,8 @@ class _Conversation:
         elif _is_compaction(event):
             self._compacted = _compaction(event)
             about = event.get("compactMetadata") or event.get("compact_metadata")
-            kept = isinstance(about, Mapping) and any(about.get(key) for key in _KEPT_IN_COMPACTION)
-            self._is_known = self._is_known and not kept and event.get("subtype") == "compact_boundary"
+            has_context = isinstance(about, Mapping) and any(about.get(key) for key in _KEPT_IN_COMPACTION)
+            self._is_known = self._is_known and not has_context and event.get("subtype") == "compact_boundary"
 
     def _said(self, event: Event) -> None:
         message = dict(event["message"])
@@ -341,20 +347,20 @@ class _Conversation:
             return
         before = messages[place]
         blocks = [*_blocks(before.get("content")), *_blocks(message.get("content"))]
-        kept = {key: one for key, one in message.items() if one is not None}
-        messages[place] = {**before, **kept, "content": blocks}  # the usage is that of the whole answer so far
+        fields = {key: value for key, value in message.items() if value is not None}
+        messages[place] = {**before, **fields, "content": blocks}  # the usage is that of the whole answer so far
 
     def _result(self, event: Event) -> None:
         """How a session ended that was printed."""
         session = self._session
-        said = plain_text(event.get("result"))
+        text = plain_text(event.get("result"))
         subtype = plain_text(event.get("subtype"))
         if event.get("is_error") is True or subtype.startswith("error"):
-            told = "; ".join(plain_text(one) for one in event.get("errors") or ())
-            self._failed = said or told or subtype
-        elif said and not any(one.get("role") == "assistant" for one in session.messages):
+            errors = "; ".join(plain_text(error) for error in event.get("errors") or ())
+            self._failed = text or errors or subtype
+        elif text and not any(message.get("role") == "assistant" for message in session.messages):
             self.is_text_only = True
-            session.messages.append({"role": "assistant", "content": said})
+            session.messages.append({"role": "assistant", "content": text})
         if isinstance(event.get("usage"), Mapping):
             session.usage = UsageReader()
             session.usage.add({**event["usage"], "cost": event.get("total_cost_usd")})

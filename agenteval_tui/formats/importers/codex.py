@@ -32,7 +32,7 @@ def can_read(value: Any) -> bool:
 
 def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
     """A run for each session of the file."""
-    session, seen = Session("", agent=NAME), _Seen()
+    session, tracker = Session("", agent=NAME), _Seen()
     printed: _Printed | None = None
     for element in elements:
         if isinstance(element, BrokenElement):
@@ -51,20 +51,20 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
             continue
         payload = line["payload"]
         if line.get("type") == "session_meta" and session.messages:
-            yield from _ended(session, seen)
-            session, seen = Session("", agent=NAME), _Seen()
+            yield from _ended(session, tracker)
+            session, tracker = Session("", agent=NAME), _Seen()
         session.source.append((plain_text(line.get("type")), payload))
         session.saw(line.get("timestamp"))
-        _take(session, seen, plain_text(line.get("type")), payload)
-    yield from _ended(session, seen)
+        _take(session, tracker, plain_text(line.get("type")), payload)
+    yield from _ended(session, tracker)
     if printed is not None:
         yield from _ended(printed.whole())
 
 
-def _ended(session: Session, seen: _Seen | None = None) -> Iterator[Recording | Skipped]:
-    if seen is not None:
-        seen.end()
-        session.requests = seen.requests
+def _ended(session: Session, tracker: _Seen | None = None) -> Iterator[Recording | Skipped]:
+    if tracker is not None:
+        tracker.end()
+        session.requests = tracker.requests
     if session.source:
         try:
             yield session_recording(session)
@@ -97,8 +97,8 @@ class _Seen:
         if not isinstance(history, list):
             self.requests = None
             return
-        listed = [one for one in history if isinstance(one, Mapping)]
-        self._seen = [item for one in listed for item in _items(one, 0)]
+        listed = [entry for entry in history if isinstance(entry, Mapping)]
+        self._seen = [item for entry in listed for item in _items(entry, 0)]
 
     def end(self) -> None:
         """The answer is whole."""
@@ -113,11 +113,11 @@ def _is_of_model(item: Mapping[str, Any]) -> bool:
     return item.get("role") == "assistant" or kind == "reasoning" or kind.endswith("_call")
 
 
-def _take(session: Session, seen: _Seen, kind: str, payload: Mapping[str, Any]) -> None:
+def _take(session: Session, tracker: _Seen, kind: str, payload: Mapping[str, Any]) -> None:
     if kind == "session_meta":
         session.id = plain_text(payload.get("id"))
-        given = payload.get("base_instructions") or payload.get("instructions")
-        session.system = given.get("text") if isinstance(given, Mapping) else given
+        instructions = payload.get("base_instructions") or payload.get("instructions")
+        session.system = instructions.get("text") if isinstance(instructions, Mapping) else instructions
     elif kind == "turn_context":
         session.model = plain_text(payload.get("model")) or session.model
     elif kind == "event_msg":
@@ -125,9 +125,9 @@ def _take(session: Session, seen: _Seen, kind: str, payload: Mapping[str, Any]) 
     elif kind == "response_item":
         items = _items(payload, len(session.messages))
         session.messages += items
-        seen.add(items)
+        tracker.add(items)
     elif kind == "compacted":
-        seen.compacted(payload)
+        tracker.compacted(payload)
 
 
 def _event(session: Session, payload: Mapping[str, Any]) -> None:
@@ -149,7 +149,7 @@ def _items(payload: Mapping[str, Any], number: int) -> list[dict[str, Any]]:
         call_id = hosted.id or f"{hosted.name}_{number}"
         return [{"type": "function_call", "call_id": call_id, "name": hosted.name, "arguments": hosted.arguments}]
     if kind == "message":
-        return [{key: one for key, one in payload.items() if key != "type"}]
+        return [{key: value for key, value in payload.items() if key != "type"}]
     if kind.endswith(("_call", "_call_output")) or kind == "reasoning":
         return [dict(payload)]
     return []
@@ -179,8 +179,8 @@ class _Printed:
             session.usage.add(line.get("usage"))
         elif kind in ("turn.failed", "error"):
             error = line.get("error")
-            told = error.get("message") if isinstance(error, Mapping) else line.get("message")
-            session.error = plain_text(told) or "an error"
+            message = error.get("message") if isinstance(error, Mapping) else line.get("message")
+            session.error = plain_text(message) or "an error"
         elif isinstance(item := line.get("item"), Mapping):
             self._items[self._turn, plain_text(item.get("id")) or f"item {len(self._items)}"] = item
 
@@ -203,18 +203,18 @@ def _printed_item(item: Mapping[str, Any], call_id: str, notes: list[str]) -> li
         return []
     if kind not in _GIVEN:
         return [{"role": "assistant", "content": [{"type": kind or "item", **item}]}]
-    given = (
+    arguments = (
         item.get("arguments") if kind == "mcp_tool_call" else {key: item[key] for key in _GIVEN[kind] if key in item}
     )
     name = plain_text(item.get("tool")) or kind
-    call = {"id": call_id, "function": {"name": name, "arguments": given}}
-    made: list[dict[str, Any]] = [{"role": "assistant", "content": "", "tool_calls": [call]}]
+    call = {"id": call_id, "function": {"name": name, "arguments": arguments}}
+    messages: list[dict[str, Any]] = [{"role": "assistant", "content": "", "tool_calls": [call]}]
     status, error = item.get("status"), item.get("error")
     if status != "in_progress":
         failed = bool(error) or status in ("failed", "declined") or item.get("exit_code") not in (None, 0)
-        said = error.get("message") if isinstance(error, Mapping) else _gave(item, kind)
-        made.append({"role": "tool", "tool_call_id": call_id, "content": plain_text(said), "is_error": failed})
-    return made
+        output = error.get("message") if isinstance(error, Mapping) else _gave(item, kind)
+        messages.append({"role": "tool", "tool_call_id": call_id, "content": plain_text(output), "is_error": failed})
+    return messages
 
 
 _GIVEN = {

@@ -18,8 +18,10 @@ from agenteval_tui.transcripts.model import RunError, Transcript
 
 
 def _instructions(value: Mapping[str, Any]) -> str:
-    given = value.get("systemInstruction") or value.get("system_instruction") or value.get("system")
-    return content_text(given["parts"] if isinstance(given, Mapping) and "parts" in given else given)
+    instructions = value.get("systemInstruction") or value.get("system_instruction") or value.get("system")
+    return content_text(
+        instructions["parts"] if isinstance(instructions, Mapping) and "parts" in instructions else instructions
+    )
 
 
 def as_conversation(value: Any) -> Any:
@@ -63,11 +65,11 @@ def transcript_in(value: Any, notes: list[str]) -> Transcript:
     return replace(transcript, **beside) if beside else transcript
 
 
-def _error(given: Any) -> RunError | None:
+def _error(error: Any) -> RunError | None:
     """Why the agent did not finish, as a text or an object with a `message` beside the messages."""
-    said = given.get("message") if isinstance(given, Mapping) else given
-    if not isinstance(said, str) or not said.strip():
+    message = error.get("message") if isinstance(error, Mapping) else error
+    if not isinstance(message, str) or not message.strip():
         return None
-    told = [given.get(key) for key in ("kind", "code", "type")] if isinstance(given, Mapping) else []
-    kind = next((one for one in told if isinstance(one, str) and one), "recorded")
-    return coded_error(kind, said.strip()[:20_000], given)
+    kinds = [error.get(key) for key in ("kind", "code", "type")] if isinstance(error, Mapping) else []
+    kind = next((name for name in kinds if isinstance(name, str) and name), "recorded")
+    return coded_error(kind, message.strip()[:20_000], error)

@@ -80,16 +80,16 @@ def _recording(case: Mapping[str, Any], field: str, number_of_case: int) -> Reco
         timing=Timing(total_ms=None if duration is None else duration * 1000),
         final_output=transcript.final_output or plain_text(case.get("actualOutput")),
     )
-    given = {name: case[key] for key, name in _VARIABLES.items() if case.get(key) not in (None, "", [], {})}
+    variables = {name: case[key] for key, name in _VARIABLES.items() if case.get(key) not in (None, "", [], {})}
     tags = case.get("tags")
     return Recording(
         test_id=as_id(name),
         test_name=name[:500],
         transcript=transcript,
         prompt=plain_text(case.get("input")),
-        variables=given,
+        variables=variables,
         results=tuple(_results(case)),
-        tags=tuple(plain_text(one) for one in tags) if isinstance(tags, list) else (),
+        tags=tuple(plain_text(tag) for tag in tags) if isinstance(tags, list) else (),
         expected=(*criteria_of_target(case.get("expectedOutput")), *criteria_of_tools(case.get("expectedTools"))),
         source=((f"{field}[]", case),),
     )
@@ -101,12 +101,12 @@ def _with_trace(transcript: Transcript, case: Mapping[str, Any]) -> Transcript:
     trace = case.get("trace")
     spans = trace.get("toolSpans") if isinstance(trace, Mapping) else None
     turns = case["turns"] if isinstance(case.get("turns"), list) else []
-    if any(isinstance(one.get("toolsCalled"), list) for one in (case, *turns) if isinstance(one, Mapping)):
+    if any(isinstance(turn.get("toolsCalled"), list) for turn in (case, *turns) if isinstance(turn, Mapping)):
         return transcript
     if not isinstance(spans, list):
         return without_calls(transcript, NAME)
-    tools = sorted((one for one in spans if isinstance(one, Mapping)), key=_began)
-    return with_untold_calls(transcript, [_of_span(number, one) for number, one in enumerate(tools)])
+    tools = sorted((span for span in spans if isinstance(span, Mapping)), key=_began)
+    return with_untold_calls(transcript, [_of_span(number, span) for number, span in enumerate(tools)])
 
 
 def _began(span: Mapping[str, Any]) -> float:
@@ -128,8 +128,8 @@ def _of_span(number: int, span: Mapping[str, Any]) -> UntoldCall:
 
 
 def _of_case(case: Mapping[str, Any]) -> list[dict[str, Any]]:
-    asked, answered = case.get("input"), case.get("actualOutput")
-    messages = [{"role": "user", "content": plain_text(asked)}, *_of_calls(case.get("toolsCalled"), "")]
+    question, answered = case.get("input"), case.get("actualOutput")
+    messages = [{"role": "user", "content": plain_text(question)}, *_of_calls(case.get("toolsCalled"), "")]
     return messages if answered is None else [*messages, {"role": "assistant", "content": plain_text(answered)}]
 
 
@@ -151,35 +151,35 @@ def _of_calls(calls: Any, before: str) -> list[dict[str, Any]]:
         if not isinstance(call, Mapping):
             continue
         name = plain_text(call.get("name"))
-        given = call.get("inputParameters")
-        function = {"name": name, "arguments": json.dumps({} if given is None else given, default=str)}
-        said = plain_text(call.get("reasoning"))
-        one = {"id": f"call-{before}{at}", "type": "function", "function": function}
-        messages.append({"role": "assistant", "content": said, "tool_calls": [one]})
+        parameters = call.get("inputParameters")
+        function = {"name": name, "arguments": json.dumps({} if parameters is None else parameters, default=str)}
+        reasoning = plain_text(call.get("reasoning"))
+        tool_call = {"id": f"call-{before}{at}", "type": "function", "function": function}
+        messages.append({"role": "assistant", "content": reasoning, "tool_calls": [tool_call]})
         if call.get("output") is not None:
             output = call["output"]
             text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, default=str)
-            messages.append({"role": "tool", "tool_call_id": one["id"], "content": text})
+            messages.append({"role": "tool", "tool_call_id": tool_call["id"], "content": text})
     return messages
 
 
 def _results(case: Mapping[str, Any]) -> Iterator[CriterionResult]:
     metrics = case.get("metricsData")
-    for one in metrics if isinstance(metrics, list) else ():
-        if not isinstance(one, Mapping):
+    for metric in metrics if isinstance(metrics, list) else ():
+        if not isinstance(metric, Mapping):
             continue
-        name = f"{NAME} {plain_text(one.get('name')) or 'metric'}"
-        reason = plain_text(one.get("reason"))[:_LONGEST]
-        error = plain_text(one.get("error")).strip()
-        passed = one.get("success")
+        name = f"{NAME} {plain_text(metric.get('name')) or 'metric'}"
+        reason = plain_text(metric.get("reason"))[:_LONGEST]
+        error = plain_text(metric.get("error")).strip()
+        passed = metric.get("success")
         if error:
             yield unreadable_result(name, source=NAME, reason=f"the metric broke: {error}"[:_LONGEST])
             continue
-        score = number(one.get("score"))
+        score = number(metric.get("score"))
         within = score if score is not None and 0 <= score <= 1 else None
         passed = passed if isinstance(passed, bool) else None
         if not reason and score is not None:
-            reason = f"score {score:g}, threshold {plain_text(one.get('threshold'))}"
+            reason = f"score {score:g}, threshold {plain_text(metric.get('threshold'))}"
         yield foreign_result(name, score=within, passed=passed, source=NAME, reason=reason)
 
 

@@ -46,37 +46,39 @@ class DerivedGrader:
         A criterion that was made for this run alone has no hash, because a test's criterion is the same in all its
         runs.
         """
-        found = []
-        for one in islice(expected, MOST):
-            result = compile_criterion(self._spec(one)).check(transcript, variables)
-            content_hash = "" if one.get(OF_RUN) else result.criterion_hash
-            found.append(replace(result, derived=True, severity="info", weight=0.0, criterion_hash=content_hash))
-        return tuple(found)
+        criterion_results = []
+        for criterion in islice(expected, MOST):
+            result = compile_criterion(self._spec(criterion)).check(transcript, variables)
+            content_hash = "" if criterion.get(OF_RUN) else result.criterion_hash
+            criterion_results.append(
+                replace(result, derived=True, severity="info", weight=0.0, criterion_hash=content_hash)
+            )
+        return tuple(criterion_results)
 
     def specs(self, expected: Iterable[Mapping[str, Any]]) -> tuple[CriterionSpec, ...]:
         """The criteria that belong to the test, and not to a single run."""
-        return tuple(self._spec(one) for one in islice(expected, MOST) if not one.get(OF_RUN))
+        return tuple(self._spec(criterion) for criterion in islice(expected, MOST) if not criterion.get(OF_RUN))
 
     @staticmethod
     def left_out(expected: Sequence[Mapping[str, Any]]) -> str:
         """The note on a run with more expectations than are checked; "" if all are."""
         return f"only the first {MOST} of {len(expected):,} expectations are checked" if len(expected) > MOST else ""
 
-    def _spec(self, one: Mapping[str, Any]) -> CriterionSpec:
-        key = json.dumps(one, sort_keys=True, default=str)
+    def _spec(self, criterion: Mapping[str, Any]) -> CriterionSpec:
+        key = json.dumps(criterion, sort_keys=True, default=str)
         if key not in self._specs:
             if len(self._specs) > 10_000:
                 self._specs.clear()
             self._specs[key] = CriterionSpec(
-                name=one["name"],
-                prototype_class=one["prototype_class"],
-                config=one["config_uxon"],
-                description=str(one.get("description", "")),
-                expected_value=one.get("expected_value"),
+                name=criterion["name"],
+                prototype_class=criterion["prototype_class"],
+                config=criterion["config_uxon"],
+                description=str(criterion.get("description", "")),
+                expected_value=criterion.get("expected_value"),
                 weight=0.0,
                 severity="info",
-                negate=bool(one.get("negate", False)),
-                pass_threshold=one.get("pass_threshold"),
+                negate=bool(criterion.get("negate", False)),
+                pass_threshold=criterion.get("pass_threshold"),
             )
         return self._specs[key]
 
@@ -98,48 +100,53 @@ def criteria_of_actions(
             continue
         if action.get("requestor") == "user" or not changes_something(action["name"], kinds):
             continue
-        given = action.get("kwargs", action.get("arguments"))
-        arguments = {"arguments": _literal(given)} if isinstance(given, Mapping) else {}
+        action_arguments = action.get("kwargs", action.get("arguments"))
+        arguments = {"arguments": _literal(action_arguments)} if isinstance(action_arguments, Mapping) else {}
         calls.append({"name": action["name"], **arguments})
         if isinstance(action.get("compare_args"), list):
             overrides[action["name"]] = [str(key) for key in action["compare_args"]]
     about = f"{tool} compares the database, which only writing calls change; their names say which write"
-    found = []
+    criteria = []
     if calls:
         metric: dict[str, Any] = {"type": "Trajectory", "mode": "superset", "calls": calls}
         if overrides:
             metric["overrides"] = overrides
-        found.append(checked("Expected writing calls", metric, prototype="ToolResponse", description=about))
+        criteria.append(checked("Expected writing calls", metric, prototype="ToolResponse", description=about))
     most = Counter(call["name"] for call in calls)
     most.update(call.name for call in transcript.tool_calls if call.status == "error" and call.name in most)
-    made = {
+    called = {
         call.name for call in transcript.tool_calls if call.status != "error" and changes_something(call.name, kinds)
     }
     only: dict[str, Any] = {"type": "ToolCheck"}
     if most:
         only["tools"] = [{"name": name, "required": False, "max_calls": count} for name, count in most.items()]
-    if others := sorted(made - most.keys()):
+    if others := sorted(called - most.keys()):
         only["forbidden_tools"] = others
     if len(only) > 1:
         of_run = {"description": about, OF_RUN: True}
-        found.append(checked("No other writing calls", only, prototype="ToolResponse", **of_run))
-    return tuple(found)
+        criteria.append(checked("No other writing calls", only, prototype="ToolResponse", **of_run))
+    return tuple(criteria)
 
 
 def _literal(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments none of which is taken for a matcher."""
-    return {str(key): literal(one) for key, one in arguments.items()}
+    return {str(key): literal(item) for key, item in arguments.items()}
 
 
 def criteria_of_tools(tools: Any) -> tuple[dict[str, Any], ...]:
     """Of the names, or calls (`{name, input_parameters}`), of tools that were expected."""
     calls = []
-    for one in tools if isinstance(tools, list) else ():
-        name = one.get("name") if isinstance(one, Mapping) else one
+    for tool in tools if isinstance(tools, list) else ():
+        name = tool.get("name") if isinstance(tool, Mapping) else tool
         if not isinstance(name, str) or not name:
             continue
-        given = one.get("input_parameters", one.get("inputParameters")) if isinstance(one, Mapping) else None
-        calls.append({"name": name, **({"arguments": _literal(given)} if isinstance(given, Mapping) and given else {})})
+        parameters = tool.get("input_parameters", tool.get("inputParameters")) if isinstance(tool, Mapping) else None
+        calls.append(
+            {
+                "name": name,
+                **({"arguments": _literal(parameters)} if isinstance(parameters, Mapping) and parameters else {}),
+            }
+        )
     if not calls:
         return ()
     metric = {"type": "Trajectory", "mode": "superset", "calls": calls}
@@ -152,7 +159,7 @@ def criteria_of_target(target: Any, choices: Any = None) -> tuple[dict[str, Any]
     name = "Expected answer"
     if isinstance(target, Mapping) and len(target) == 1 and isinstance(next(iter(target.values())), str):
         target = next(iter(target.values()))
-    if isinstance(target, Mapping) or (isinstance(target, list) and not all(isinstance(one, str) for one in target)):
+    if isinstance(target, Mapping) or (isinstance(target, list) and not all(isinstance(item, str) for item in target)):
         if len(json.dumps(target, default=str)) > _LONGEST:
             return ()
         return (checked(name, {"type": "Json", "equals": target}),)
@@ -163,9 +170,9 @@ def criteria_of_target(target: Any, choices: Any = None) -> tuple[dict[str, Any]
         return ()
     if isinstance(choices, list) and choices and all(re.fullmatch(r"[A-Z]", text) for text in texts):
         labels = [chr(ord("A") + index) for index in range(min(len(choices), 26))]
-        made = checked(name, {"type": "Classification", "labels": labels, "label": texts[0]})
-        made["config_uxon"]["extract_by_regex"] = r"/ANSWER\s*:\s*\(?([A-Z])\b/i"
-        return (made,) if len(texts) == 1 and texts[0] in labels else ()
+        criterion = checked(name, {"type": "Classification", "labels": labels, "label": texts[0]})
+        criterion["config_uxon"]["extract_by_regex"] = r"/ANSWER\s*:\s*\(?([A-Z])\b/i"
+        return (criterion,) if len(texts) == 1 and texts[0] in labels else ()
     if any("{{" in text or "{%" in text for text in texts):
         return ()
     if len(texts) == 1:

@@ -43,32 +43,33 @@ def _recording(value: Mapping[str, Any]) -> Recording:
 
 def _answer(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     calls = [call for call in as_list(message.get("toolCalls")) if isinstance(call, Mapping)]
-    said: dict[str, Any] = {"role": "assistant", "content": content_text(message.get("content"))}
+    answer: dict[str, Any] = {"role": "assistant", "content": content_text(message.get("content"))}
     thoughts = [
-        "\n".join(filter(None, (plain_text(one.get("subject")), plain_text(one.get("description")))))
-        for one in as_list(message.get("thoughts"))
-        if isinstance(one, Mapping)
+        "\n".join(filter(None, (plain_text(thought.get("subject")), plain_text(thought.get("description")))))
+        for thought in as_list(message.get("thoughts"))
+        if isinstance(thought, Mapping)
     ]
     if thoughts:
-        said["reasoning"] = "\n\n".join(thoughts)
+        answer["reasoning"] = "\n\n".join(thoughts)
     if calls:
-        said["tool_calls"] = [
-            {"id": one.get("id"), "function": {"name": one.get("name"), "arguments": one.get("args")}} for one in calls
+        answer["tool_calls"] = [
+            {"id": call.get("id"), "function": {"name": call.get("name"), "arguments": call.get("args")}}
+            for call in calls
         ]
-    return [said, *(_result(call) for call in calls if call.get("result") is not None)]
+    return [answer, *(_result(call) for call in calls if call.get("result") is not None)]
 
 
 def _result(call: Mapping[str, Any]) -> dict[str, Any]:
     """A tool's answer: the text in its function response, where there is one."""
-    told = []
+    texts = []
     for part in as_list(call["result"]) or [call["result"]]:
         response = part.get("functionResponse") if isinstance(part, Mapping) else None
         inner = response.get("response") if isinstance(response, Mapping) else part
         if isinstance(inner, Mapping) and len(inner) == 1:
             inner = next(iter(inner.values()))
-        told.append(plain_text(inner))
+        texts.append(plain_text(inner))
     failed = call.get("status") in ("error", "cancelled")
-    return {"role": "tool", "tool_call_id": call.get("id"), "content": "\n".join(told), "is_error": failed}
+    return {"role": "tool", "tool_call_id": call.get("id"), "content": "\n".join(texts), "is_error": failed}
 
 
 FORMAT = Format(

@@ -136,11 +136,11 @@ def _sample_at(
         reader.skip()
         return
     try:
-        found, remarks = read_sample(reader, _evaluation(header))
+        recording, remarks = read_sample(reader, _evaluation(header))
     except AgentevalError as error:
         yield Skipped(error.what, line)
         return
-    yield found
+    yield recording
     for remark in remarks:
         yield Skipped(remark, counts=False, place=f"line {line}")
 
@@ -154,7 +154,9 @@ def _packed(file: IO[bytes]) -> Iterator[Recording | Skipped]:
     except DamagedMember as error:
         yield Skipped(error.reason, cut_off=error.cut_off, place="the file")
         return
-    samples = [one for name, one in archive.members.items() if name.startswith(_SAMPLES) and name.endswith(".json")]
+    samples = [
+        member for name, member in archive.members.items() if name.startswith(_SAMPLES) and name.endswith(".json")
+    ]
     header, problem, passed_over = _header(archive)
     if not samples and "eval" not in header:
         raise AgentevalError(
@@ -187,19 +189,19 @@ def _header(archive: Archive) -> tuple[dict[str, Any], str, tuple[Skipped, ...]]
         member = archive.members.get(name)
         if member is None:
             continue
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         try:
             with member.open() as stream:
                 reader = JsonReader(stream)
                 for key in reader.members():
                     if key in ("version", "status", "eval", "error"):
-                        found[key] = reader.bounded(LARGEST_HEADER)
+                        fields[key] = reader.bounded(LARGEST_HEADER)
         except (UnreadableFile, DamagedMember):
             continue
-        if "eval" in found:
+        if "eval" in fields:
             ended = name == "header.json"
-            said = "" if ended else "the log has no header: the evaluation did not come to its end"
-            return found, said, tuple(skipped_by(reader, place=name))
+            problem = "" if ended else "the log has no header: the evaluation did not come to its end"
+            return fields, problem, tuple(skipped_by(reader, place=name))
     return {}, "nothing says which evaluation this was: its header can't be read", ()
 
 
@@ -210,7 +212,7 @@ def _member_sample(member: Member, header: Mapping[str, Any]) -> Iterator[Record
             if reader.kind() != "object":
                 yield Skipped("no sample: it is not a JSON object", place=member.name)
                 return
-            found, remarks = read_sample(reader, _evaluation(header))
+            recording, remarks = read_sample(reader, _evaluation(header))
     except UnreadableFile as error:
         yield Skipped(f"a sample can't be read: {error.reason}", cut_off=error.cut_off, place=member.name)
         return
@@ -220,7 +222,7 @@ def _member_sample(member: Member, header: Mapping[str, Any]) -> Iterator[Record
     except AgentevalError as error:
         yield Skipped(error.what, place=member.name)
         return
-    yield found
+    yield recording
     if reader.replaced:
         yield Skipped(NOT_UTF8, counts=False, place=member.name)
     for remark in remarks:
@@ -232,7 +234,7 @@ def _order(header: Mapping[str, Any]) -> Any:
     """Samples as the dataset has them, then by epoch; the archive has them as they ended."""
     dataset = _evaluation(header).get("dataset")
     ids = dataset.get("sample_ids") if isinstance(dataset, Mapping) else None
-    place = {plain_text(one): number for number, one in enumerate(ids)} if isinstance(ids, list) else {}
+    place = {plain_text(sample_id): number for number, sample_id in enumerate(ids)} if isinstance(ids, list) else {}
 
     def order(member: Member) -> tuple[int, int]:
         name, _, epoch = member.name[len(_SAMPLES) : -len(".json")].rpartition("_epoch_")
@@ -245,8 +247,8 @@ def _order(header: Mapping[str, Any]) -> Any:
 
 
 def _evaluation(header: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = header.get("eval")
-    return found if isinstance(found, Mapping) else {}
+    evaluation = header.get("eval")
+    return evaluation if isinstance(evaluation, Mapping) else {}
 
 
 def _said(header: Mapping[str, Any]) -> Iterator[Skipped]:
@@ -258,8 +260,8 @@ def _said(header: Mapping[str, Any]) -> Iterator[Skipped]:
     status = header.get("status")
     error = header.get("error")
     if status == "error" and isinstance(error, Mapping):
-        said = plain_text(error.get("message")).strip()[:300]
-        yield replace(note, reason=f"the evaluation ended with an error: {said}")
+        message = plain_text(error.get("message")).strip()[:300]
+        yield replace(note, reason=f"the evaluation ended with an error: {message}")
     elif status in ("started", "cancelled"):
         yield replace(note, reason=f"the evaluation was {'cancelled' if status == 'cancelled' else 'not finished'}")
     yield from _told(header)
@@ -282,22 +284,24 @@ def _told(header: Mapping[str, Any]) -> Iterator[Skipped]:
 
 def tests(source: Source) -> FoundTests:
     """A test for each sample: its input, its target as expected value, and a criterion for each scorer."""
-    found = FoundTests(name=source.path.stem)
-    seen: set[str] = set()
+    found_tests = FoundTests(name=source.path.stem)
+    ids: set[str] = set()
     for recording in recordings(source):
         if not isinstance(recording, Recording):
             if recording.counts:
-                found.skipped.append(f"{recording.place}: {recording.reason}" if recording.place else recording.reason)
+                found_tests.skipped.append(
+                    f"{recording.place}: {recording.reason}" if recording.place else recording.reason
+                )
             continue
-        if recording.test_id in seen or len(seen) > LARGEST:
+        if recording.test_id in ids or len(ids) > LARGEST:
             continue  # another epoch of the same sample
-        seen.add(recording.test_id)
+        ids.add(recording.test_id)
         if not recording.prompt.strip():
-            found.skipped.append(f"{recording.test_name}: its input is not text")
+            found_tests.skipped.append(f"{recording.test_name}: its input is not text")
             continue
-        found.tests.append(_test_of(recording))
-    found.note("solvers, tools and system messages are not translated: they belong to the agent")
-    return found
+        found_tests.tests.append(_test_of(recording))
+    found_tests.note("solvers, tools and system messages are not translated: they belong to the agent")
+    return found_tests
 
 
 def _test_of(recording: Recording) -> dict[str, Any]:
@@ -455,12 +459,12 @@ def read_sample(reader: JsonReader, header: Mapping[str, Any]) -> tuple[Recordin
                     _read_events(reader, sample)
                 elif inner == "content":
                     _read_attachments(reader, sample)
-    found = _recording(sample, header)
-    return found, tuple(_not_kept(sample))
+    recording = _recording(sample, header)
+    return recording, tuple(_not_kept(sample))
 
 
 def _read_pool(reader: JsonReader, sample: _Sample) -> None:
-    if sample.asked and all(one.ours for one in sample.asked):
+    if sample.asked and all(model_event.ours for model_event in sample.asked):
         reader.skip()
         return
     for _ in reader.elements():
@@ -515,18 +519,18 @@ def _read_events(reader: JsonReader, sample: _Sample) -> None:
 
 
 def _model_event(event: Mapping[str, Any], sample: _Sample, started: float | None, ended: float | None) -> _ModelEvent:
-    given, refs = event.get("input"), event.get("input_refs")
-    ours = isinstance(given, list) and bool(given)
+    inputs, refs = event.get("input"), event.get("input_refs")
+    ours = isinstance(inputs, list) and bool(inputs)
     if ours:
-        messages = [sample.pool.place(_without_media(one, Counter())) for one in given or ()]
+        messages = [sample.pool.place(_without_media(message, Counter())) for message in inputs or ()]
     else:
-        pairs = [one for one in as_list(refs) if isinstance(one, list) and len(one) == 2]
+        pairs = [ref for ref in as_list(refs) if isinstance(ref, list) and len(ref) == 2]
         messages = [place for first, end in pairs if isinstance(first, int) and isinstance(end, int) and end < _MOST
                     for place in range(first, end)]  # fmt: skip
     if sample.pool.size > _LARGEST_POOL:
         messages = []
     config = event.get("config") if isinstance(event.get("config"), Mapping) else {}
-    parameters = {key: one for key, one in (config or {}).items() if one is not None}
+    parameters = {key: value for key, value in (config or {}).items() if value is not None}
     if event.get("tool_choice"):
         parameters["tool_choice"] = event["tool_choice"]
     output = event.get("output")
@@ -551,36 +555,46 @@ def _as_read(message: Any, sample: _Sample) -> list[dict[str, Any]] | None:
 def _requests_of(sample: _Sample) -> Iterator[Asked | None]:
     """What models were asked, in the order of the events; None for what the log has not."""
     read: dict[int, list[dict[str, Any]] | None] = {}  # each message once: it is in all later requests
-    for order, one in enumerate(sample.asked):
-        places = one.messages
-        if not one.ours:
+    for order, model_event in enumerate(sample.asked):
+        places = model_event.messages
+        if not model_event.ours:
             places = [sample.own_pool[at] for at in places] if max(places, default=0) < len(sample.own_pool) else []
         for at in places:
             if at not in read:
                 read[at] = _as_read(sample.pool.values[at], sample)
-        told = [message for at in places for message in read[at] or ()]
-        if not told or any(read[at] is None for at in places) or _references(_resolved(one.answer, sample.attachments)):
+        messages = [message for at in places for message in read[at] or ()]
+        if (
+            not messages
+            or any(read[at] is None for at in places)
+            or _references(_resolved(model_event.answer, sample.attachments))
+        ):
             yield None
             continue
-        answer = [_as_openai(_resolved(one.answer, sample.attachments))] if isinstance(one.answer, Mapping) else []
-        about = {**one.parameters, "tools": sample.tools.values[one.tools]}
+        answer = (
+            [_as_openai(_resolved(model_event.answer, sample.attachments))]
+            if isinstance(model_event.answer, Mapping)
+            else []
+        )
+        about = {**model_event.parameters, "tools": sample.tools.values[model_event.tools]}
         yield asked_in(
-            told, as_asked(answer), number=order, started=one.started, ended=one.ended,
-            about=about, model=one.model, error=one.error,
+            messages, as_asked(answer), number=order, started=model_event.started, ended=model_event.ended,
+            about=about, model=model_event.model, error=model_event.error,
         )  # fmt: skip
 
 
 def _read_attachments(reader: JsonReader, sample: _Sample) -> None:
-    asked = [sample.pool.values, [one.answer for one in sample.asked]]
-    wanted = _references([sample.fields, sample.messages, sample.output, asked])
-    by_number = any(not one.ours for one in sample.asked) and not sample.own_pool  # of messages that come later
+    holders = [sample.pool.values, [model_event.answer for model_event in sample.asked]]
+    references = _references([sample.fields, sample.messages, sample.output, holders])
+    by_number = (
+        any(not model_event.ours for model_event in sample.asked) and not sample.own_pool
+    )  # of messages that come later
     room = ATTACHED
     for key in reader.members():
-        if key in wanted or not sample.seen_messages or by_number:
+        if key in references or not sample.seen_messages or by_number:
             value = reader.bounded(ATTACHED)
-            if isinstance(value, str) and (key in wanted or len(value) <= room):
+            if isinstance(value, str) and (key in references or len(value) <= room):
                 sample.attachments[key] = value
-                room -= 0 if key in wanted else len(value)
+                room -= 0 if key in references else len(value)
                 continue
         else:
             reader.skip()
@@ -601,7 +615,7 @@ def _recording(sample: _Sample, header: Mapping[str, Any]) -> Recording:
     metadata = fields["metadata"] if isinstance(fields.get("metadata"), Mapping) else {}
     own = metadata.get(KEY)
     ours = is_ours(own)
-    found = Recording(
+    recording = Recording(
         test_id=as_id(sample_id),
         test_name=sample_id,
         transcript=transcript,
@@ -623,13 +637,13 @@ def _recording(sample: _Sample, header: Mapping[str, Any]) -> Recording:
     )
     if ours and isinstance(own, Mapping):
         variation = plain_text(own.get("variation"))
-        found = replace(found, variation=variation, repetition=as_repetition(own.get("repetition")))
-    return restore_or_note(found, own)
+        recording = replace(recording, variation=variation, repetition=as_repetition(own.get("repetition")))
+    return restore_or_note(recording, own)
 
 
 def _own_source(sample: _Sample, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Of a run of this program, what could be lost: its messages. The rest repeats what `agenteval` says."""
-    return {"input": fields.get("input"), "messages": [_as_openai(one) for one in sample.messages]}
+    return {"input": fields.get("input"), "messages": [_as_openai(message) for message in sample.messages]}
 
 
 def _transcript(sample: _Sample, fields: Mapping[str, Any], header: Mapping[str, Any]) -> Transcript:
@@ -640,18 +654,18 @@ def _transcript(sample: _Sample, fields: Mapping[str, Any], header: Mapping[str,
     if not messages and not is_ours(
         metadata.get(KEY)
     ):  # the conversation was not kept: what was asked and what was answered is all there is
-        given = fields.get("input")
-        messages = list(given) if isinstance(given, list) else [{"role": "user", "content": plain_text(given)}]
+        inputs = fields.get("input")
+        messages = list(inputs) if isinstance(inputs, list) else [{"role": "user", "content": plain_text(inputs)}]
         messages += [choice["message"]] if isinstance(choice.get("message"), Mapping) else []
     transcript = from_openai_messages([_as_openai(message) for message in messages])
     calls = list(transcript.tool_calls)
     parse_errors = [error for message in messages for error in _parse_errors(message)]
     if len(parse_errors) == len(calls):
-        for index, said in enumerate(parse_errors):
-            if said:
-                calls[index] = replace(calls[index], arguments=said, malformed=True)
+        for index, problem in enumerate(parse_errors):
+            if problem:
+                calls[index] = replace(calls[index], arguments=problem, malformed=True)
     base = _beginning(sample, fields)
-    by_id = {one.call_id: one for one in sample.events if one.call_id}
+    by_id = {event.call_id: event for event in sample.events if event.call_id}
     for index, call in enumerate(calls):
         event = by_id.get(call.id)
         if event is not None:
@@ -664,8 +678,8 @@ def _transcript(sample: _Sample, fields: Mapping[str, Any], header: Mapping[str,
     if isinstance(limit, Mapping) and limit.get("type"):
         finish = f"limit: {plain_text(limit['type'])}"
     models, used = fields.get("model_usage"), UsageReader()
-    for one in models.values() if isinstance(models, Mapping) else ():
-        used.add(one)
+    for model in models.values() if isinstance(models, Mapping) else ():
+        used.add(model)
     return replace(
         with_usage(transcript, used),
         tool_calls=tuple(calls),
@@ -677,46 +691,46 @@ def _transcript(sample: _Sample, fields: Mapping[str, Any], header: Mapping[str,
     )
 
 
-def _as_openai(one: Any) -> dict[str, Any]:
+def _as_openai(data: Any) -> dict[str, Any]:
     """One of Inspect's messages as an OpenAI chat message."""
-    if not isinstance(one, Mapping) or not isinstance(one.get("role"), str):
+    if not isinstance(data, Mapping) or not isinstance(data.get("role"), str):
         raise AgentevalError("a message of it has no role")
-    metadata = one.get("metadata")
+    metadata = data.get("metadata")
     own = metadata.get(KEY) if isinstance(metadata, Mapping) else None
     if isinstance(own, Mapping) and isinstance(own.get("message"), Mapping) and "role" in own["message"]:
         return dict(own["message"])
-    content, thoughts = one.get("content"), []
+    content, thoughts = data.get("content"), []
     if isinstance(content, list):
         thoughts = [_thought(part) for part in content if _kind(part) == "reasoning"]
         content = [part for part in content if _kind(part) != "reasoning"]
-    made: dict[str, Any] = {"role": one["role"], "content": content}
-    if isinstance(one.get("attachments"), list):  # from `_without_media`
-        made["attachments"] = one["attachments"]
-    if isinstance(one.get("reasoning"), str):  # as it was before 2025
-        thoughts.append(one["reasoning"])
+    message: dict[str, Any] = {"role": data["role"], "content": content}
+    if isinstance(data.get("attachments"), list):  # from `_without_media`
+        message["attachments"] = data["attachments"]
+    if isinstance(data.get("reasoning"), str):  # as it was before 2025
+        thoughts.append(data["reasoning"])
     if any(thoughts):
-        made["reasoning"] = "\n\n".join(text for text in thoughts if text)
-    if isinstance(one.get("tool_calls"), list):
-        made["tool_calls"] = [
+        message["reasoning"] = "\n\n".join(text for text in thoughts if text)
+    if isinstance(data.get("tool_calls"), list):
+        message["tool_calls"] = [
             {"id": call.get("id"), "function": {"name": call.get("function"), "arguments": call.get("arguments")}}
-            for call in one["tool_calls"]
+            for call in data["tool_calls"]
             if isinstance(call, Mapping) and isinstance(call.get("function"), str)
         ]
-    if one["role"] == "tool":
-        error = one.get("error", one.get("tool_error"))
-        said = error.get("message") if isinstance(error, Mapping) else error
-        made["content"] = content_text(content) or plain_text(said)
-        made |= {"tool_call_id": one.get("tool_call_id"), "is_error": bool(error)}
-        if isinstance(one.get("function"), str):
-            made["name"] = one["function"]
-    return made
+    if data["role"] == "tool":
+        error = data.get("error", data.get("tool_error"))
+        reason = error.get("message") if isinstance(error, Mapping) else error
+        message["content"] = content_text(content) or plain_text(reason)
+        message |= {"tool_call_id": data.get("tool_call_id"), "is_error": bool(error)}
+        if isinstance(data.get("function"), str):
+            message["name"] = data["function"]
+    return message
 
 
-def _parse_errors(one: Any) -> list[str]:
-    calls = one.get("tool_calls") if isinstance(one, Mapping) else None
+def _parse_errors(message: Any) -> list[str]:
+    calls = message.get("tool_calls") if isinstance(message, Mapping) else None
     listed = calls if isinstance(calls, list) else ()
-    found = [call for call in listed if isinstance(call, Mapping) and isinstance(call.get("function"), str)]
-    return [plain_text(call.get("parse_error")) for call in found]
+    named_calls = [call for call in listed if isinstance(call, Mapping) and isinstance(call.get("function"), str)]
+    return [plain_text(call.get("parse_error")) for call in named_calls]
 
 
 def _thought(part: Mapping[str, Any]) -> str:
@@ -727,7 +741,7 @@ def _thought(part: Mapping[str, Any]) -> str:
 
 def _beginning(sample: _Sample, fields: Mapping[str, Any]) -> float | None:
     moments = [moment_ms(fields.get("started_at")), *(sample.moments or ())]
-    return min((one for one in moments if one is not None), default=None)
+    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def _timing(sample: _Sample, fields: Mapping[str, Any], base: float | None) -> Timing:
@@ -748,16 +762,16 @@ def _variables(fields: Mapping[str, Any]) -> dict[str, Any]:
     target = fields.get("target")
     if isinstance(target, list) and len(target) == 1:
         target = target[0]
-    given = {"expected_value": target, "choices": fields.get("choices")}
+    variables = {"expected_value": target, "choices": fields.get("choices")}
     metadata = fields.get("metadata")
     if isinstance(metadata, Mapping) and metadata and len(json.dumps(metadata, default=str)) <= _LARGEST_METADATA:
-        given["metadata"] = metadata
-    return {key: value for key, value in given.items() if value not in (None, "", [])}
+        variables["metadata"] = metadata
+    return {key: value for key, value in variables.items() if value not in (None, "", [])}
 
 
 def _error_text(error: Any) -> str:
-    said = error.get("message") if isinstance(error, Mapping) else error
-    return (plain_text(said).strip() or "the sample ended with an error")[:_LONGEST_ERROR]
+    reason = error.get("message") if isinstance(error, Mapping) else error
+    return (plain_text(reason).strip() or "the sample ended with an error")[:_LONGEST_ERROR]
 
 
 def _kind(part: Any) -> str:
@@ -769,35 +783,35 @@ def _without_media(message: Any, left_out: Counter[str]) -> Any:
     content = message.get("content") if isinstance(message, Mapping) else None
     if not isinstance(content, list):
         return message
-    found = [attachment_of(one, f"[{_kind(one)}]") if _kind(one) in _MEDIA else None for one in content]
-    pairs = list(zip(content, found, strict=True))
-    left_out.update(_kind(one) for one, known in pairs if _kind(one) in _MEDIA and known is None)
-    kept = [{"type": "text", "text": f"[{_kind(one)}]"} if _kind(one) in _MEDIA else one for one in content]
-    attachments = [known for known in found if known is not None]
-    return {**message, "content": kept, **({"attachments": attachments} if attachments else {})}
+    media = [attachment_of(block, f"[{_kind(block)}]") if _kind(block) in _MEDIA else None for block in content]
+    pairs = list(zip(content, media, strict=True))
+    left_out.update(_kind(block) for block, attachment in pairs if _kind(block) in _MEDIA and attachment is None)
+    blocks = [{"type": "text", "text": f"[{_kind(block)}]"} if _kind(block) in _MEDIA else block for block in content]
+    attachments = [attachment for attachment in media if attachment is not None]
+    return {**message, "content": blocks, **({"attachments": attachments} if attachments else {})}
 
 
 def _references(value: Any) -> set[str]:
-    found: set[str] = set()
+    references: set[str] = set()
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            if one.startswith(_PREFIXES):
-                found.add(one.partition("://")[2])
-        elif isinstance(one, Mapping):
-            waiting.extend(one.values())
-        elif isinstance(one, list):
-            waiting.extend(one)
-    return found
+        current = waiting.pop()
+        if isinstance(current, str):
+            if current.startswith(_PREFIXES):
+                references.add(current.partition("://")[2])
+        elif isinstance(current, Mapping):
+            waiting.extend(current.values())
+        elif isinstance(current, list):
+            waiting.extend(current)
+    return references
 
 
 def _resolved(value: Any, attachments: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         return attachments.get(value.partition("://")[2], value) if value.startswith(_PREFIXES) else value
     if isinstance(value, Mapping):
-        return {key: _resolved(one, attachments) for key, one in value.items()}
-    return [_resolved(one, attachments) for one in value] if isinstance(value, list) else value
+        return {key: _resolved(item, attachments) for key, item in value.items()}
+    return [_resolved(item, attachments) for item in value] if isinstance(value, list) else value
 
 
 # Inspect's scores as criterion results: `inspect match`, `inspect includes`
@@ -807,35 +821,37 @@ def results_of(scores: Any, legacy: Any, header: Mapping[str, Any]) -> tuple[Cri
     """A sample's `scores` (or its `score`, as old logs have it), one result each; of an object one for each key."""
     if not isinstance(scores, Mapping):
         scores = {_PLACEHOLDER: legacy} if isinstance(legacy, Mapping) else {}
-    found: list[CriterionResult] = []
+    criterion_results: list[CriterionResult] = []
     for name, score in scores.items():
         called = _only_scorer(header) if name == _PLACEHOLDER else str(name)
-        given = score if isinstance(score, Mapping) else {"value": score}
-        found += list(_results(f"{SOURCE} {called}", given.get("value"), _score_explanation(given)))
-    return tuple(found)
+        fields = score if isinstance(score, Mapping) else {"value": score}
+        criterion_results += list(_results(f"{SOURCE} {called}", fields.get("value"), _score_explanation(fields)))
+    return tuple(criterion_results)
 
 
-def _results(name: str, value: Any, said: str) -> Iterator[CriterionResult]:
+def _results(name: str, value: Any, explanation: str) -> Iterator[CriterionResult]:
     if isinstance(value, Mapping | list):
         parts = value.items() if isinstance(value, Mapping) else enumerate(value)
         if (more := len(value) - _PARTS) > 0:
-            left = foreign_result(f"{name}: other values", source=SOURCE, reason=f"{more:,} more values were left out")
-            yield replace(left, severity="info")
-        for key, one in islice(parts, _PARTS):
-            if not isinstance(one, Mapping | list):
-                yield from _results(f"{name}/{key}", one, said)
-            elif one:
+            rest = foreign_result(f"{name}: other values", source=SOURCE, reason=f"{more:,} more values were left out")
+            yield replace(rest, severity="info")
+        for key, part in islice(parts, _PARTS):
+            if not isinstance(part, Mapping | list):
+                yield from _results(f"{name}/{key}", part, explanation)
+            elif part:
                 inner = foreign_result(
-                    f"{name}/{key}", source=SOURCE, reason=f"Inspect gave {plain_text(one)[:_REASON]}"
+                    f"{name}/{key}", source=SOURCE, reason=f"Inspect gave {plain_text(part)[:_REASON]}"
                 )
                 yield replace(inner, severity="info")  # its verdict is unknown
         return
     score, problem = _score(value)
     if score is None:
-        yield foreign_result(name, source=SOURCE, reason=f"{problem}; {said}" if said else problem)
+        yield foreign_result(name, source=SOURCE, reason=f"{problem}; {explanation}" if explanation else problem)
         return
-    shown = f"Inspect gave {plain_text(value)!r}" if isinstance(value, str) else f"Inspect gave {value:g}"
-    yield foreign_result(name, score=score, source=SOURCE, reason=f"{shown}: {said}" if said else shown)
+    sentence = f"Inspect gave {plain_text(value)!r}" if isinstance(value, str) else f"Inspect gave {value:g}"
+    yield foreign_result(
+        name, score=score, source=SOURCE, reason=f"{sentence}: {explanation}" if explanation else sentence
+    )
 
 
 def _score(value: Any) -> tuple[float | None, str]:
@@ -871,6 +887,8 @@ def _score_explanation(score: Mapping[str, Any]) -> str:
 
 def _only_scorer(header: Mapping[str, Any]) -> str:
     scorers = header.get("scorers")
-    names = [one.get("name") for one in scorers if isinstance(one, Mapping)] if isinstance(scorers, list) else []
+    names = (
+        [scorer.get("name") for scorer in scorers if isinstance(scorer, Mapping)] if isinstance(scorers, list) else []
+    )
     name = names[0] if len(names) == 1 else None
     return name.rpartition("/")[2] if isinstance(name, str) and name else "score"

@@ -98,14 +98,14 @@ def _zipfile() -> Any:
 
 def _opened(zipfile: Any, archive: Any, info: Any) -> IO[bytes]:
     try:
-        found: IO[bytes] = archive.open(info)
+        stream: IO[bytes] = archive.open(info)
     except NotImplementedError:
         raise DamagedMember(f"packed by method {info.compress_type}, which can't be read") from None
     except RuntimeError:
         raise DamagedMember("it is encrypted") from None
     except (zipfile.BadZipFile, OSError, EOFError, ValueError, struct.error) as error:
         raise DamagedMember(str(error) or type(error).__name__) from None
-    return found
+    return stream
 
 
 class _Limited(io.RawIOBase):
@@ -142,13 +142,13 @@ class _Limited(io.RawIOBase):
 def _recovered(file: IO[bytes], budget: _Budget) -> Archive:
     """The members of an archive without its directory."""
     members: dict[str, Member] = {}
-    found = 0
+    count = 0
     for name, start, method, size in _local_headers(file):
-        found += 1
+        count += 1
         members[name] = Member(name, partial(_found, file, start, method, size, budget))
     if not members:
         raise DamagedMember("it is not a ZIP archive, or its start is damaged", cut_off=True)
-    return Archive(members, cut_off=True, replaced=found - len(members))
+    return Archive(members, cut_off=True, replaced=count - len(members))
 
 
 def _local_headers(file: IO[bytes]) -> Iterator[tuple[str, int, int, int | None]]:
@@ -177,14 +177,14 @@ def _local_headers(file: IO[bytes]) -> Iterator[tuple[str, int, int, int | None]
 def _next_header(file: IO[bytes], at: int) -> int:
     """Where the next local header begins, from `at` on; -1: nowhere."""
     file.seek(at)
-    kept = b""
+    tail = b""
     while block := file.read(_CHUNK):
-        data = kept + block
-        found = data.find(_LOCAL)
-        if found >= 0:
-            return at + found
-        kept = data[-3:]
-        at += len(data) - len(kept)
+        data = tail + block
+        position = data.find(_LOCAL)
+        if position >= 0:
+            return at + position
+        tail = data[-3:]
+        at += len(data) - len(tail)
     return -1
 
 
@@ -244,13 +244,13 @@ class _Unpacking(io.RawIOBase):
 
     def _more(self, want: int) -> bytes:
         if isinstance(self._unpack, type(zlib.decompressobj())):
-            given = self._unpack.unconsumed_tail or self._packed(_CHUNK)
-            return bytes(self._unpack.decompress(given, want))
-        given = b""
+            packed = self._unpack.unconsumed_tail or self._packed(_CHUNK)
+            return bytes(self._unpack.decompress(packed, want))
+        packed = b""
         if self._unpack.needs_input:
-            given = self._rest or self._packed(_CHUNK)
+            packed = self._rest or self._packed(_CHUNK)
             self._rest = b""
-        return bytes(self._unpack.decompress(given, want))
+        return bytes(self._unpack.decompress(packed, want))
 
     def _packed(self, want: int) -> bytes:
         self._file.seek(self._at)

@@ -32,15 +32,15 @@ def can_read(value: Any) -> bool:
 
 def _recording(value: Mapping[str, Any]) -> Recording:
     trace = value["trace"] if isinstance(value.get("trace"), Mapping) else value
-    listed = [one for one in as_list(value.get("observations")) if isinstance(one, Mapping)]
-    ids = {plain_text(one.get("id")) for one in listed}
-    spans = [_span(one, ids) for one in listed]
+    listed = [observation for observation in as_list(value.get("observations")) if isinstance(observation, Mapping)]
+    ids = {plain_text(observation.get("id")) for observation in listed}
+    spans = [_span(observation, ids) for observation in listed]
     root = Span("", "other", asked=trace.get("input"), answered=trace.get("output"))
     notes: list[str] = []
     transcript = conversation_of(spans or [root], NAME, notes, root=root)
     name, trace_id = plain_text(trace.get("name")) or "trace", plain_text(trace.get("id"))
     # The trace repeats what its observations say, and an export has these twice.
-    about = {key: one for key, one in trace.items() if key != "observations"}
+    about = {key: value for key, value in trace.items() if key != "observations"}
     return Recording(
         test_id=as_id(trace_id or name),
         test_name=name,
@@ -50,62 +50,62 @@ def _recording(value: Mapping[str, Any]) -> Recording:
         results=tuple(_scores(as_list(trace.get("scores")))),
         started_ms=moment_ms(trace.get("timestamp")),
         notes=tuple(notes),
-        source=(("trace", about), *(("observations[]", one) for one in listed)),
+        source=(("trace", about), *(("observations[]", observation) for observation in listed)),
     )
 
 
-def _span(given: Mapping[str, Any], ids: set[str]) -> Span:
-    metadata = decoded(given.get("metadata"))
+def _span(observation: Mapping[str, Any], ids: set[str]) -> Span:
+    metadata = decoded(observation.get("metadata"))
     attributes = metadata.get("attributes") if isinstance(metadata, Mapping) else None
     about = attributes if isinstance(attributes, Mapping) else {}
-    kind = _KINDS.get(plain_text(given.get("type")), "other")
+    kind = _KINDS.get(plain_text(observation.get("type")), "other")
     tool = next(
         (plain_text(about[key]) for key in ("gen_ai.tool.name", "ai.toolCall.name", "tool.name") if about.get(key)), ""
     )
     if tool and kind == "other":
         kind = "tool"
-    asked = given.get("input")
-    if kind == "tool" and isinstance(inner := decoded(asked), Mapping) and inner.keys() == {"input"}:
-        asked = inner["input"]
-    if kind == "model" and not request_messages(asked):
-        asked = _of_openinference(about) or asked
-    parent = plain_text(given.get("parentObservationId"))
-    failed = given.get("level") == "ERROR"
+    inputs = observation.get("input")
+    if kind == "tool" and isinstance(inner := decoded(inputs), Mapping) and inner.keys() == {"input"}:
+        inputs = inner["input"]
+    if kind == "model" and not request_messages(inputs):
+        inputs = _of_openinference(about) or inputs
+    parent = plain_text(observation.get("parentObservationId"))
+    failed = observation.get("level") == "ERROR"
     return Span(
-        id=plain_text(given.get("id")),
+        id=plain_text(observation.get("id")),
         kind=kind,
-        name=tool or plain_text(given.get("name")).removeprefix("execute_tool ").removeprefix("running tool: "),
+        name=tool or plain_text(observation.get("name")).removeprefix("execute_tool ").removeprefix("running tool: "),
         parent=parent if parent in ids else "",
-        started=moment_ms(given.get("startTime")),
-        ended=moment_ms(given.get("endTime")),
-        asked=asked,
-        answered=given.get("output"),
+        started=moment_ms(observation.get("startTime")),
+        ended=moment_ms(observation.get("endTime")),
+        asked=inputs,
+        answered=observation.get("output"),
         call_id=next(
             (plain_text(about[key]) for key in ("gen_ai.tool.call.id", "ai.toolCall.id") if about.get(key)), ""
         ),
-        model=plain_text(given.get("model")),
-        usage=_usage(given) if kind == "model" else None,
-        error=(plain_text(given.get("statusMessage")) or "failed") if failed else "",
+        model=plain_text(observation.get("model")),
+        usage=_usage(observation) if kind == "model" else None,
+        error=(plain_text(observation.get("statusMessage")) or "failed") if failed else "",
     )
 
 
 def _of_openinference(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What a model was asked, where OpenInference wrote it into the attributes, and the input is something else."""
-    found: dict[int, dict[str, Any]] = {}
+    by_number: dict[int, dict[str, Any]] = {}
     for key, value in attributes.items():
         named = _ASKED.fullmatch(key)
         if named is not None:
-            found.setdefault(int(named[1]), {})[named[2]] = value
-    messages = [found[number] for number in sorted(found) if found[number].get("role") in _ROLES]
-    return [{**one, "content": one.get("content") or ""} for one in messages]
+            by_number.setdefault(int(named[1]), {})[named[2]] = value
+    messages = [by_number[number] for number in sorted(by_number) if by_number[number].get("role") in _ROLES]
+    return [{**message, "content": message.get("content") or ""} for message in messages]
 
 
-def _usage(given: Mapping[str, Any]) -> dict[str, Any]:
+def _usage(observation: Mapping[str, Any]) -> dict[str, Any]:
     """The details; of older exports, in which 0 means that it is not known, the two sides."""
-    details = decoded(given.get("usageDetails"))
+    details = decoded(observation.get("usageDetails"))
     if not isinstance(details, Mapping) or not details:
-        details = {"input": given.get("inputUsage") or None, "output": given.get("outputUsage") or None}
-    return {**details, "cost": given.get("totalCost") or None}
+        details = {"input": observation.get("inputUsage") or None, "output": observation.get("outputUsage") or None}
+    return {**details, "cost": observation.get("totalCost") or None}
 
 
 def _scores(scores: Iterable[Any]) -> Iterator[CriterionResult]:
@@ -118,12 +118,12 @@ def _scores(scores: Iterable[Any]) -> Iterator[CriterionResult]:
         if score.get("dataType") == "BOOLEAN" and number(value) in (0.0, 1.0):
             yield foreign_result(name, passed=number(value) == 1.0, source=NAME, reason=comment)
         elif score.get("dataType") == "CATEGORICAL" or number(value) is None:
-            said = plain_text(score.get("stringValue") or value)
-            yield foreign_result(name, source=NAME, reason="; ".join(filter(None, (said, comment))))
+            text = plain_text(score.get("stringValue") or value)
+            yield foreign_result(name, source=NAME, reason="; ".join(filter(None, (text, comment))))
         else:
             # Whether a high figure is good is not said: toxicity and correctness look alike.
-            said = f"Langfuse has {number(value):g}"
-            yield foreign_result(name, source=NAME, reason="; ".join(filter(None, (said, comment))))
+            text = f"Langfuse has {number(value):g}"
+            yield foreign_result(name, source=NAME, reason="; ".join(filter(None, (text, comment))))
 
 
 FORMAT = Format(

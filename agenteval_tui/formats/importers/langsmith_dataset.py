@@ -43,31 +43,33 @@ def can_read(value: Any) -> bool:
 def tests(source: Source) -> FoundTests:
     """A test for each example, with the criteria that its expected values allow: a short text is in the answer, a
     number stands in it, tools are called, an object is equal. Where only a person can tell, a person is asked."""
-    found = FoundTests(name=source.path.stem)
+    found_tests = FoundTests(name=source.path.stem)
     number = 0
-    for one in source.values():
-        if isinstance(one, BrokenElement):
-            (found.notes if one.note else found.skipped).append(f"line {one.line}: {one.reason}")
+    for element in source.values():
+        if isinstance(element, BrokenElement):
+            (found_tests.notes if element.note else found_tests.skipped).append(
+                f"line {element.line}: {element.reason}"
+            )
             continue
         number += 1
         if number > LARGEST + 1:
             break
-        if not can_read(one.value):
-            found.skipped.append(f"line {one.line}: no example: it has no `inputs`")
+        if not can_read(element.value):
+            found_tests.skipped.append(f"line {element.line}: no example: it has no `inputs`")
             continue
-        found.tests.append(_test(one.value, number, found))
-    found.note("a dataset says what is expected and not how to check it: read the criteria, and change them")
-    return found
+        found_tests.tests.append(_test(element.value, number, found_tests))
+    found_tests.note("a dataset says what is expected and not how to check it: read the criteria, and change them")
+    return found_tests
 
 
-def _test(example: Mapping[str, Any], number: int, found: FoundTests) -> dict[str, Any]:
+def _test(example: Mapping[str, Any], number: int, found_tests: FoundTests) -> dict[str, Any]:
     variables = variables_of(example)
     name = plain_text(example.get("name")) or f"example {number}"
     inputs = {str(key): value for key, value in example["inputs"].items()}
-    asked = _messages(inputs.get("messages"), name, found)
-    if asked:
+    messages = _messages(inputs.get("messages"), name, found_tests)
+    if messages:
         inputs.pop("messages")
-    test: dict[str, Any] = {"name": name, **(asked or _prompt(inputs))}
+    test: dict[str, Any] = {"name": name, **(messages or _prompt(inputs))}
     outputs = example.get("outputs")
     outputs = outputs if isinstance(outputs, Mapping) else {}
     given = {**inputs, **test.pop("variables", {})}
@@ -90,7 +92,7 @@ def _test(example: Mapping[str, Any], number: int, found: FoundTests) -> dict[st
 # What is asked
 
 
-def _messages(listed: Any, name: str, found: FoundTests) -> dict[str, Any]:
+def _messages(listed: Any, name: str, found_tests: FoundTests) -> dict[str, Any]:
     """The conversation up to what the user said last, in any dialect; {} where these are no messages."""
     if not isinstance(listed, list) or not listed or not all(map(is_message, listed)):
         return {}
@@ -104,7 +106,7 @@ def _messages(listed: Any, name: str, found: FoundTests) -> dict[str, Any]:
     if not messages:
         return {}
     if len(messages) < len(transcript.messages):
-        found.note(f"{name}: the answer at the end of its messages is left out: the agent is to give it")
+        found_tests.note(f"{name}: the answer at the end of its messages is left out: the agent is to give it")
     if not any(message.tool_calls or message.role == "tool" for message in messages):
         return {"messages": [_said(message.role, message.content) for message in messages]}
     written = to_builtins(openai_messages(transcript)[: len(messages)])
@@ -161,7 +163,7 @@ def _criteria(key: str, value: Any, of: int) -> Iterator[dict[str, Any]]:
             yield checked(title, metric, **_expected(value))
         else:
             yield _asks(title, value, _QUESTION)
-    elif isinstance(value, list) and value and all(isinstance(one, str) and 0 < len(one) <= _SHORT for one in value):
+    elif isinstance(value, list) and value and all(isinstance(text, str) and 0 < len(text) <= _SHORT for text in value):
         yield checked(title, {"type": "Keywords", "keywords": list(value)})
     elif isinstance(value, Mapping | list) and value:
         yield checked(title, {"type": "Json", "equals": literal(value)}, prototype="JsonResponse")
@@ -184,10 +186,10 @@ def _tool_names(value: Any) -> list[str]:
     """The names in a name, names, or calls; [] where these are none."""
     listed = value if isinstance(value, list) else [value]
     names = []
-    for one in listed:
-        function = one.get("function") if isinstance(one, Mapping) else None
+    for entry in listed:
+        function = entry.get("function") if isinstance(entry, Mapping) else None
         name = function.get("name") if isinstance(function, Mapping) else None
-        name = name or (one.get("name") or one.get("tool") if isinstance(one, Mapping) else one)
+        name = name or (entry.get("name") or entry.get("tool") if isinstance(entry, Mapping) else entry)
         if not isinstance(name, str) or not name.strip() or "{{" in name:
             return []
         names.append(name.strip())

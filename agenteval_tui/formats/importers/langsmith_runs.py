@@ -50,22 +50,22 @@ def can_read(value: Any) -> bool:
 def recordings(source: Source) -> Iterator[Recording | Skipped]:
     """A run for each trace: the conversation of its model's calls, else its input and output."""
     with Spool() as spool:
-        for one in source.values():
-            if isinstance(one, BrokenElement):
-                yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
+        for element in source.values():
+            if isinstance(element, BrokenElement):
+                yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
                 continue
-            if not isinstance(one.value, Mapping):
-                yield Skipped("not a run: it is not an object", one.line)
+            if not isinstance(element.value, Mapping):
+                yield Skipped("not a run: it is not an object", element.line)
                 continue
-            value = one.value
+            value = element.value
             batch = "run_type" not in value and ("post" in value or "patch" in value)
             listed = [*as_list(value.get("post")), *as_list(value.get("patch"))] if batch else [value]
             for run in listed:
                 if isinstance(run, Mapping) and run.get("id"):
-                    kept = {key: run[key] for key in _KEPT if run.get(key) is not None}
-                    kept["usage"] = _usage_of(run)
-                    kept["about"] = {key: one for key, one in run.items() if key not in _KEPT}
-                    spool.put(plain_text(run.get("trace_id") or run["id"]), kept)
+                    row = {key: run[key] for key in _KEPT if run.get(key) is not None}
+                    row["usage"] = _usage_of(run)
+                    row["about"] = {key: value for key, value in run.items() if key not in _KEPT}
+                    spool.put(plain_text(run.get("trace_id") or run["id"]), row)
         for trace, parts in spool.groups():
             yield _recording(trace, _merged(parts), parts)
 
@@ -74,9 +74,9 @@ def _usage_of(run: Mapping[str, Any]) -> Any:
     for place in (run.get("outputs"), run.get("extra")):
         if isinstance(place, Mapping):
             about = place.get("metadata")
-            found = place.get("usage_metadata") or (about.get("usage_metadata") if isinstance(about, Mapping) else None)
-            if found or place.get("usage"):
-                return found or place["usage"]
+            usage = place.get("usage_metadata") or (about.get("usage_metadata") if isinstance(about, Mapping) else None)
+            if usage or place.get("usage"):
+                return usage or place["usage"]
     return run if "prompt_tokens" in run else None
 
 
@@ -125,7 +125,14 @@ def _reference(about: Mapping[str, Any]) -> Any:
     """The reference outputs of the example that was run, where an export of an experiment has them."""
     example = about.get("reference_example")
     inside = example.get("outputs") if isinstance(example, Mapping) else None
-    return next((one for one in (about.get("reference_outputs"), about.get("reference_output"), inside) if one), None)
+    return next(
+        (
+            reference
+            for reference in (about.get("reference_outputs"), about.get("reference_output"), inside)
+            if reference
+        ),
+        None,
+    )
 
 
 def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], notes: list[str]) -> Transcript | None:
@@ -138,8 +145,8 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], note
         if len(asked_messages) + len(answer) >= len(best):
             best = [*asked_messages, *answer]
     if not best:
-        asked, answered = _text(root.get("inputs")), _text(root.get("outputs"))
-        best = [{"role": "user", "content": asked}] if asked else []
+        question, answered = _text(root.get("inputs")), _text(root.get("outputs"))
+        best = [{"role": "user", "content": question}] if question else []
         best += [{"role": "assistant", "content": answered}] if answered else []
     tools = [run for run in runs if run.get("run_type") == "tool"]
     if not best and not tools and not root.get("error"):
@@ -172,11 +179,11 @@ def _request(number: int, run: Mapping[str, Any]) -> Asked | None:
     extra = run.get("about", {}).get("extra")
     sent = extra.get("invocation_params") if isinstance(extra, Mapping) else None
     outputs = run.get("outputs")
-    kept = outputs.get("previous_response_id") if isinstance(outputs, Mapping) else None
+    previous = outputs.get("previous_response_id") if isinstance(outputs, Mapping) else None
     is_whole = isinstance(sent, Mapping) or (isinstance(inputs, Mapping) and "model" in inputs)
     about = {**(inputs if isinstance(inputs, Mapping) else {}), **(sent if isinstance(sent, Mapping) else {})}
-    if kept:
-        about["previous_response_id"] = kept
+    if previous:
+        about["previous_response_id"] = previous
     return asked_in(
         as_asked(messages), as_asked(_answered(outputs)), number=number, started=moment_ms(run.get("start_time")),
         ended=moment_ms(run.get("end_time")), about=about if is_whole else None, model=_model(run),
@@ -201,16 +208,18 @@ def _timed(transcript: Transcript, root: Mapping[str, Any], runs: Sequence[Mappi
         if run["run_type"] == "tool":
             tools.append((_call_of(run), name, step, run))
     calls: list[ToolCall] = []
-    left = list(range(len(tools)))
+    remaining = list(range(len(tools)))
     ran_for: dict[int, int] = {}  # the number of a tool's run, and that of its call
     for call in transcript.tool_calls:
-        found = next((number for number in left if tools[number][0] == call.id), None)
-        if found is None:
-            found = next((number for number in left if not tools[number][0] and tools[number][1] == call.name), None)
-        if found is not None:
-            left.remove(found)
-            ran_for[found] = len(calls)
-            step, run = tools[found][2:]
+        place = next((number for number in remaining if tools[number][0] == call.id), None)
+        if place is None:
+            place = next(
+                (number for number in remaining if not tools[number][0] and tools[number][1] == call.name), None
+            )
+        if place is not None:
+            remaining.remove(place)
+            ran_for[place] = len(calls)
+            step, run = tools[place][2:]
             status: CallStatus = "error" if run.get("error") else call.status
             call = replace(call, status=status)
             if step is not None:
@@ -221,7 +230,7 @@ def _timed(transcript: Transcript, root: Mapping[str, Any], runs: Sequence[Mappi
     ids = {plain_text(run["id"]): name for _, name, _, run in tools}
     untold = [
         _untold(*tools[number], after=1 + max((call for ran, call in ran_for.items() if ran < number), default=-1))
-        for number in left
+        for number in remaining
         if ids.get(plain_text(tools[number][3].get("parent_run_id"))) != tools[number][1]
     ]
     return with_untold_calls(timed, untold)
@@ -257,13 +266,13 @@ def _asked(inputs: Any) -> list[Any]:
     messages = inputs.get("messages") if isinstance(inputs, Mapping) else None
     if isinstance(messages, list) and messages and isinstance(messages[0], list):
         messages = messages[0]  # LangChain's batches of one
-    found = messages if isinstance(messages, list) else []
-    return [*_system(inputs), *found] if all(is_message(one) for one in found) and found else []
+    listed = messages if isinstance(messages, list) else []
+    return [*_system(inputs), *listed] if all(is_message(message) for message in listed) and listed else []
 
 
 def _system(inputs: Any) -> list[dict[str, Any]]:
-    told = inputs.get("system") if isinstance(inputs, Mapping) else None
-    return [{"role": "system", "content": told}] if isinstance(told, str | list) and told else []
+    system = inputs.get("system") if isinstance(inputs, Mapping) else None
+    return [{"role": "system", "content": system}] if isinstance(system, str | list) and system else []
 
 
 def _answered(outputs: Any, *, plain: bool = True) -> list[Any]:
@@ -278,10 +287,10 @@ def _answered(outputs: Any, *, plain: bool = True) -> list[Any]:
         generations = generations[0]
     if isinstance(generations, Mapping):
         message = generations.get("message")
-        told = {"role": "assistant", "content": _text(generations)}
-        return [message] if is_message(message) else [told] if plain else []
+        answer = {"role": "assistant", "content": _text(generations)}
+        return [message] if is_message(message) else [answer] if plain else []
     if isinstance(outputs.get("messages"), list):
-        return [one for one in outputs["messages"] if is_message(one)]
+        return [message for message in outputs["messages"] if is_message(message)]
     for candidate in (outputs.get("message"), outputs.get("output"), outputs):
         if is_message(candidate):
             return [candidate]
@@ -316,13 +325,13 @@ def _finish(outputs: Any) -> str:
 
 def _feedback(stats: Any) -> tuple[CriterionResult, ...]:
     """What people or evaluators gave: the mean of each key. Only 0..1 says what is enough."""
-    found = []
-    for key, one in stats.items() if isinstance(stats, Mapping) else ():
-        mean = number(one.get("avg")) if isinstance(one, Mapping) else None
-        said = "LangSmith gave no figure" if mean is None else f"LangSmith gave {mean:g}"
+    criterion_results = []
+    for key, figures in stats.items() if isinstance(stats, Mapping) else ():
+        mean = number(figures.get("avg")) if isinstance(figures, Mapping) else None
+        sentence = "LangSmith gave no figure" if mean is None else f"LangSmith gave {mean:g}"
         score = mean if mean is not None and 0 <= mean <= 1 else None
-        found.append(foreign_result(f"{NAME} {key}", score=score, source=NAME, reason=said))
-    return tuple(found)
+        criterion_results.append(foreign_result(f"{NAME} {key}", score=score, source=NAME, reason=sentence))
+    return tuple(criterion_results)
 
 
 FORMAT = Format(

@@ -94,15 +94,17 @@ def transcript_of(messages: Iterable[Any], *, system: Any = None, notes: list[st
     is not a message.
     """
     listed = list(messages)
-    found = _Conversation([] if notes is None else notes)
+    conversation = _Conversation([] if notes is None else notes)
     if system:
-        found.say("system", content_text(system))
-    dialects = [dialect_of(one) for one in listed]
-    for number, (one, dialect) in enumerate(zip(listed, dialects, strict=True)):
+        conversation.say("system", content_text(system))
+    dialects = [dialect_of(message) for message in listed]
+    for number, (message, dialect) in enumerate(zip(listed, dialects, strict=True)):
         # Of two texts in a message Anthropic's belong together; OpenAI's are parts of their own.
-        found.take(one, "anthropic" if dialect == "openai" and "anthropic" in dialects else dialect, number)
-    transcript = from_openai_messages(found.messages)
-    return replace(with_usage(transcript, found.usage), model=found.model, finish_reason=found.finish_reason)
+        conversation.take(message, "anthropic" if dialect == "openai" and "anthropic" in dialects else dialect, number)
+    transcript = from_openai_messages(conversation.messages)
+    return replace(
+        with_usage(transcript, conversation.usage), model=conversation.model, finish_reason=conversation.finish_reason
+    )
 
 
 class _Conversation:
@@ -125,78 +127,80 @@ class _Conversation:
         self.messages.append(message)
         return message
 
-    def take(self, one: Any, dialect: str, number: int) -> None:
+    def take(self, message: Any, dialect: str, number: int) -> None:
         before = len(self.messages)
-        self._take(one, dialect, number)
-        made = self.messages[before:]
+        self._take(message, dialect, number)
+        added = self.messages[before:]
         read = ("openai", "anthropic", "parts", "langchain")
-        if dialect in read and one.get("role") not in _CALL_ROLES and not any(map(_says, made)):
+        if dialect in read and message.get("role") not in _CALL_ROLES and not any(map(_says, added)):
             # An empty message is one whose content is empty, and that says nothing elsewhere.
-            rest = {key: value for key, value in one.items() if key not in _BESIDE}
-            nowhere = not one.keys() & {"content", "parts"} and dialect != "langchain"
+            rest = {key: value for key, value in message.items() if key not in _BESIDE}
+            nowhere = not message.keys() & {"content", "parts"} and dialect != "langchain"
             if has_words(rest) or nowhere:
                 del self.messages[before:]
-                keys = ", ".join(f"`{str(key)[:40]}`" for key in list(one)[:20])
+                keys = ", ".join(f"`{str(key)[:40]}`" for key in list(message)[:20])
                 self.notes.append(f"message {number + 1} has nothing that can be read (its keys: {keys})")
-                said = f"[nothing readable; keys: {keys.replace('`', '')}]"
-                self.say(str(one.get("role") or "user"), said, unread=["message"], unread_parts=["message"])
+                text = f"[nothing readable; keys: {keys.replace('`', '')}]"
+                self.say(str(message.get("role") or "user"), text, unread=["message"], unread_parts=["message"])
 
-    def _take(self, one: Any, dialect: str, number: int) -> None:
-        if dialect in ("openai", "anthropic", "parts") and one["role"] == "assistant":
+    def _take(self, message: Any, dialect: str, number: int) -> None:
+        if dialect in ("openai", "anthropic", "parts") and message["role"] == "assistant":
             # As in answers of servers and in their logs: the message holds the usage of its turn.
-            self.usage.add(one.get("usage"))
-            self._of_model(one.get("model"), one.get("finish_reason") or one.get("stop_reason"))
-        if dialect == "openai" and one["role"] in _CALL_ROLES:
-            if one.get("tool_calls"):
-                self._openai({**one, "role": "assistant"})
+            self.usage.add(message.get("usage"))
+            self._of_model(message.get("model"), message.get("finish_reason") or message.get("stop_reason"))
+        if dialect == "openai" and message["role"] in _CALL_ROLES:
+            if message.get("tool_calls"):
+                self._openai({**message, "role": "assistant"})
             else:
-                self._told_calls(one, number)
+                self._told_calls(message, number)
         elif dialect == "openai":
-            self._openai(one)
+            self._openai(message)
         elif dialect == "anthropic":
-            self._anthropic(one)
+            self._anthropic(message)
         elif dialect == "parts":
-            for made in messages_of(one):
-                self.say(**made)
+            for entry in messages_of(message):
+                self.say(**entry)
         elif dialect == "responses":
-            self._item(one, number)
+            self._item(message, number)
         elif dialect == "langchain":
-            self._langchain(one)
+            self._langchain(message)
         elif dialect == "pydantic-ai":
-            self._pydantic_ai(one)
+            self._pydantic_ai(message)
         else:
             raise AgentevalError(
                 f"message {number + 1} has no role", mend="a message is an object with `role` and `content`"
             )
 
-    def _told_calls(self, one: Mapping[str, Any], number: int) -> None:
+    def _told_calls(self, message: Mapping[str, Any], number: int) -> None:
         """A message that is nothing but calls, as text."""
-        calls = _calls_in(content_text(one.get("content")))
+        calls = _calls_in(content_text(message.get("content")))
         if not calls:
             self.notes.append(f"message {number + 1} has calls of tools that can't be read")
-            self.say("assistant", content_text(one.get("content")), unread_parts=[one["role"]])
+            self.say("assistant", content_text(message.get("content")), unread_parts=[message["role"]])
         for position, call in enumerate(calls):
             function = self._readable(call)
             inner = function["function"] if isinstance(function.get("function"), Mapping) else function
             arguments = inner.get("arguments", inner.get("parameters"))
             self._call(function.get("id") or f"call_{number}_{position}", inner["name"], arguments)
 
-    def _openai(self, one: Mapping[str, Any]) -> None:
-        one = _with_calls_beside(one)
-        if one["role"] in _RESULT_ROLES:
-            given = content_text(one.get("content")).removeprefix(_OBSERVATION)
-            one = {**one, "role": "tool", "content": given}
-        elif one["role"] not in _KNOWN_ROLES and _says(one):
-            one = {**one, "unread_role": one["role"]}
-        content = one.get("content")
+    def _openai(self, message: Mapping[str, Any]) -> None:
+        message = _with_calls_beside(message)
+        if message["role"] in _RESULT_ROLES:
+            text = content_text(message.get("content")).removeprefix(_OBSERVATION)
+            message = {**message, "role": "tool", "content": text}
+        elif message["role"] not in _KNOWN_ROLES and _says(message):
+            message = {**message, "unread_role": message["role"]}
+        content = message.get("content")
         if isinstance(content, list):
             thoughts = [_thought(block) for block in _maps(content) if _block_kind(block) in _THOUGHT_BLOCKS]
             if thoughts:
                 rest = [block for block in content if not _typed(block, _THOUGHT_BLOCKS)]
-                one = {**one, "content": rest, "reasoning": _joined(*thoughts)}
-        if not one.get("content"):
-            said = next((one[key] for key in ("text", "refusal", "message") if isinstance(one.get(key), str)), None)
-            heard = one.get("audio")
+                message = {**message, "content": rest, "reasoning": _joined(*thoughts)}
+        if not message.get("content"):
+            said = next(
+                (message[key] for key in ("text", "refusal", "message") if isinstance(message.get(key), str)), None
+            )
+            heard = message.get("audio")
             if (
                 said is None
                 and heard is not None
@@ -204,18 +208,22 @@ class _Conversation:
                 and isinstance(heard.get("transcript"), str)
             ):
                 said = heard["transcript"]
-            one = {**one, "content": said} if said else one
-        if one["role"] == "assistant" and isinstance(answer := one.get("content"), str):
+            message = {**message, "content": said} if said else message
+        if message["role"] == "assistant" and isinstance(answer := message.get("content"), str):
             thinking, answer = split_thinking(answer)
             if thinking:
-                one = {**one, "content": answer, "reasoning": _joined(str(one.get("reasoning") or ""), thinking)}
-        if isinstance(one.get("tool_calls"), list):
-            calls = [self._readable(call) for call in one["tool_calls"]]
-            one = {**one, "tool_calls": calls, "nameless_call": any(map(_is_nameless, calls))}
-        if one["role"] == "assistant" and self._thoughts:
-            one = {**one, "reasoning": _joined(self._thoughts, str(one.get("reasoning") or ""))}
+                message = {
+                    **message,
+                    "content": answer,
+                    "reasoning": _joined(str(message.get("reasoning") or ""), thinking),
+                }
+        if isinstance(message.get("tool_calls"), list):
+            calls = [self._readable(call) for call in message["tool_calls"]]
+            message = {**message, "tool_calls": calls, "nameless_call": any(map(_is_nameless, calls))}
+        if message["role"] == "assistant" and self._thoughts:
+            message = {**message, "reasoning": _joined(self._thoughts, str(message.get("reasoning") or ""))}
             self._thoughts = ""
-        self.messages.append(dict(one))
+        self.messages.append(dict(message))
 
     def _readable(self, call: Any) -> Any:
         """A call of a tool as it is read; one that can't be is called by what it is, and noted."""
@@ -234,34 +242,34 @@ class _Conversation:
                 return call
             for key in ("toolName", "tool_name"):
                 if isinstance(call.get(key), str):
-                    made = messages_of({"role": "assistant", "parts": [{**call, "type": "tool-call"}]})
-                    return made[0]["tool_calls"][0]
+                    messages = messages_of({"role": "assistant", "parts": [{**call, "type": "tool-call"}]})
+                    return messages[0]["tool_calls"][0]
         self.notes.append(f"a tool call has no name: {plain_text(call)[:200]}")
         return _function(None, _NAMELESS, call)
 
-    def _item(self, one: Mapping[str, Any], number: int) -> None:
-        kind = one["type"]
+    def _item(self, item: Mapping[str, Any], number: int) -> None:
+        kind = item["type"]
         if kind == "reasoning":
-            parts = one.get("summary") or one.get("content") or ()
+            parts = item.get("summary") or item.get("content") or ()
             self._thoughts = _joined(self._thoughts, content_text(parts))
-        elif (hosted := hosted_call(one)) is not None:
+        elif (hosted := hosted_call(item)) is not None:
             call_id = hosted.id or f"call_{number}"
             self._call(call_id, hosted.name, hosted.arguments)
             if hosted.result is not None:
                 self.say("tool", hosted.result, tool_call_id=call_id, is_error=hosted.failed)
         elif kind.endswith("_output"):
-            self.say("tool", content_text(one.get("output")), tool_call_id=one.get("call_id"))
+            self.say("tool", content_text(item.get("output")), tool_call_id=item.get("call_id"))
         else:
-            given = one.get("arguments", one.get("input"))
-            self._call(one.get("call_id") or f"call_{number}", one.get("name"), given)
+            arguments = item.get("arguments", item.get("input"))
+            self._call(item.get("call_id") or f"call_{number}", item.get("name"), arguments)
 
     def _call(self, call_id: Any, name: Any, arguments: Any) -> None:
         if not self.messages or self.messages[-1]["role"] != "assistant":
             self.say("assistant")
         self.messages[-1].setdefault("tool_calls", []).append(_function(call_id, name, arguments))
 
-    def _anthropic(self, one: Mapping[str, Any]) -> None:
-        role = one["role"]
+    def _anthropic(self, message: Mapping[str, Any]) -> None:
+        role = message["role"]
         texts: list[str] = []
         unread: list[str] = []
         thoughts: list[str] = []
@@ -284,11 +292,11 @@ class _Conversation:
             calls.clear()
             attached.clear()
 
-        for block in _blocks(one.get("content")):
+        for block in _blocks(message.get("content")):
             kind = _block_kind(block)
             if kind in CALLS:
-                given = block.get("input") if "input" in block else block.get("arguments")
-                calls.append(_function(block.get("id"), block.get("name"), given))
+                arguments = block.get("input") if "input" in block else block.get("arguments")
+                calls.append(_function(block.get("id"), block.get("name"), arguments))
                 if "result" in block and "tool_type" in block:  # as Inspect keeps what a server's tool did
                     flush()
                     self.say(
@@ -313,14 +321,14 @@ class _Conversation:
                 texts.append(block["text"])
             else:
                 texts.append(mark := f"[{kind or 'part'}]")
-                if (found := attachment_of(block, mark)) is not None:
-                    attached.append(found)
+                if (attachment := attachment_of(block, mark)) is not None:
+                    attached.append(attachment)
                 else:
                     unread.append(kind or "part")
         flush()
 
-    def _langchain(self, one: Mapping[str, Any]) -> None:
-        fields = _langchain_fields(one)
+    def _langchain(self, message: Mapping[str, Any]) -> None:
+        fields = _langchain_fields(message)
         assert fields is not None
         role = LANGCHAIN_ROLES.get(str(fields.get("type")), str(fields.get("role") or "user"))
         content, thoughts = fields.get("content"), ""
@@ -336,8 +344,8 @@ class _Conversation:
             inside, content = _sorted_out(content, {call.get("id") for call in calls})
             thoughts = _joined(*(_thought(block) for block in _maps(content) if _typed(block, _THOUGHT_BLOCKS)))
             content = [block for block in content if not _typed(block, _THOUGHT_BLOCKS)]
-            calls += [call for one in inside for call in one.get("tool_calls") or ()]
-            results = [one for one in inside if one["role"] == "tool"]
+            calls += [call for inner in inside for call in inner.get("tool_calls") or ()]
+            results = [inner for inner in inside if inner["role"] == "tool"]
             if unread := [str(block.get("type") or "part") for block in content if is_unread_part(block)]:
                 more["unread_parts"] = unread
         if calls:
@@ -358,17 +366,17 @@ class _Conversation:
             self.usage.add(fields.get("usage_metadata") or about.get("token_usage") or about.get("usage"))
             self._of_model(about.get("model_name") or about.get("model"), about.get("finish_reason"))
 
-    def _pydantic_ai(self, one: Mapping[str, Any]) -> None:
-        instructions = one.get("instructions")
+    def _pydantic_ai(self, message: Mapping[str, Any]) -> None:
+        instructions = message.get("instructions")
         if isinstance(instructions, str) and instructions and instructions != self._instructed:
             self._instructed = instructions
             self.say("system", instructions)
-        if one["kind"] == "response":
-            self.usage.add(one.get("usage"))
-            self._of_model(one.get("model_name"), one.get("finish_reason"))
-            self._pydantic_response(_maps(one["parts"]))
+        if message["kind"] == "response":
+            self.usage.add(message.get("usage"))
+            self._of_model(message.get("model_name"), message.get("finish_reason"))
+            self._pydantic_response(_maps(message["parts"]))
             return
-        for part in _maps(one["parts"]):
+        for part in _maps(message["parts"]):
             kind, content = part.get("part_kind"), content_text(part.get("content"))
             attached = list(attachments_in(part.get("content")))
             if str(kind).endswith("-return") or (kind == "retry-prompt" and part.get("tool_name")):
@@ -376,8 +384,8 @@ class _Conversation:
                 call_id = part.get("tool_call_id")
                 self.say("tool", content, tool_call_id=call_id, is_error=failed, attachments=attached)
             elif content or attached or kind == "user-prompt":  # changes of settings have no text
-                asked = kind in ("user-prompt", "retry-prompt", "retry-feedback")
-                self.say("user" if asked else "system", content, attachments=attached)
+                is_user = kind in ("user-prompt", "retry-prompt", "retry-feedback")
+                self.say("user" if is_user else "system", content, attachments=attached)
 
     def _pydantic_response(self, parts: list[Mapping[str, Any]]) -> None:
         message = self.say("assistant")
@@ -412,36 +420,36 @@ def _with_calls_beside(message: Mapping[str, Any]) -> Mapping[str, Any]:
     beside = message.get("additional_kwargs")
     if not isinstance(beside, Mapping):
         return message
-    found = dict(message)
+    merged = dict(message)
     legacy = beside.get("function_call")
     calls = beside.get("tool_calls") or ([{"function": legacy}] if isinstance(legacy, Mapping) else None)
     if calls and not message.get("tool_calls"):
-        found["tool_calls"] = calls
+        merged["tool_calls"] = calls
     if beside.get("tool_call_id") and not message.get("tool_call_id"):
-        found["tool_call_id"] = beside["tool_call_id"]
-    return found
+        merged["tool_call_id"] = beside["tool_call_id"]
+    return merged
 
 
-def _sorted_out(blocks: Sequence[Any], known: set[Any]) -> tuple[list[dict[str, Any]], list[Any]]:
+def _sorted_out(blocks: Sequence[Any], call_ids: set[Any]) -> tuple[list[dict[str, Any]], list[Any]]:
     """(the calls and the results among the blocks of a message, as messages; the other blocks). `known`: ids of calls
     that are told elsewhere, too."""
-    found: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     rest: list[Any] = []
     for block in blocks:
         kind = _part_kind(block)
         if (hosted := hosted_call(block) if kind else None) is not None:
-            found.append({"role": "assistant", "tool_calls": [_function(hosted.id, hosted.name, hosted.arguments)]})
+            messages.append({"role": "assistant", "tool_calls": [_function(hosted.id, hosted.name, hosted.arguments)]})
             if hosted.result is not None:
                 answer = {"tool_call_id": hosted.id, "content": hosted.result, "is_error": hosted.failed}
-                found.append({"role": "tool", **answer})
+                messages.append({"role": "tool", **answer})
         elif kind in CALLS | PART_CALLS:
-            if _first(block, *_ID_KEYS) not in known:
-                found += messages_of({"role": "assistant", "parts": [{**block, "type": "tool_call"}]})
+            if _first(block, *_ID_KEYS) not in call_ids:
+                messages += messages_of({"role": "assistant", "parts": [{**block, "type": "tool_call"}]})
         elif kind in ANSWERS or kind.endswith("tool_result"):
-            found += messages_of({"role": "tool", "parts": [{**block, "type": "tool_call_response"}]})
+            messages += messages_of({"role": "tool", "parts": [{**block, "type": "tool_call_response"}]})
         else:
             rest.append(block)
-    return found, rest
+    return messages, rest
 
 
 def _calls_in(text: str) -> list[Any]:
@@ -494,15 +502,15 @@ def _is_anthropic(block: Mapping[str, Any]) -> bool:
 
 def with_attachments(message: dict[str, Any], content: Any) -> dict[str, Any]:
     """A chat message whose text was made of `content`, with the images and files that are parts of it."""
-    found = attachments_in(content)
-    return {**message, "attachments": list(found)} if found else message
+    attachments = attachments_in(content)
+    return {**message, "attachments": list(attachments)} if attachments else message
 
 
 def _thought(block: Mapping[str, Any]) -> str:
     for key in ("thinking", "reasoning", "summary", "text"):
-        found = block.get(key)
-        if found:
-            return found if isinstance(found, str) else content_text(found)
+        text = block.get(key)
+        if text:
+            return text if isinstance(text, str) else content_text(text)
     return ""
 
 
@@ -511,8 +519,8 @@ def _typed(block: Any, kinds: frozenset[str]) -> bool:
 
 
 def _block_kind(block: Mapping[str, Any]) -> str:
-    found = block.get("type")
-    return found if isinstance(found, str) else ""
+    kind = block.get("type")
+    return kind if isinstance(kind, str) else ""
 
 
 def _blocks(content: Any) -> list[Mapping[str, Any]]:
@@ -527,7 +535,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def _maps(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, (dict, Mapping))] if isinstance(value, list) else []
+    return [entry for entry in value if isinstance(entry, (dict, Mapping))] if isinstance(value, list) else []
 
 
 def _joined(*parts: str) -> str:
@@ -550,37 +558,37 @@ def has_parts(message: Mapping[str, Any]) -> bool:
         return True
     content = message.get("content")
     return isinstance(content, list) and any(
-        _part_kind(one) in PART_CALLS | ANSWERS or _is_ui_call(one) for one in content
+        _part_kind(part) in PART_CALLS | ANSWERS or _is_ui_call(part) for part in content
     )
 
 
 def messages_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The messages that one of parts is: what tools answered are messages of their own, where they stand."""
     role = str(message.get("role") or "user")
-    found = _Parts(_ROLES.get(role, role))
+    reader = _Parts(_ROLES.get(role, role))
     parts = message.get("parts") or message.get("blocks")
     content = message.get("content")
     if not isinstance(parts, list) or not parts:
         parts = content if isinstance(content, list) else [content] if content else []
     for part in parts:
-        found.take(part)
+        reader.take(part)
     invocations = message.get("toolInvocations")
-    for one in invocations if isinstance(invocations, list) else ():
-        if isinstance(one, Mapping) and str(one.get("toolCallId")) not in found.called:
-            found.take({"type": "tool-invocation", "toolInvocation": one})
+    for invocation in invocations if isinstance(invocations, list) else ():
+        if isinstance(invocation, Mapping) and str(invocation.get("toolCallId")) not in reader.called:
+            reader.take({"type": "tool-invocation", "toolInvocation": invocation})
     beside = _with_calls_beside(message)
-    for call in as_list(beside.get("tool_calls")) if not found.called else ():
+    for call in as_list(beside.get("tool_calls")) if not reader.called else ():
         if isinstance(call, Mapping):
             function = call.get("function")
-            found.take(
+            reader.take(
                 {"type": "tool_call", "id": call.get("id"), **(function if isinstance(function, Mapping) else call)}
             )
-    said = found.ended()
-    if said[0]["role"] == "tool" and beside.get("tool_call_id"):
-        said[0] = {"tool_call_id": beside["tool_call_id"], **said[0]}
+    messages = reader.ended()
+    if messages[0]["role"] == "tool" and beside.get("tool_call_id"):
+        messages[0] = {"tool_call_id": beside["tool_call_id"], **messages[0]}
     if isinstance(message.get("name"), str):
-        said = [{"name": message["name"], **one} for one in said]
-    return said
+        messages = [{"name": message["name"], **entry} for entry in messages]
+    return messages
 
 
 _ID_KEYS = ("call_id", "id", "toolCallId", "tool_call_id", "toolUseId")
@@ -631,13 +639,13 @@ class _Parts:
             inner = part["reasoningContent"].get("reasoningText")
             self._thoughts.append((_text(inner) or "") if isinstance(inner, Mapping) else "")
         else:
-            said = _text(part)
+            text = _text(part)
             mark = f"[{kind or 'part'}]"
-            found = attachment_of(part, mark)
-            self._say(mark if said is None or found is not None else said)
-            if found is not None:
-                self._attached.append(found)
-            elif said is None:
+            attachment = attachment_of(part, mark)
+            self._say(mark if text is None or attachment is not None else text)
+            if attachment is not None:
+                self._attached.append(attachment)
+            elif text is None:
                 self._unread.append(kind or "part")
 
     def _say(self, text: str) -> None:
@@ -655,22 +663,22 @@ class _Parts:
         self._calls.append({"id": call_id, "function": {"name": _name(name), "arguments": arguments}})
 
     def _answer(self, part: Mapping[str, Any], *, failed: bool = False) -> None:
-        given = _first(part, "response", "result", "output", "error", "errorText", "content")
-        if isinstance(given, Mapping) and isinstance(given.get("type"), str) and "value" in given:
-            failed = failed or given["type"].startswith(("error", "execution-denied"))
-            given = given["value"]
+        value = _first(part, "response", "result", "output", "error", "errorText", "content")
+        if isinstance(value, Mapping) and isinstance(value.get("type"), str) and "value" in value:
+            failed = failed or value["type"].startswith(("error", "execution-denied"))
+            value = value["value"]
         if part.get("isError") is True or part.get("is_error") is True or part.get("status") == "error":
             failed = True
-        made = {"role": "tool", "content": _result_text(given), "is_error": failed}
+        answer = {"role": "tool", "content": _result_text(value), "is_error": failed}
         call_id, name = (
             _first(part, *_ID_KEYS, "tool_use_id"),
             _first(part, "name", "toolName", "tool_name"),
         )
         if call_id is not None:
-            made["tool_call_id"] = call_id
+            answer["tool_call_id"] = call_id
         if isinstance(name, str):
-            made["name"] = name
-        self._answers.append(made)
+            answer["name"] = name
+        self._answers.append(answer)
 
     def _ui_call(self, part: Mapping[str, Any], kind: str) -> None:
         """A call of Vercel's UIMessage: with its result, or why there is none."""
@@ -680,8 +688,8 @@ class _Parts:
         self._call({**about, "name": name, "id": about.get("toolCallId")})
         state = about.get("state")
         if about.get("errorText") is not None or state in ("output-error", "output-denied"):
-            said = about.get("errorText") or about.get("approval") or state
-            self._answer({"id": about.get("toolCallId"), "name": name, "result": said}, failed=True)
+            outcome = about.get("errorText") or about.get("approval") or state
+            self._answer({"id": about.get("toolCallId"), "name": name, "result": outcome}, failed=True)
         elif "output" in about or "result" in about:
             result = about["output"] if "output" in about else about["result"]
             self._answers.append({
@@ -691,20 +699,20 @@ class _Parts:
 
     def _flush(self) -> None:
         if self._texts or self._thoughts or self._calls:
-            made: dict[str, Any] = {"role": self._role, "content": "".join(self._texts)}
+            message: dict[str, Any] = {"role": self._role, "content": "".join(self._texts)}
             if self._thoughts:
-                made["reasoning"] = "\n\n".join(filter(None, self._thoughts))
+                message["reasoning"] = "\n\n".join(filter(None, self._thoughts))
             if self._calls:
-                made["tool_calls"] = list(self._calls)
+                message["tool_calls"] = list(self._calls)
             if self._attached:
-                made["attachments"] = list(self._attached)
+                message["attachments"] = list(self._attached)
             if self._unread:
-                made["unread_parts"] = list(self._unread)
+                message["unread_parts"] = list(self._unread)
                 if len(self._unread) == len(self._texts):
-                    made["unread"] = list(self._unread)
+                    message["unread"] = list(self._unread)
             # The tool results in a user's message come before the user's text.
-            self._messages += [made, *self._answers] if self._calls or self._role == "assistant" else [
-                *self._answers, made]  # fmt: skip
+            self._messages += [message, *self._answers] if self._calls or self._role == "assistant" else [
+                *self._answers, message]  # fmt: skip
         else:
             self._messages += self._answers
         self._texts, self._thoughts, self._calls, self._answers, self._attached = [], [], [], [], []
@@ -728,9 +736,9 @@ def _part_kind(part: Any) -> str:
     """The kind of a part; Gemini's are called by the key that they have."""
     if not isinstance(part, (dict, Mapping)):  # a dict is known sooner than a mapping
         return ""
-    told = part.get("type")
-    if isinstance(told, str):
-        return told
+    kind = part.get("type")
+    if isinstance(kind, str):
+        return kind
     return next((key for key in part if key in PART_CALLS | ANSWERS), "")
 
 
@@ -742,14 +750,17 @@ def _text(part: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _result_text(given: Any) -> str:
+def _result_text(result: Any) -> str:
     """What a tool gave; Bedrock's results are lists of `{"text": ...}` and `{"json": ...}`."""
-    if isinstance(given, list) and any(isinstance(one, Mapping) and one.keys() == {"json"} for one in given):
-        given = [one["json"] if isinstance(one, Mapping) and one.keys() == {"json"} else one for one in given]
+    if isinstance(result, list) and any(isinstance(block, Mapping) and block.keys() == {"json"} for block in result):
+        result = [
+            block["json"] if isinstance(block, Mapping) and block.keys() == {"json"} else block for block in result
+        ]
         return "\n".join(
-            content_text([one]) if isinstance(one, Mapping) and "text" in one else plain_text(one) for one in given
+            content_text([block]) if isinstance(block, Mapping) and "text" in block else plain_text(block)
+            for block in result
         )
-    return content_text(given)
+    return content_text(result)
 
 
 def _name(value: Any) -> str:

@@ -41,7 +41,7 @@ def is_trajectory(value: Any) -> bool:
 def trajectory_recording(value: Mapping[str, Any]) -> Recording:
     """The run that a trajectory is. Raises `AgentevalError` when the agent says nothing in it."""
     info = _mapping(value.get("info"))
-    listed = [one for one in value["messages"] if isinstance(one, Mapping)]
+    listed = [message for message in value["messages"] if isinstance(message, Mapping)]
     session = Session(plain_text(value.get("instance_id")), agent=NAME, source=[("", value)])
     session.messages = list(_messages(listed))
     session.model = plain_text(_mapping(_mapping(info.get("config")).get("model")).get("model_name"))
@@ -53,15 +53,15 @@ def trajectory_recording(value: Mapping[str, Any]) -> Recording:
     status = plain_text(info.get("exit_status") or last.get("exit_status"))
     if status and status.lower() not in ("submitted", *_LIMITS):
         session.error = f"{status}: {plain_text(last.get('exception_str'))}".rstrip(": ")
-    found = session_recording(session)
+    recording = session_recording(session)
     cost = number(_mapping(info.get("model_stats")).get("instance_cost"))
-    usage = found.transcript.usage
+    usage = recording.transcript.usage
     submission = plain_text(info.get("submission") or last.get("submission"))
     return replace(
-        found,
-        test_name=session.id or found.test_name,
+        recording,
+        test_name=session.id or recording.test_name,
         transcript=replace(
-            found.transcript, finish_reason=status, usage=usage if cost is None else replace(usage, cost=cost)
+            recording.transcript, finish_reason=status, usage=usage if cost is None else replace(usage, cost=cost)
         ),
         results=tuple(_results(status)),
         variables={"submission": submission} if submission else {},
@@ -79,44 +79,48 @@ def _messages(listed: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     waiting: list[str] = []  # ids of the calls that the next messages answer
     for message in listed:
         role, extra = plain_text(message.get("role")), _extra(message)
-        given = {key: one for key, one in message.items() if key not in ("extra", "usage")}
+        fields = {key: value for key, value in message.items() if key not in ("extra", "usage")}
         if role == "exit":
             continue
         if message.get("object") == "response" and isinstance(message.get("output"), list):
-            yield from (dict(one) for one in message["output"] if isinstance(one, Mapping))
+            yield from (dict(item) for item in message["output"] if isinstance(item, Mapping))
         elif role == "assistant" and not message.get("tool_calls"):
             commands = _commands(message)
             waiting = [f"action_{called + number}" for number in range(1, len(commands) + 1)]
             called += len(commands)
             if commands:
-                given["tool_calls"] = [
+                fields["tool_calls"] = [
                     {"id": name, "function": {"name": TOOL, "arguments": {"command": command}}}
                     for name, command in zip(waiting, commands, strict=True)
                 ]
-            yield given
+            yield fields
         elif role == "user" and waiting and not extra.get("interrupt_type"):
             text = content_text(message.get("content"))
             yield {"role": "tool", "content": text, "tool_call_id": waiting.pop(0), "is_error": _failed(extra, text)}
         elif role == "tool":
-            yield {**given, "is_error": _failed(extra, content_text(message.get("content")))}
+            yield {**fields, "is_error": _failed(extra, content_text(message.get("content")))}
         else:
             waiting = []
-            yield given
+            yield fields
 
 
 def _commands(message: Mapping[str, Any]) -> list[str]:
     """What a message has run: as the program found it; else what it finds in the text, if that is one command."""
     actions = _extra(message).get("actions")
     if isinstance(actions, list):
-        return [plain_text(one.get("command")) for one in actions if isinstance(one, Mapping) and one.get("command")]
-    found = [one.strip() for one in _COMMAND.findall(content_text(message.get("content")))]
-    return found if len(found) == 1 else []
+        return [
+            plain_text(action.get("command"))
+            for action in actions
+            if isinstance(action, Mapping) and action.get("command")
+        ]
+    commands = [command.strip() for command in _COMMAND.findall(content_text(message.get("content")))]
+    return commands if len(commands) == 1 else []
 
 
 def _failed(extra: Mapping[str, Any], text: str) -> bool:
-    told = extra.get("returncode")
-    if isinstance(told, int):
-        return told != 0
+    code = extra.get("returncode")
+    if isinstance(code, int):
+        return code != 0
     written = _RETURNED.match(text)
     return written is not None and int(written.group(1)) != 0
 

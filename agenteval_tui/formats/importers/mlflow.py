@@ -27,9 +27,9 @@ def can_read(value: Any) -> bool:
 
 
 def _recording(value: Mapping[str, Any]) -> Recording:
-    info, listed = value["info"], [one for one in value["data"]["spans"] if isinstance(one, Mapping)]
-    ids = {plain_text(one.get("span_id")) for one in listed}
-    spans = [_span(one, ids) for one in listed]
+    info, listed = value["info"], [span for span in value["data"]["spans"] if isinstance(span, Mapping)]
+    ids = {plain_text(span.get("span_id")) for span in listed}
+    spans = [_span(span, ids) for span in listed]
     notes: list[str] = []
     preview = Span("", "other", asked=info.get("request_preview"), answered=info.get("response_preview"))
     transcript = conversation_of(spans or [preview], NAME, notes)
@@ -44,34 +44,35 @@ def _recording(value: Mapping[str, Any]) -> Recording:
         results=tuple(results),
         expected=criteria_of_target(expected),
         variables={} if expected is None else {"expected_value": expected},
-        started_ms=number(info.get("timestamp_ms")) or min((one.started for one in spans if one.started), default=None),
+        started_ms=number(info.get("timestamp_ms"))
+        or min((span.started for span in spans if span.started), default=None),
         notes=tuple(notes),
-        source=(("info", info), *(("data.spans[]", _readable(one)) for one in listed)),
+        source=(("info", info), *(("data.spans[]", _readable(span)) for span in listed)),
     )
 
 
 def _readable(span: Mapping[str, Any]) -> dict[str, Any]:
     """The span with its attributes as they are meant: texts of JSON."""
     attributes = span["attributes"] if isinstance(span.get("attributes"), Mapping) else {}
-    return {**span, "attributes": {key: decoded(one) for key, one in attributes.items()}}
+    return {**span, "attributes": {key: decoded(value) for key, value in attributes.items()}}
 
 
-def _span(given: Mapping[str, Any], ids: set[str]) -> Span:
-    about = _readable(given)["attributes"]
+def _span(span: Mapping[str, Any], ids: set[str]) -> Span:
+    about = _readable(span)["attributes"]
     kind = _KINDS.get(plain_text(about.get("mlflow.spanType")), "other")
-    status = given["status"] if isinstance(given.get("status"), Mapping) else {}
-    failed = "ERROR" in plain_text(status.get("code") or given.get("status_code"))
-    parent = plain_text(given.get("parent_span_id") or given.get("parent_id"))
-    asked, answered = about.get("mlflow.spanInputs"), about.get("mlflow.spanOutputs")
+    status = span["status"] if isinstance(span.get("status"), Mapping) else {}
+    failed = "ERROR" in plain_text(status.get("code") or span.get("status_code"))
+    parent = plain_text(span.get("parent_span_id") or span.get("parent_id"))
+    inputs, answered = about.get("mlflow.spanInputs"), about.get("mlflow.spanOutputs")
     usage = about.get("mlflow.chat.tokenUsage")
     return Span(
-        id=plain_text(given.get("span_id")),
+        id=plain_text(span.get("span_id")),
         kind=kind,
-        name=plain_text(given.get("name")),
+        name=plain_text(span.get("name")),
         parent=parent if parent in ids else "",
-        started=_ms(given.get("start_time_unix_nano")),
-        ended=_ms(given.get("end_time_unix_nano")),
-        asked=about.get("mlflow.chat.messages") if kind == "model" and not _has_messages(asked) else asked,
+        started=_ms(span.get("start_time_unix_nano")),
+        ended=_ms(span.get("end_time_unix_nano")),
+        asked=about.get("mlflow.chat.messages") if kind == "model" and not _has_messages(inputs) else inputs,
         answered=answered,
         model=plain_text(about.get("mlflow.llm.model")),
         usage=usage if kind == "model" else None,
@@ -79,8 +80,8 @@ def _span(given: Mapping[str, Any], ids: set[str]) -> Span:
     )
 
 
-def _has_messages(asked: Any) -> bool:
-    return isinstance(asked, Mapping) and "messages" in asked
+def _has_messages(inputs: Any) -> bool:
+    return isinstance(inputs, Mapping) and "messages" in inputs
 
 
 def _ms(nanoseconds: Any) -> float | None:
@@ -88,22 +89,22 @@ def _ms(nanoseconds: Any) -> float | None:
     return None if value is None or value <= 0 else value / 1e6
 
 
-def _assessments(given: list[Any]) -> tuple[list[CriterionResult], Any]:
+def _assessments(listed: list[Any]) -> tuple[list[CriterionResult], Any]:
     """What people and judges said, and what was expected."""
     results, expected = [], None
-    for one in given:
-        if not isinstance(one, Mapping):
+    for assessment in listed:
+        if not isinstance(assessment, Mapping):
             continue
-        name = plain_text(one.get("assessment_name") or one.get("name")) or "assessment"
-        why = plain_text(one.get("rationale"))
-        if isinstance(one.get("expectation"), Mapping):
-            expected = one["expectation"].get("value", expected)
-        elif isinstance(one.get("feedback"), Mapping):
-            value = one["feedback"].get("value")
+        name = plain_text(assessment.get("assessment_name") or assessment.get("name")) or "assessment"
+        why = plain_text(assessment.get("rationale"))
+        if isinstance(assessment.get("expectation"), Mapping):
+            expected = assessment["expectation"].get("value", expected)
+        elif isinstance(assessment.get("feedback"), Mapping):
+            value = assessment["feedback"].get("value")
             yes = {"yes": True, "no": False}.get(value.casefold()) if isinstance(value, str) else value
             passed = yes if isinstance(yes, bool) else None
-            said = "; ".join(filter(None, ("" if passed is not None else plain_text(value), why)))
-            results.append(foreign_result(name, passed=passed, source=NAME, reason=said))
+            reason = "; ".join(filter(None, ("" if passed is not None else plain_text(value), why)))
+            results.append(foreign_result(name, passed=passed, source=NAME, reason=reason))
     return results, expected
 
 

@@ -30,18 +30,22 @@ _ABOUT = ("question", "ground_truth", "mistake_agent", "mistake_step", "mistake_
 def can_read(value: Any) -> bool:
     """Whether a value of the file is such a conversation, or a message of one."""
     if isinstance(value, list):
-        return bool(value) and all(isinstance(one, Mapping) and "role" in one for one in value[:2]) and _named(value)
+        return (
+            bool(value)
+            and all(isinstance(message, Mapping) and "role" in message for message in value[:2])
+            and _named(value)
+        )
     if not isinstance(value, Mapping):
         return False
     history = value.get("history")
     if isinstance(history, list) and "question" in value:
-        return all(isinstance(one, Mapping) and "content" in one for one in history[:3])
+        return all(isinstance(message, Mapping) and "content" in message for message in history[:3])
     role = value.get("role")
     return isinstance(role, str) and (_is_name(role) or role == "human") and isinstance(value.get("content"), str)
 
 
 def _named(messages: Iterable[Any]) -> bool:
-    return any(isinstance(one, Mapping) and _is_name(plain_text(one.get("role"))) for one in messages)
+    return any(isinstance(message, Mapping) and _is_name(plain_text(message.get("role"))) for message in messages)
 
 
 def _is_name(role: str) -> bool:
@@ -73,17 +77,17 @@ def _run(history: list[Any], about: Mapping[str, Any], line: int, number: int) -
         if not isinstance(message, Mapping):
             return Skipped("a message is not an object", line)
         session.messages.append(_message(message))
-    if question and not any(one["role"] == "user" for one in session.messages[:1]):
+    if question and not any(message["role"] == "user" for message in session.messages[:1]):
         session.messages.insert(0, {"role": "user", "content": question})
-    source = (("", about),) if about else tuple(("[]", one) for one in history)
+    source = (("", about),) if about else tuple(("[]", entry) for entry in history)
     try:
-        found = session_recording(session, source)
+        recording = session_recording(session, source)
     except AgentevalError as error:
         return Skipped(error.what, line)
     return replace(
-        found,
-        transcript=without_calls(found.transcript, NAME),  # what agents did is told in their texts
-        prompt=question or found.prompt,
+        recording,
+        transcript=without_calls(recording.transcript, NAME),  # what agents did is told in their texts
+        prompt=question or recording.prompt,
         variables={key: about[key] for key in _ABOUT if about.get(key) is not None},
         results=tuple(_results(about)),
         expected=criteria_of_target(about.get("ground_truth")),
@@ -91,13 +95,13 @@ def _run(history: list[Any], about: Mapping[str, Any], line: int, number: int) -
 
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
-    said = plain_text(message.get("role"))
+    speaker = plain_text(message.get("role"))
     content = content_text(message.get("content"))
-    if said in _KNOWN or said.casefold() in ("human", "user"):  # an agent may be called Assistant
+    if speaker in _KNOWN or speaker.casefold() in ("human", "user"):  # an agent may be called Assistant
         # Where agents have names, `user` is whoever did not speak as the model: a tool's terminal, say.
-        role = {"model": "assistant", "ai": "assistant", "human": "user"}.get(said.casefold(), said.casefold())
+        role = {"model": "assistant", "ai": "assistant", "human": "user"}.get(speaker.casefold(), speaker.casefold())
         return with_attachments({**message, "role": role, "content": content}, message.get("content"))
-    return with_attachments({"role": "assistant", "content": content, "name": said}, message.get("content"))
+    return with_attachments({"role": "assistant", "content": content, "name": speaker}, message.get("content"))
 
 
 def _results(about: Mapping[str, Any]) -> Iterator[CriterionResult]:

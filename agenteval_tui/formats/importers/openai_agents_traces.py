@@ -39,10 +39,10 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
             yield Skipped("not a trace or a span of one", element.line)
             continue
         listed = as_list(element.value.get("data")) if "data" in element.value else [element.value]
-        for one in listed:
-            if isinstance(one, Mapping):
-                key = plain_text(one.get("trace_id")) or plain_text(one.get("id"))
-                traces.setdefault(key, []).append(one)
+        for entry in listed:
+            if isinstance(entry, Mapping):
+                key = plain_text(entry.get("trace_id")) or plain_text(entry.get("id"))
+                traces.setdefault(key, []).append(entry)
     for trace, parts in traces.items():
         try:
             yield _recording(trace, parts)
@@ -51,10 +51,10 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
 
 
 def _recording(trace: str, parts: list[Mapping[str, Any]]) -> Recording:
-    about = next((one for one in parts if one.get("object") == "trace"), {})
-    given = [one for one in parts if one.get("object") == "trace.span"]
-    ids = {plain_text(one.get("id")) for one in given}
-    spans = [_span(one, ids) for one in given]
+    about = next((part for part in parts if part.get("object") == "trace"), {})
+    listed = [part for part in parts if part.get("object") == "trace.span"]
+    ids = {plain_text(span.get("id")) for span in listed}
+    spans = [_span(span, ids) for span in listed]
     notes: list[str] = []
     transcript = conversation_of(spans, NAME, notes)
     name = plain_text(about.get("workflow_name")) or "trace"
@@ -66,23 +66,23 @@ def _recording(trace: str, parts: list[Mapping[str, Any]]) -> Recording:
         agent=next((span.name for span in spans if span.kind == "agent"), "") or transcript.model or name,
         started_ms=min((span.started for span in spans if span.started is not None), default=None),
         notes=tuple(notes),
-        source=tuple(("data[]", one) for one in parts),
+        source=tuple(("data[]", part) for part in parts),
     )
 
 
-def _span(given: Mapping[str, Any], ids: set[str]) -> Span:
-    data = given["span_data"] if isinstance(given.get("span_data"), Mapping) else {}
+def _span(span: Mapping[str, Any], ids: set[str]) -> Span:
+    data = span["span_data"] if isinstance(span.get("span_data"), Mapping) else {}
     kind = _KINDS.get(plain_text(data.get("type")), "other")
     response = data["response"] if isinstance(data.get("response"), Mapping) else None
-    error = given["error"] if isinstance(given.get("error"), Mapping) else {}
-    parent = plain_text(given.get("parent_id"))
+    error = span["error"] if isinstance(span.get("error"), Mapping) else {}
+    parent = plain_text(span.get("parent_id"))
     return Span(
-        id=plain_text(given.get("id")),
+        id=plain_text(span.get("id")),
         kind=kind,
         name=plain_text(data.get("name")) or plain_text(data.get("type")),
         parent=parent if parent in ids else "",
-        started=moment_ms(given.get("started_at")),
-        ended=moment_ms(given.get("ended_at")),
+        started=moment_ms(span.get("started_at")),
+        ended=moment_ms(span.get("ended_at")),
         asked=data.get("input"),
         answered=response if response is not None else data.get("output"),
         model=plain_text(data.get("model")),

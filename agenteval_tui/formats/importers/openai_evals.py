@@ -68,14 +68,16 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
         sample.session.source += about
         about = []
         try:
-            found = session_recording(sample.session)
+            recording = session_recording(sample.session)
         except AgentevalError as error:
             yield Skipped(error.what, place=f"sample {sample.session.id[:60]}")
             continue
-        found = replace(found, transcript=without_calls(found.transcript, NAME))  # what was sampled is texts
+        recording = replace(
+            recording, transcript=without_calls(recording.transcript, NAME)
+        )  # what was sampled is texts
         variables = {} if sample.expected is None else {"expected_value": sample.expected}
         yield replace(
-            found,
+            recording,
             test_name=sample.session.id,
             results=tuple(sample.results),
             expected=criteria_of_target(sample.expected),
@@ -86,16 +88,16 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
 def _take(sample: _Sample, kind: str, data: Mapping[str, Any]) -> None:
     if kind == "sampling":
         prompt, sampled = data.get("prompt"), data.get("sampled")
-        messages = [one for one in as_list(prompt) if is_message(one)]
+        messages = [message for message in as_list(prompt) if is_message(message)]
         if isinstance(prompt, str):
             messages = [{"role": "user", "content": prompt}]
-        known = sample.session.messages
-        fresh = messages[len(known) :] if messages[: len(known)] == known else messages
+        earlier = sample.session.messages
+        fresh = messages[len(earlier) :] if messages[: len(earlier)] == earlier else messages
         answers = as_list(sampled) or ([sampled] if sampled else [])
-        known += [*fresh, *({"role": "assistant", "content": plain_text(one)} for one in answers)]
+        earlier += [*fresh, *({"role": "assistant", "content": plain_text(answer)} for answer in answers)]
     elif isinstance(data.get("correct"), bool):
-        said = f"picked {plain_text(data.get('picked'))!r}" if data.get("picked") is not None else ""
-        sample.results.append(foreign_result(kind, passed=data["correct"], source=NAME, reason=said))
+        sentence = f"picked {plain_text(data.get('picked'))!r}" if data.get("picked") is not None else ""
+        sample.results.append(foreign_result(kind, passed=data["correct"], source=NAME, reason=sentence))
         sample.expected = data.get("expected", sample.expected)
     elif kind == "error":
         sample.session.error = plain_text(data.get("message")) or plain_text(data)
@@ -103,8 +105,8 @@ def _take(sample: _Sample, kind: str, data: Mapping[str, Any]) -> None:
         for name, value in data.items():
             score = figure(value)
             if score is not None and not isinstance(value, str):
-                kept = score if 0 <= score <= 1 else None
-                sample.results.append(foreign_result(name, score=kept, source=NAME, reason=f"{name} {score:g}"))
+                share = score if 0 <= score <= 1 else None
+                sample.results.append(foreign_result(name, score=share, source=NAME, reason=f"{name} {score:g}"))
 
 
 FORMAT = Format(

@@ -103,9 +103,9 @@ class _MessageList:
 
     def conversation(self, number: int) -> Recording | Skipped:
         """What was read, and room for the next list."""
-        found = self._hole or _conversation(self._messages, number, self._line)
+        recording = self._hole or _conversation(self._messages, number, self._line)
         self._messages, self._hole = [], None
-        return found
+        return recording
 
 
 def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
@@ -116,7 +116,7 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
             return Skipped(error.what, line)
     if not can_read(value):
         return Skipped("no conversation: neither a list of messages nor an object with `messages`", line)
-    given, value = value, as_conversation(value)
+    raw, value = value, as_conversation(value)
     notes: list[str] = []
     about = value if isinstance(value, Mapping) else {}
     try:
@@ -129,10 +129,10 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
     if not answered_at_all and transcript.error is None and not is_ours(own):
         return Skipped("the agent says nothing in it (no message with the role `assistant`)", line)
     name = _name_of(about) or f"conversation {number}"
-    told = about.get("name")
-    found = Recording(
+    own_name = about.get("name")
+    recording = Recording(
         test_id=as_id(name),
-        test_name=told.strip()[:500] if isinstance(told, str) and told.strip() else name,
+        test_name=own_name.strip()[:500] if isinstance(own_name, str) and own_name.strip() else name,
         transcript=transcript,
         repetition=as_repetition(about.get("repetition")),
         prompt=first_user_text(transcript),
@@ -142,9 +142,9 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
         variables=about["variables"] if isinstance(about.get("variables"), dict) else {},
         started_ms=_began(value, about),
         notes=tuple(notes),
-        source=(("", without_own_fields(given, own, "outcome", "results") if isinstance(given, Mapping) else given),),
+        source=(("", without_own_fields(raw, own, "outcome", "results") if isinstance(raw, Mapping) else raw),),
     )
-    return restore_or_note(found, own, whole="version" not in about)
+    return restore_or_note(recording, own, whole="version" not in about)
 
 
 def _began(value: Any, about: Mapping[str, Any]) -> float | None:
@@ -153,12 +153,14 @@ def _began(value: Any, about: Mapping[str, Any]) -> float | None:
     first = next(
         (message for message in messages or () if isinstance(message, (dict, Mapping)) and "timestamp" in message), {}
     )
-    given = (about.get(key) for key in ("started", "started_at", "created_at", "timestamp"))
-    return next((moment for one in (*given, first.get("timestamp")) if (moment := moment_ms(one)) is not None), None)
+    stamps = (about.get(key) for key in ("started", "started_at", "created_at", "timestamp"))
+    return next(
+        (moment for stamp in (*stamps, first.get("timestamp")) if (moment := moment_ms(stamp)) is not None), None
+    )
 
 
-def _text(given: Any) -> str:
-    return given[:500] if isinstance(given, str) else ""
+def _text(value: Any) -> str:
+    return value[:500] if isinstance(value, str) else ""
 
 
 def _name_of(about: Mapping[str, Any]) -> str:

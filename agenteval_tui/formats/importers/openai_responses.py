@@ -16,17 +16,17 @@ def answer_messages(value: Mapping[str, Any]) -> dict[str, Any] | None:
     Gemini (`candidates`) or of Bedrock (`output.message`), or a request and its answer by those names; `messages`,
     `input` or `contents` may also be beside the answer.
     """
-    if (told := _in_conventions(value)) is not None:
-        return told
+    if (conventions := _in_conventions(value)) is not None:
+        return conventions
     answer = _inner(value, "response", "body")
-    said = _said(answer)
-    if said is None:
+    answered = _said(answer)
+    if answered is None:
         return None
     request = _inner(value, "request", "body")
-    asked = request.get("messages", request.get("contents", request.get("input")))
-    if isinstance(asked, str):
-        asked = [{"role": "user", "content": asked}]
-    before = [one for one in asked if is_message(one)] if isinstance(asked, list) else []
+    prompt = request.get("messages", request.get("contents", request.get("input")))
+    if isinstance(prompt, str):
+        prompt = [{"role": "user", "content": prompt}]
+    before = [message for message in prompt if is_message(message)] if isinstance(prompt, list) else []
     if isinstance(request.get("instructions"), str) and request["instructions"]:
         before.insert(0, {"role": "system", "content": request["instructions"]})
     choices = answer.get("choices") or answer.get("candidates")
@@ -35,18 +35,20 @@ def answer_messages(value: Mapping[str, Any]) -> dict[str, Any] | None:
     usage = answer.get("usage") or answer.get("usageMetadata")
     about = {"model": answer.get("model") or answer.get("modelVersion"), "usage": usage, "finish_reason": finish}
     named = value.get("custom_id") or value.get("id") or answer.get("id")
-    return {**about, "id": named, "messages": [*before, *said]}
+    return {**about, "id": named, "messages": [*before, *answered]}
 
 
 def _in_conventions(value: Mapping[str, Any]) -> dict[str, Any] | None:
     """What went in and came out in the words of the GenAI conventions: `gen_ai.input.messages` and so on."""
     for prefix, end in (("gen_ai.", ".messages"), ("", "_messages"), ("", "Messages")):
-        said = [*as_list(value.get(f"{prefix}input{end}")), *as_list(value.get(f"{prefix}output{end}"))]
-        if said and all(is_message(one) for one in said):
-            given = value.get("gen_ai.system_instructions", value.get("system_instructions"))
-            system = [{"role": "system", "parts": given}] if isinstance(given, list) and given else []
+        messages = [*as_list(value.get(f"{prefix}input{end}")), *as_list(value.get(f"{prefix}output{end}"))]
+        if messages and all(is_message(message) for message in messages):
+            instructions = value.get("gen_ai.system_instructions", value.get("system_instructions"))
+            system = (
+                [{"role": "system", "parts": instructions}] if isinstance(instructions, list) and instructions else []
+            )
             model = value.get("gen_ai.response.model") or value.get("gen_ai.request.model") or value.get("model")
-            return {"id": value.get("id"), "model": model, "messages": [*system, *said]}
+            return {"id": value.get("id"), "model": model, "messages": [*system, *messages]}
     return None
 
 
@@ -73,5 +75,5 @@ def _said(answer: Mapping[str, Any]) -> list[Any] | None:
         message = output.get("message")
         return [message] if is_message(message) else None
     if answer.get("object") == "response" and isinstance(output, list):
-        return [one for one in output if is_message(one)] or None
+        return [item for item in output if is_message(item)] or None
     return None

@@ -51,7 +51,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
         if isinstance(element, BrokenElement):
             yield skipped_element(element)
         elif isinstance(element.value, list):
-            yield from _run(element.value, {}, (("[]", one) for one in element.value))
+            yield from _run(element.value, {}, (("[]", event) for event in element.value))
         elif isinstance(element.value, Mapping) and isinstance(element.value.get("history"), list):
             yield from _run(element.value["history"], element.value, (("", element.value),))
         elif isinstance(element.value, Mapping):
@@ -59,7 +59,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
         else:
             yield Skipped("not an event: it is not an object", element.line)
     if events:
-        yield from _run(events, {}, (("[]", one) for one in events))
+        yield from _run(events, {}, (("[]", event) for event in events))
 
 
 def _run(
@@ -67,30 +67,32 @@ def _run(
 ) -> Iterator[Recording | Skipped]:
     reader = _Reader()
     if about.get("instruction"):
-        first = next((one for one in events if isinstance(one, Mapping)), {})
+        first = next((event for event in events if isinstance(event, Mapping)), {})
         if plain_text(_field(first, "content")) != about["instruction"]:
             reader.messages.append({"role": "user", "content": about["instruction"]})
     session = Session(_id_of(about), agent=NAME)
     for event in events:
         # Older outputs have pairs of an action and its observation.
-        for one in event if isinstance(event, list) else (event,):
-            if isinstance(one, Mapping):
-                session.saw(one.get("timestamp"))
-                reader.take(one)
+        for entry in event if isinstance(event, list) else (event,):
+            if isinstance(entry, Mapping):
+                session.saw(entry.get("timestamp"))
+                reader.take(entry)
     metrics = about["metrics"] if isinstance(about.get("metrics"), Mapping) else {}
     session.messages, session.model = reader.messages, reader.model
     session.usage = reader.usage
     session.error = plain_text(about.get("error"))
     try:
-        found = session_recording(session, tuple(source))
+        recording = session_recording(session, tuple(source))
     except AgentevalError as error:
         yield Skipped(error.what, place=session.id[:60] or "the trajectory")
         return
     cost = session.usage.cost(metrics, "accumulated_cost")
     if cost is not None:
-        found = replace(found, transcript=replace(found.transcript, usage=replace(found.transcript.usage, cost=cost)))
+        recording = replace(
+            recording, transcript=replace(recording.transcript, usage=replace(recording.transcript.usage, cost=cost))
+        )
     variables = {key: about[key] for key in ("issue", "git_patch") if about.get(key)}
-    yield replace(found, results=tuple(_results(about)), variables={**found.variables, **variables})
+    yield replace(recording, results=tuple(_results(about)), variables={**recording.variables, **variables})
 
 
 def _id_of(about: Mapping[str, Any]) -> str:
@@ -101,8 +103,8 @@ def _id_of(about: Mapping[str, Any]) -> str:
 
 def _results(about: Mapping[str, Any]) -> Iterator[CriterionResult]:
     if isinstance(about.get("success"), bool):
-        said = plain_text(about.get("result_explanation"))
-        yield foreign_result("OpenHands resolved", passed=about["success"], source=NAME, reason=said)
+        explanation = plain_text(about.get("result_explanation"))
+        yield foreign_result("OpenHands resolved", passed=about["success"], source=NAME, reason=explanation)
     result = about.get("test_result")
     resolved = result.get("resolved") if isinstance(result, Mapping) else None
     if isinstance(resolved, bool):
@@ -143,8 +145,8 @@ class _Reader(Struct):
         elif action == "system":
             self.messages.append({"role": "system", "content": text})
         elif action in _SPEAK:
-            said = text or thought or plain_text(_field(event, "final_thought")) or plain_text(event.get("message"))
-            self.messages.append({"role": "assistant", "content": said})
+            content = text or thought or plain_text(_field(event, "final_thought")) or plain_text(event.get("message"))
+            self.messages.append({"role": "assistant", "content": content})
         elif action and action != "null":
             self.called += 1
             name, call_id, arguments = self._call(event, action)
@@ -162,12 +164,12 @@ class _Reader(Struct):
                 return plain_text(function.get("name")) or action, call_id, function.get("arguments")
         args = event["args"] if isinstance(event.get("args"), Mapping) else event
         left_out = _SETTINGS if args is not event else _SETTINGS | _BESIDE - {"content"}
-        arguments = {key: one for key, one in args.items() if key not in left_out and one not in (None, "")}
+        arguments = {key: value for key, value in args.items() if key not in left_out and value not in (None, "")}
         return plain_text(about.get("function_name")) or action, call_id, arguments
 
     def _observed(self, event: Mapping[str, Any]) -> None:
         content = plain_text(event.get("content")) or plain_text(event.get("message"))
-        waiting = next((one for one in self.open if one[1] is not None and one[1] == event.get("cause")), None)
+        waiting = next((pair for pair in self.open if pair[1] is not None and pair[1] == event.get("cause")), None)
         waiting = waiting or (self.open[-1] if self.open and event.get("cause") is None else None)
         failed = (
             event.get("observation") == "error" or event.get("success") is False or _exit_code(event) not in (None, 0)

@@ -56,19 +56,19 @@ def spans_in(value: Any) -> list[Mapping[str, Any]]:
     if "context.trace_id" in value:
         return [_of_row(value)]
     listed = value.get("spans", value.get("data"))
-    return [one for each in as_list(listed) for one in spans_in(each)]
+    return [span for each in as_list(listed) for span in spans_in(each)]
 
 
 def _of_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {"context": {}, "attributes": {}}
+    fields: dict[str, Any] = {"context": {}, "attributes": {}}
     for key, value in row.items():
         holder, _, name = key.partition(".")
         if holder in ("context", "attributes") and name:
             if value is not None:
-                made[holder][name] = value
+                fields[holder][name] = value
         else:
-            made[key] = value
-    return made
+            fields[key] = value
+    return fields
 
 
 def with_kind(span: Mapping[str, Any], attributes: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -82,46 +82,46 @@ def with_kind(span: Mapping[str, Any], attributes: Mapping[str, Any]) -> Mapping
 
 
 def _flat(value: Mapping[str, Any], path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    for key, one in value.items():
+    for key, item in value.items():
         name = f"{path}.{key}" if path else str(key)
         is_open = name.partition(".")[0] in _NESTED and name not in _VALUES and depth < _DEEPEST
-        if is_open and isinstance(one, Mapping) and key != "arguments":
-            yield from _flat(one, name, depth + 1)
-        elif is_open and name.startswith("llm.") and isinstance(one, list) and one and isinstance(one[0], Mapping):
-            yield from _flat({str(number): item for number, item in enumerate(one)}, name, depth + 1)
+        if is_open and isinstance(item, Mapping) and key != "arguments":
+            yield from _flat(item, name, depth + 1)
+        elif is_open and name.startswith("llm.") and isinstance(item, list) and item and isinstance(item[0], Mapping):
+            yield from _flat({str(number): item for number, item in enumerate(item)}, name, depth + 1)
         else:
-            yield name, one
+            yield name, item
 
 
 def genai_attributes(attributes: Mapping[str, Any], *, is_root: bool) -> dict[str, Any]:
     """A span's attributes in the words of the GenAI conventions. `attributes`: flat ones, with a kind."""
     kind = str(attributes[KIND]).upper()
-    found: dict[str, Any] = {}
+    renamed: dict[str, Any] = {}
     for key, value in attributes.items():
         if key in _NAMES:
-            found[_NAMES[key]] = value
+            renamed[_NAMES[key]] = value
         elif not key.startswith((*PREFIXES, "input.", "output.")) or is_usage_attribute(key):
-            found[key] = value
+            renamed[key] = value
     if (operation := _OPERATIONS.get(kind)) is not None:
-        found.setdefault("gen_ai.operation.name", operation)
-    asked, answered = attributes.get("input.value"), attributes.get("output.value")
+        renamed.setdefault("gen_ai.operation.name", operation)
+    inputs, answered = attributes.get("input.value"), attributes.get("output.value")
     if kind == "TOOL":
-        if asked is not None:
-            found.setdefault("gen_ai.tool.call.arguments", asked)
+        if inputs is not None:
+            renamed.setdefault("gen_ai.tool.call.arguments", inputs)
         if answered is not None:
-            found.setdefault("gen_ai.tool.call.result", answered)
+            renamed.setdefault("gen_ai.tool.call.result", answered)
     elif kind == "LLM":
         sides = _messages(attributes)
-        found["gen_ai.input.messages"] = sides["input"] or _asked(asked)
-        found["gen_ai.output.messages"] = sides["output"] or answered_messages(answered)
+        renamed["gen_ai.input.messages"] = sides["input"] or _asked(inputs)
+        renamed["gen_ai.output.messages"] = sides["output"] or answered_messages(answered)
         if schemas := _tool_schemas(attributes):
-            found[TOOLS] = schemas
-        found[TEXT_ONLY] = not sides["output"] and not tells_calls(answered)
+            renamed[TOOLS] = schemas
+        renamed[TEXT_ONLY] = not sides["output"] and not tells_calls(answered)
     elif kind == "AGENT" or is_root:
-        said = answered_messages(answered)
-        is_whole = any(one.get("role") == "user" for one in said)
-        found[OF_TEXT] = said if is_whole else [*_asked(asked), *said]
-    return found
+        messages = answered_messages(answered)
+        is_whole = any(message.get("role") == "user" for message in messages)
+        renamed[OF_TEXT] = messages if is_whole else [*_asked(inputs), *messages]
+    return renamed
 
 
 def _tool_schemas(attributes: Mapping[str, Any]) -> list[Any]:
@@ -141,13 +141,13 @@ def _asked(value: Any) -> list[Any]:
 
 def _messages(attributes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """What a model was asked (`input`) and answered (`output`), as chat messages."""
-    found: dict[tuple[str, int], dict[str, Any]] = {}
+    by_place: dict[tuple[str, int], dict[str, Any]] = {}
     for key, value in attributes.items():
         match = _MESSAGE.fullmatch(key)
         if match is None:
             continue
         side, index, rest = match.groups()
-        message = found.setdefault((side, int(index)), {"parts": {}, "calls": {}})
+        message = by_place.setdefault((side, int(index)), {"parts": {}, "calls": {}})
         if (call := _CALL.fullmatch(rest)) is not None:
             message["calls"].setdefault(int(call.group(1)), {})[call.group(2)] = value
         elif (part := _PART.fullmatch(rest)) is not None:
@@ -158,7 +158,7 @@ def _messages(attributes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
         elif rest in ("role", "content", "tool_call_id", "name"):
             message[rest] = value
     sides: dict[str, list[dict[str, Any]]] = {"input": [], "output": []}
-    for (side, _), message in sorted(found.items()):
+    for (side, _), message in sorted(by_place.items()):
         parts = [part for _, part in sorted(message.pop("parts").items())]
         calls = [call for _, call in sorted(message.pop("calls").items())]
         message.setdefault("role", "assistant" if side == "output" else "user")
@@ -171,7 +171,7 @@ def _messages(attributes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _content(parts: list[dict[str, Any]]) -> Any:
-    texts = [one.get("text") for one in parts]
+    texts = [part.get("text") for part in parts]
     if all(isinstance(text, str) for text in texts):
         return "\n".join(map(str, texts))
-    return [{"type": "image_url", **one} if "url" in one else one for one in parts]
+    return [{"type": "image_url", **part} if "url" in part else part for part in parts]

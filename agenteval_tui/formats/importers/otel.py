@@ -83,7 +83,7 @@ def can_read(value: Any) -> bool:
         return False
     if "resourceSpans" in value or "resource_spans" in value:
         return True
-    return any("trace_id" in one["context"] for one in openinference.spans_in(value))
+    return any("trace_id" in span["context"] for span in openinference.spans_in(value))
 
 
 def recordings(source: Source) -> Iterator[Recording | Skipped]:
@@ -113,11 +113,11 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
 def _spans(source: Source) -> Iterator[dict[str, Any] | Skipped]:
     first = next(iter(sniff(source).values), None)
     if openinference.spans_in(first):
-        for one in source.values():
-            if isinstance(one, BrokenElement):
-                yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
+        for element in source.values():
+            if isinstance(element, BrokenElement):
+                yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
             else:
-                yield from map(span_of, openinference.spans_in(one.value))
+                yield from map(span_of, openinference.spans_in(element.value))
         return
     reader = source.reader()
     try:
@@ -151,20 +151,20 @@ def _export(reader: Any) -> Iterator[dict[str, Any]]:
                                 yield span_of(span)
 
 
-def span_of(given: Mapping[str, Any]) -> dict[str, Any]:
+def span_of(data: Mapping[str, Any]) -> dict[str, Any]:
     """A span of either form, without what is not about a model, an agent or a tool."""
-    context = given["context"] if isinstance(given.get("context"), Mapping) else {}
-    status = given["status"] if isinstance(given.get("status"), Mapping) else {}
-    code = status.get("code", status.get("status_code", given.get("status_code")))
-    parent = plain_text(given.get("parentSpanId") or given.get("parent_span_id") or given.get("parent_id"))
-    whole = openinference.with_kind(given, _attributes(given.get("attributes"), all_of_them=True))
+    context = data["context"] if isinstance(data.get("context"), Mapping) else {}
+    status = data["status"] if isinstance(data.get("status"), Mapping) else {}
+    code = status.get("code", status.get("status_code", data.get("status_code")))
+    parent = plain_text(data.get("parentSpanId") or data.get("parent_span_id") or data.get("parent_id"))
+    whole = openinference.with_kind(data, _attributes(data.get("attributes"), all_of_them=True))
     is_openinference = isinstance(whole.get(openinference.KIND), str)
     also = ("input.value", "output.value") if is_openinference else ()
-    kept = {key: value for key, value in whole.items() if key.startswith(_KEPT) or key in also}
-    if any(key.startswith("gen_ai.") for key in kept):  # the AI SDK has the tokens of the cache in names of its own
-        kept.update((key, value) for key, value in whole.items() if key.startswith("ai.usage."))
-    attributes = _genai_attributes(kept, is_root=not parent)
-    rest = {key: value for key, value in given.items() if key not in _READ}
+    own = {key: value for key, value in whole.items() if key.startswith(_KEPT) or key in also}
+    if any(key.startswith("gen_ai.") for key in own):  # the AI SDK has the tokens of the cache in names of its own
+        own.update((key, value) for key, value in whole.items() if key.startswith("ai.usage."))
+    attributes = _genai_attributes(own, is_root=not parent)
+    rest = {key: value for key, value in data.items() if key not in _READ}
     passed_over = Counter(path for path, _ in texts_of(rest))
     others = {
         key: value
@@ -173,29 +173,29 @@ def span_of(given: Mapping[str, Any]) -> dict[str, Any]:
         or (not is_openinference and key.startswith(PREFIXES) and key not in attributes and key != "agent.name")
     }
     evaluations, messages = [], []
-    events = given.get("events")
+    events = data.get("events")
     for event in events if isinstance(events, list) else ():
         if isinstance(event, Mapping):
             inner = _attributes(event.get("attributes"), all_of_them=True)
             name = plain_text(event.get("name"))
             if name == "gen_ai.evaluation.result":
                 evaluations.append(inner)
-            elif said := message_of_event(name, inner):
-                messages += said
+            elif event_messages := message_of_event(name, inner):
+                messages += event_messages
             else:
                 attributes = {**{key: value for key, value in inner.items() if key.startswith(_KEPT)}, **attributes}
                 others.update({f"{key} (of an event)": inner[key] for key in inner if not key.startswith(_KEPT)})
     if messages:
         attributes[OF_EVENTS] = messages
     return {
-        "trace": plain_text(given.get("traceId") or given.get("trace_id") or context.get("trace_id")),
-        "id": plain_text(given.get("spanId") or given.get("span_id") or context.get("span_id")),
+        "trace": plain_text(data.get("traceId") or data.get("trace_id") or context.get("trace_id")),
+        "id": plain_text(data.get("spanId") or data.get("span_id") or context.get("span_id")),
         "parent": parent,
-        "name": plain_text(given.get("name")),
-        "start": _moment(given, "startTimeUnixNano", "start_time_unix_nano", "start_time"),
-        "end": _moment(given, "endTimeUnixNano", "end_time_unix_nano", "end_time"),
+        "name": plain_text(data.get("name")),
+        "start": _moment(data, "startTimeUnixNano", "start_time_unix_nano", "start_time"),
+        "end": _moment(data, "endTimeUnixNano", "end_time_unix_nano", "end_time"),
         "failed": code in (2, "STATUS_CODE_ERROR", "ERROR"),
-        "said": plain_text(status.get("message") or status.get("description") or given.get("status_message")),
+        "said": plain_text(status.get("message") or status.get("description") or data.get("status_message")),
         "attributes": attributes,
         "evaluations": evaluations,
         "others": others,
@@ -203,40 +203,40 @@ def span_of(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _moment(given: Mapping[str, Any], *keys: str) -> float | None:
+def _moment(data: Mapping[str, Any], *keys: str) -> float | None:
     """Milliseconds since 1970, of nanoseconds or of a date."""
     for key in keys:
-        value = given.get(key)
-        if (key == "start_time" or key == "end_time") and (found := moment_ms(value)) is not None:
-            return found
+        value = data.get(key)
+        if (key == "start_time" or key == "end_time") and (moment := moment_ms(value)) is not None:
+            return moment
         if (nanoseconds := number(value)) is not None:
             return nanoseconds / 1e6
     return None
 
 
-def _attributes(given: Any, *, all_of_them: bool = False) -> dict[str, Any]:
-    if isinstance(given, Mapping):
-        pairs = [(str(key), value) for key, value in given.items()]
-    elif isinstance(given, list):
-        pairs = [(str(one.get("key")), _value(one.get("value"))) for one in given if isinstance(one, Mapping)]
+def _attributes(data: Any, *, all_of_them: bool = False) -> dict[str, Any]:
+    if isinstance(data, Mapping):
+        pairs = [(str(key), value) for key, value in data.items()]
+    elif isinstance(data, list):
+        pairs = [(str(entry.get("key")), _value(entry.get("value"))) for entry in data if isinstance(entry, Mapping)]
     else:
         return {}
     return {key: value for key, value in pairs if all_of_them or key.startswith(_KEPT)}
 
 
-def _value(given: Any, depth: int = 0) -> Any:
+def _value(data: Any, depth: int = 0) -> Any:
     """OTLP's AnyValue."""
-    if not isinstance(given, Mapping) or depth > 100:
-        return given
-    for key, value in given.items():
+    if not isinstance(data, Mapping) or depth > 100:
+        return data
+    for key, value in data.items():
         if key == "intValue":
             return int(value) if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 20 else value
         if key == "arrayValue":
             inner = as_list(value.get("values")) if isinstance(value, Mapping) else ()
-            return [_value(one, depth + 1) for one in inner]
+            return [_value(item, depth + 1) for item in inner]
         if key == "kvlistValue":
             inner = as_list(value.get("values")) if isinstance(value, Mapping) else ()
-            pairs = [one for one in inner if isinstance(one, Mapping)]
+            pairs = [pair for pair in inner if isinstance(pair, Mapping)]
             return {str(pair.get("key")): _value(pair.get("value"), depth + 1) for pair in pairs}
         if key == "bytesValue":
             return _bytes(value)
@@ -272,8 +272,8 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
         transcript, tellers = conversation_in(spans, tools, agents, models)
     except AgentevalError as error:
         return Skipped(error.what, place=f"trace {trace[:32]}")
-    asked = [asked_of(span, spans[0]["start"] or 0.0, agents) for span in innermost(models) if _has_messages(span)]
-    lived = lived_conversation(asked) if len(tellers) < 2 else None
+    requests = [asked_of(span, spans[0]["start"] or 0.0, agents) for span in innermost(models) if _has_messages(span)]
+    lived = lived_conversation(requests) if len(tellers) < 2 else None
     if transcript is not None and lived is not None and len(lived.messages) > len(transcript.messages):
         transcript = lived
     about = top["attributes"]
@@ -286,14 +286,14 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
             place=f"trace {trace[:32]}",
         )
     name = plain_text(about.get("agenteval.test.id") or about.get("gen_ai.conversation.id")) or trace
-    named_agents = [one["attributes"].get("gen_ai.agent.name") or one["attributes"].get("agent_name") for one in
+    named_agents = [span["attributes"].get("gen_ai.agent.name") or span["attributes"].get("agent_name") for span in
                     (top, *agents, *models)]  # fmt: skip
     agent = plain_text(next(filter(None, named_agents), None))
     measured = with_measures(transcript, spans, models or tellers or [top], tools, tellers[-1] if tellers else top)
     if not tools and not any(map(_has_messages, (*agents, *models))):
         measured = without_calls(measured, SOURCE)
-    measured = with_requests(measured, asked)
-    found = Recording(
+    measured = with_requests(measured, requests)
+    recording = Recording(
         test_id=as_id(name),
         test_name=plain_text(about.get("agenteval.test.name")) or name,
         transcript=measured,
@@ -302,16 +302,16 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
         variables=_object(about.get("agenteval.test.variables")),
         agent=agent or transcript.model,
         variation=plain_text(about.get("agenteval.run.variation")),
-        results=tuple(_evaluation(one, measured) for span in spans for one in span["evaluations"]),
+        results=tuple(_evaluation(evaluation, measured) for span in spans for evaluation in span["evaluations"]),
         started_ms=spans[0]["start"],
         source=tuple(("", _told(span, is_ours(own))) for span in spans),
     )
-    return restore_or_note(found, own or None, events=True)
+    return restore_or_note(recording, own or None, events=True)
 
 
 def sorted_out(spans: Sequence[Span]) -> tuple[list[Span], list[Span], list[Span], list[Span]]:
     """The spans in the order in which they started, and those of tools, of agents, of models."""
-    spans = sorted(spans, key=lambda one: (one["start"] is None, one["start"] or 0))
+    spans = sorted(spans, key=lambda span: (span["start"] is None, span["start"] or 0))
     tools = [span for span in spans if _operation(span) == _TOOL]
     agents = [span for span in spans if _operation(span) in _AGENTS]
     return spans, tools, agents, [span for span in spans if _operation(span) not in (_TOOL, *_AGENTS)]
@@ -322,25 +322,25 @@ def _told(span: Mapping[str, Any], ours: bool) -> dict[str, Any]:
     the run once more in the words of the conventions is nothing that could be lost."""
     attributes = {**span.get("others", {}), **span["attributes"], "gen_ai.operation.name": None}
     if ours:
-        attributes = {key: one for key, one in attributes.items() if not key.startswith(_TWICE)}
-    evaluations = [{} if f"{_OURS}result" in given else given for given in span["evaluations"]]
+        attributes = {key: value for key, value in attributes.items() if not key.startswith(_TWICE)}
+    evaluations = [{} if f"{_OURS}result" in evaluation else evaluation for evaluation in span["evaluations"]]
     return {"name": None if ours else span["name"], "status": {"message": span["said"]}, "attributes": attributes,
             "events[].attributes": evaluations}  # fmt: skip
 
 
-def _object(given: Any) -> dict[str, Any]:
+def _object(text: Any) -> dict[str, Any]:
     """An object that an attribute holds as JSON: a test's variables, or our own data about a run."""
     try:
-        found = json.loads(given) if isinstance(given, str) else None
+        value = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
-        found = None
-    return found if isinstance(found, dict) else {}
+        value = None
+    return value if isinstance(value, dict) else {}
 
 
 def _operation(span: Mapping[str, Any]) -> str:
-    told = plain_text(span["attributes"].get("gen_ai.operation.name"))
-    if told:
-        return told
+    operation = plain_text(span["attributes"].get("gen_ai.operation.name"))
+    if operation:
+        return operation
     return _TOOL if "gen_ai.tool.name" in span["attributes"] else ""
 
 
@@ -355,21 +355,21 @@ def conversation_in(
     `with_measures` adds; else None."""
     owners = _agents_around([*agents, *models], spans, agents)
     below: dict[str, list[Span]] = {}
-    for one in (*agents, *models):
-        below.setdefault(owners[one["id"]], []).append(one)
-    outermost = [one for one in agents if not owners[one["id"]]]
-    free = [one for one in models if not owners[one["id"]]]
+    for span in (*agents, *models):
+        below.setdefault(owners[span["id"]], []).append(span)
+    outermost = [agent for agent in agents if not owners[agent["id"]]]
+    free = [model for model in models if not owners[model["id"]]]
     lines: list[tuple[Span, list[dict[str, Any]]]] = []
     waiting = outermost[::-1]
     while waiting:
         agent = waiting.pop()
         inside = below.get(agent["id"], [])
         beside = free if agent is outermost[0] else []
-        line = _line(agent, [one for one in (*beside, *inside) if _operation(one) not in _AGENTS])
+        line = _line(agent, [span for span in (*beside, *inside) if _operation(span) not in _AGENTS])
         if line:
             lines.append((agent, line))
         else:
-            waiting += [one for one in inside if _operation(one) in _AGENTS][::-1]
+            waiting += [span for span in inside if _operation(span) in _AGENTS][::-1]
     if not lines:
         line = _line(spans[0], models)
         return from_openai_messages(line) if line or tools else None, []
@@ -380,16 +380,16 @@ def _agents_around(inner: Sequence[Span], spans: Sequence[Span], agents: Sequenc
     """The id of the innermost agent that each span is inside of, by the span's id; "" for none."""
     parents = {span["id"]: span["parent"] for span in spans}
     ids = {agent["id"] for agent in agents}
-    found: dict[str, str] = {}
+    owners: dict[str, str] = {}
     for span in inner:
         way = [span["id"]]
         around = parents.get(span["id"], "")
-        while around and around not in ids and around not in found and around not in way:
+        while around and around not in ids and around not in owners and around not in way:
             way.append(around)
             around = parents.get(around, "")
-        owner = around if around in ids else found.get(around, "")
-        found.update(dict.fromkeys((one for one in way if one not in ids or one == span["id"]), owner))
-    return found
+        owner = around if around in ids else owners.get(around, "")
+        owners.update(dict.fromkeys((span_id for span_id in way if span_id not in ids or span_id == span["id"]), owner))
+    return owners
 
 
 def _line(carrier: Span, models: Sequence[Span]) -> list[dict[str, Any]]:
@@ -398,11 +398,11 @@ def _line(carrier: Span, models: Sequence[Span]) -> list[dict[str, Any]]:
     own = said_in(carrier["attributes"])
     best = own
     for span in models:
-        said = said_in(span["attributes"])
-        if len(said) >= len(best):
-            best = said
+        messages = said_in(span["attributes"])
+        if len(messages) >= len(best):
+            best = messages
     own = own or [
-        one for message in as_list(carrier["attributes"].get(openinference.OF_TEXT)) for one in messages_of(message)
+        entry for message in as_list(carrier["attributes"].get(openinference.OF_TEXT)) for entry in messages_of(message)
     ]
     if not best:
         return own
@@ -415,27 +415,27 @@ def _is_answer(message: Mapping[str, Any]) -> bool:
 
 def _one_after_another(lines: Sequence[tuple[Span, list[dict[str, Any]]]]) -> list[dict[str, Any]]:
     """The conversations of several agents. One that begins with all that was said before only goes on with it."""
-    found: list[dict[str, Any]] = []
+    merged: list[dict[str, Any]] = []
     spoken = 0
     for agent, line in lines:
         line = _with_ids(line)
-        if not found:
-            found, spoken = line, 1
+        if not merged:
+            merged, spoken = line, 1
             continue
         spoken += 1
         name = plain_text(agent["attributes"].get("gen_ai.agent.name")) or f"agent {spoken}"
-        before = [_key(one) for one in found if one["role"] not in ("system", "developer")]
-        rest = [one for one in line if one["role"] not in ("system", "developer")]
-        if before and [_key(one) for one in rest[: len(before)]] == before:
+        before = [_key(entry) for entry in merged if entry["role"] not in ("system", "developer")]
+        rest = [entry for entry in line if entry["role"] not in ("system", "developer")]
+        if before and [_key(entry) for entry in rest[: len(before)]] == before:
             line = rest[len(before) :]
-        found += [one if one["role"] == "tool" else {**one, "name": name} for one in line]
-    return found
+        merged += [entry if entry["role"] == "tool" else {**entry, "name": name} for entry in line]
+    return merged
 
 
 def _with_ids(line: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The messages of a conversation. A result without an id is that of the first call that is open in it."""
     open_calls: list[Any] = []
-    found = []
+    messages = []
     for message in line:
         open_calls += [call.get("id") for call in message.get("tool_calls") or ()]
         if message["role"] == "tool":
@@ -444,12 +444,12 @@ def _with_ids(line: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 open_calls.remove(answered)
             elif answered is None and open_calls:
                 message = {**message, "tool_call_id": open_calls.pop(0)}
-        found.append(message)
-    return found
+        messages.append(message)
+    return messages
 
 
 def _key(message: Mapping[str, Any]) -> str:
-    calls = [one.get("function") for one in message.get("tool_calls") or ()]
+    calls = [tool_call.get("function") for tool_call in message.get("tool_calls") or ()]
     return json.dumps([message["role"], message.get("content"), calls], sort_keys=True, default=str)
 
 
@@ -462,7 +462,10 @@ def said_in(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     instructions = _message_list(attributes.get("gen_ai.system_instructions"))
     if instructions:
-        texts = [one.get("content") if isinstance(one, Mapping) else one for one in instructions]
+        texts = [
+            instruction.get("content") if isinstance(instruction, Mapping) else instruction
+            for instruction in instructions
+        ]
         messages.append({"role": "system", "content": "\n".join(plain_text(text) for text in texts)})
     whole = _message_list(attributes.get("pydantic_ai.all_messages"))
     turns = [
@@ -478,20 +481,20 @@ def said_in(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
 def innermost(models: Sequence[Span]) -> list[Span]:
     """A request that several instrumentations told is told by the innermost: the spans of models that have no other
     below them."""
-    outer = {one["parent"] for one in models if said_in(one["attributes"])}
-    return [one for one in models if one["id"] not in outer]
+    outer = {model["parent"] for model in models if said_in(model["attributes"])}
+    return [model for model in models if model["id"] not in outer]
 
 
 def asked_of(span: Span, base: float, agents: Sequence[Span] = ()) -> Asked | None:
     """The request and the answer that a model's span tells: what comes last of the assistant is the answer. `base`: the
     moment that times count from. `agents`: the spans of agents that it may be inside of."""
-    said, about = said_in(span["attributes"]), span["attributes"]
-    if span["start"] is None or not said or not all(map(_is_whole, said)):
+    dialogue, about = said_in(span["attributes"]), span["attributes"]
+    if span["start"] is None or not dialogue or not all(map(_is_whole, dialogue)):
         return None
-    answer = said[-1] if said[-1]["role"] == "assistant" else None
-    before = said if answer is None else said[:-1]
-    system = "\n".join(content_text(one.get("content")) for one in before if one["role"] == "system")
-    messages = tuple([one for one in before if one["role"] != "system"])
+    answer = dialogue[-1] if dialogue[-1]["role"] == "assistant" else None
+    before = dialogue if answer is None else dialogue[:-1]
+    system = "\n".join(content_text(message.get("content")) for message in before if message["role"] == "system")
+    messages = tuple([message for message in before if message["role"] != "system"])
     if not messages:
         return None
     started = span["start"] - base
@@ -501,12 +504,12 @@ def asked_of(span: Span, base: float, agents: Sequence[Span] = ()) -> Asked | No
     error = (span["said"] or "it failed") if span["failed"] else ""
     reply = Reply(answer, model, plain_text(reasons[-1]) if isinstance(reasons, list) and reasons else "", error=error)
     first = number(about.get("gen_ai.server.time_to_first_token"))
-    kept = (value for key, value in about.items() if key.endswith("previous_response_id") and value)
-    tools = next((found for key in _DEFINITIONS if (found := _message_list(about.get(key)))), None)
+    previous = (value for key, value in about.items() if key.endswith("previous_response_id") and value)
+    tools = next((message_list for key in _DEFINITIONS if (message_list := _message_list(about.get(key)))), None)
     request = Request(
         messages,
         system,
-        previous=plain_text(next(kept, "")),
+        previous=plain_text(next(previous, "")),
         tools=offered_tools(tools),
         parameters={
             key.removeprefix(_REQUEST): value
@@ -527,7 +530,7 @@ _DEFINITIONS = ("gen_ai.tool.definitions", "gen_ai.request.tools", openinference
 
 def _agent_around(span: Span, agents: Sequence[Span]) -> str:
     """The name of the agent whose span is the parent of this one; "" where it is none."""
-    around = next((one for one in agents if one["id"] == span["parent"]), None)
+    around = next((agent for agent in agents if agent["id"] == span["parent"]), None)
     return "" if around is None else plain_text(around["attributes"].get("gen_ai.agent.name"))
 
 
@@ -535,8 +538,8 @@ def _is_whole(message: Mapping[str, Any]) -> bool:
     """Whether a message says who speaks, and each of its calls which tool is called."""
     calls = message.get("tool_calls") or ()
     return isinstance(message.get("role"), str) and all(
-        isinstance(one, Mapping) and isinstance(one.get("function"), Mapping) and "name" in one["function"]
-        for one in calls
+        isinstance(call, Mapping) and isinstance(call.get("function"), Mapping) and "name" in call["function"]
+        for call in calls
     )
 
 
@@ -551,26 +554,26 @@ def _message_list(value: Any) -> list[Any]:
 
 def _indexed(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     """`gen_ai.prompt.0.content` and so on, as instrumentations wrote before the conventions had messages."""
-    found: dict[tuple[bool, int], dict[str, Any]] = {}
+    by_place: dict[tuple[bool, int], dict[str, Any]] = {}
     for key, value in attributes.items():
         match = _INDEXED.fullmatch(key)
         if match is None or len(match.group(2)) > 5:
             continue
         kind, index, rest = match.groups()
-        message = found.setdefault((kind == "completion", int(index)), {"role": "", "content": "", "calls": {}})
+        message = by_place.setdefault((kind == "completion", int(index)), {"role": "", "content": "", "calls": {}})
         call = _INDEXED_CALL.fullmatch(rest)
         if call is not None and len(call.group(1)) <= 5:
             message["calls"].setdefault(int(call.group(1)), {})[call.group(2)] = value
         elif rest in ("role", "content", "tool_call_id"):
             message[rest] = plain_text(value)
     messages = []
-    for (answered, _), one in sorted(found.items())[:_MOST]:
+    for (answered, _), entry in sorted(by_place.items())[:_MOST]:
         calls = [
             {"id": call.get("id"), "function": {"name": call.get("name"), "arguments": call.get("arguments")}}
-            for _, call in sorted(one.pop("calls").items())
+            for _, call in sorted(entry.pop("calls").items())
         ]
-        one["role"] = one["role"] or ("assistant" if answered else "user")
-        messages.append({**one, "tool_calls": calls} if calls else one)
+        entry["role"] = entry["role"] or ("assistant" if answered else "user")
+        messages.append({**entry, "tool_calls": calls} if calls else entry)
     return messages
 
 
@@ -590,9 +593,11 @@ def with_measures(
     if not calls and not untold and _asked_for_tools(models):
         transcript = replace(transcript, notes=(*transcript.notes, Note(UNREAD_CALLS, _CALLS_NOT_RECORDED)))
     steps = tuple(
-        Step(_step_name(one), one["start"] - base, one["end"] - one["start"])
-        for one in sorted((one for one in (*models, *tools) if one["start"] is not None), key=lambda one: one["start"])
-        if base is not None and one["end"] is not None and (one["end"] > one["start"] or one is not top)
+        Step(_step_name(span), span["start"] - base, span["end"] - span["start"])
+        for span in sorted(
+            (span for span in (*models, *tools) if span["start"] is not None), key=lambda span: span["start"]
+        )
+        if base is not None and span["end"] is not None and (span["end"] > span["start"] or span is not top)
     )
     last = models[-1]["attributes"]
     reasons = last.get("gen_ai.response.finish_reasons") or top["attributes"].get("gen_ai.response.finish_reasons")
@@ -621,27 +626,27 @@ def _of_calls(
     """Each call with its tool's span: told by the call's id, else by name and arguments, else (a span without an id or
     without arguments) by name, in their order."""
 
-    found: dict[int, Mapping[str, Any]] = {}
+    span_of: dict[int, Mapping[str, Any]] = {}
     by_id: dict[str, list[Mapping[str, Any]]] = {}
     for span in reversed(tools):
         by_id.setdefault(_call_id(span), []).append(span)
     for index, call in enumerate(calls):
         if call.id and by_id.get(call.id):
-            found[index] = by_id[call.id].pop()
-    told = {id(span) for span in found.values()}
+            span_of[index] = by_id[call.id].pop()
+    paired = {id(span) for span in span_of.values()}
     by_name: dict[str, list[Mapping[str, Any]]] = {}
     for span in tools:
-        if id(span) not in told:
+        if id(span) not in paired:
             by_name.setdefault(name_of_tool(span), []).append(span)
     for by_arguments in (True, False):
         for index, call in enumerate(calls):
-            left = by_name.get(call.name, []) if index not in found else []
-            for place, span in enumerate(left):
+            same_name = by_name.get(call.name, []) if index not in span_of else []
+            for place, span in enumerate(same_name):
                 is_vague = not (_call_id(span) and _has_arguments(span))
                 if _arguments(span) == call.arguments if by_arguments else is_vague:
-                    found[index] = left.pop(place)
+                    span_of[index] = same_name.pop(place)
                     break
-    return [(call, found.get(index)) for index, call in enumerate(calls)]
+    return [(call, span_of.get(index)) for index, call in enumerate(calls)]
 
 
 _CALLS_NOT_RECORDED = "a model asked for tools, and the trace has neither its messages nor spans of tools"
@@ -666,17 +671,17 @@ def _untold(
     """The calls that only a tool's span tells. `paired`: the spans of the transcript's calls, in their order."""
     outer = _same_call_around(tools, spans)
     of_call = {id(span): number for number, span in enumerate(paired) if span is not None}
-    told = {span["id"] for span in paired if span is not None}
-    told |= {one for span in tools if id(span) in of_call for one in outer[span["id"]]}
-    found: list[UntoldCall] = []
+    handled = {span["id"] for span in paired if span is not None}
+    handled |= {outer_id for span in tools if id(span) in of_call for outer_id in outer[span["id"]]}
+    untold_calls: list[UntoldCall] = []
     last = -1
     for span in tools:
         if id(span) in of_call:
             last = max(last, of_call[id(span)])
-        elif span["id"] not in told and not told.intersection(outer[span["id"]]):
-            told.add(span["id"])
-            found.append(_untold_call(span, last + 1, base))
-    return found
+        elif span["id"] not in handled and not handled.intersection(outer[span["id"]]):
+            handled.add(span["id"])
+            untold_calls.append(_untold_call(span, last + 1, base))
+    return untold_calls
 
 
 def _same_call_around(tools: Sequence[Mapping[str, Any]], spans: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -684,18 +689,18 @@ def _same_call_around(tools: Sequence[Mapping[str, Any]], spans: Sequence[Mappin
     spans, too."""
     parents = {span["id"]: span["parent"] for span in spans if span["id"]}
     called = {span["id"]: (name_of_tool(span), _arguments(span) if _has_arguments(span) else None) for span in tools}
-    found: dict[str, list[str]] = {}
+    same_calls: dict[str, list[str]] = {}
     for span in tools:
-        name, given = called[span["id"]]
+        name, arguments = called[span["id"]]
         same: list[str] = []
         around, steps = span["parent"], 0
         while around in parents and steps < _DEEPEST:
             other, other_given = called.get(around, ("", None))
-            if other == name and (given is None or other_given is None or given == other_given):
+            if other == name and (arguments is None or other_given is None or arguments == other_given):
                 same.append(around)
             around, steps = parents[around], steps + 1
-        found[span["id"]] = same
-    return found
+        same_calls[span["id"]] = same
+    return same_calls
 
 
 def _untold_call(span: Mapping[str, Any], after: int, base: float | None) -> UntoldCall:
@@ -726,8 +731,8 @@ def _arguments(span: Mapping[str, Any]) -> Any:
 
 
 def name_of_tool(span: Mapping[str, Any]) -> str:
-    told = plain_text(span["attributes"].get("gen_ai.tool.name"))
-    return told or str(span["name"]).removeprefix(f"{_TOOL} ").removesuffix(".tool")
+    name = plain_text(span["attributes"].get("gen_ai.tool.name"))
+    return name or str(span["name"]).removeprefix(f"{_TOOL} ").removesuffix(".tool")
 
 
 def _step_name(span: Mapping[str, Any]) -> str:
@@ -756,28 +761,28 @@ def _error(span: Mapping[str, Any]) -> RunError:
     return RunError.told(kind, span["said"] or "the trace ended with an error")
 
 
-def _evaluation(given: Mapping[str, Any], transcript: Transcript) -> CriterionResult:
+def _evaluation(fields: Mapping[str, Any], transcript: Transcript) -> CriterionResult:
     """An evaluation that was recorded in the trace (`gen_ai.evaluation.result`); one of ours as it was."""
-    if whole := _object(given.get(f"{_OURS}result")):
+    if whole := _object(fields.get(f"{_OURS}result")):
         try:
             return results_of([whole], transcript)[0]
         except AgentevalError:
             pass  # the conventions describe it beside it
-    severity, weight = given.get(f"{_OURS}severity"), number(given.get(f"{_OURS}weight"))
+    severity, weight = fields.get(f"{_OURS}severity"), number(fields.get(f"{_OURS}weight"))
     return replace(
-        _told_evaluation(given),
+        _told_evaluation(fields),
         severity=severity if severity in ("warning", "info") else "error",
         weight=1.0 if weight is None or weight < 0 else weight,
-        negate=given.get(f"{_OURS}negate") is True,
+        negate=fields.get(f"{_OURS}negate") is True,
     )
 
 
-def _told_evaluation(given: Mapping[str, Any]) -> CriterionResult:
-    score = number(given.get("gen_ai.evaluation.score.value"))
-    label = plain_text(given.get("gen_ai.evaluation.score.label"))
+def _told_evaluation(fields: Mapping[str, Any]) -> CriterionResult:
+    score = number(fields.get("gen_ai.evaluation.score.value"))
+    label = plain_text(fields.get("gen_ai.evaluation.score.label"))
     passed = {"pass": True, "passed": True, "fail": False, "failed": False}.get(label.casefold())
-    reason = plain_text(given.get("gen_ai.evaluation.explanation")) or label
-    name = plain_text(given.get("gen_ai.evaluation.name")) or "evaluation"
+    reason = plain_text(fields.get("gen_ai.evaluation.explanation")) or label
+    name = plain_text(fields.get("gen_ai.evaluation.name")) or "evaluation"
     if label.casefold() == "error" and score is None:
         return unreadable_result(f"{SOURCE} {name}", source=SOURCE, reason=reason)
     if score is not None and passed is None and not 0 <= score <= 1:
@@ -791,10 +796,12 @@ def _told_evaluation(given: Mapping[str, Any]) -> CriterionResult:
 def _genai_attributes(attributes: Mapping[str, Any], *, is_root: bool) -> dict[str, Any]:
     if isinstance(attributes.get(openinference.KIND), str):
         return openinference.genai_attributes(attributes, is_root=is_root)
-    found = {key: value for key, value in attributes.items() if not key.startswith(PREFIXES) or is_usage_attribute(key)}
+    renamed = {
+        key: value for key, value in attributes.items() if not key.startswith(PREFIXES) or is_usage_attribute(key)
+    }
     if "agent.name" in attributes:
-        found.setdefault("gen_ai.agent.name", attributes["agent.name"])
-    return found
+        renamed.setdefault("gen_ai.agent.name", attributes["agent.name"])
+    return renamed
 
 
 def message_of_event(name: str, attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -807,20 +814,20 @@ def message_of_event(name: str, attributes: Mapping[str, Any]) -> list[dict[str,
         return [_message("assistant", {**attributes, **(inner if isinstance(inner, Mapping) else {"content": inner})})]
     for key, role in (("gen_ai.prompt", "user"), ("gen_ai.completion", "assistant")):
         if key in attributes:
-            said = _json_or_text(attributes[key])
-            listed = said if isinstance(said, list) else [said]
-            return [_message(role, one if isinstance(one, Mapping) else {"content": one}) for one in listed]
+            content = _json_or_text(attributes[key])
+            listed = content if isinstance(content, list) else [content]
+            return [_message(role, entry if isinstance(entry, Mapping) else {"content": entry}) for entry in listed]
     return []
 
 
-def _message(role: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {"role": plain_text(given.get("role")) or role, "content": given.get("content")}
-    calls = _json_or_text(given.get("tool_calls"))
+def _message(role: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": plain_text(fields.get("role")) or role, "content": fields.get("content")}
+    calls = _json_or_text(fields.get("tool_calls"))
     if isinstance(calls, list):
-        made["tool_calls"] = calls
-    if made["role"] == "tool":
-        made["tool_call_id"] = given.get("id") or given.get("tool_call_id")
-    return made
+        message["tool_calls"] = calls
+    if message["role"] == "tool":
+        message["tool_call_id"] = fields.get("id") or fields.get("tool_call_id")
+    return message
 
 
 def _json_or_text(value: Any) -> Any:

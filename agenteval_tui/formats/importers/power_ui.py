@@ -43,12 +43,12 @@ def _object_of(sheet: Mapping[str, Any]) -> str:
 def tests(source: Source) -> FoundTests:
     """A test for each test case; the criteria out of this file, or out of the one beside it."""
     rows = _rows(read_document(source, "PyYAML"))
-    found = FoundTests(name=source.path.stem)
+    found_tests = FoundTests(name=source.path.stem)
     if not rows[CRITERIA] or not rows[CASES]:
         missing = CASES if rows[CRITERIA] else CRITERIA
         for beside in _beside(source.path, missing):
             rows[missing] += beside
-            found.note(f"{missing} was read from the file beside this one")
+            found_tests.note(f"{missing} was read from the file beside this one")
     if not rows[CASES]:
         raise AgentevalError(
             "there are criteria in this file and no test cases", where=str(source.path),
@@ -59,11 +59,11 @@ def tests(source: Source) -> FoundTests:
         by_case.setdefault(plain_text(_cell(row, CASES)).lower(), []).append(row)
     for number_, case in enumerate(rows[CASES], 1):
         own = [*_nested(case), *by_case.pop(plain_text(_cell(case, "UID")).lower(), [])]
-        _add(case, own, found, number_)
-    lost = sum(len(one) for one in by_case.values())
+        _add(case, own, found_tests, number_)
+    lost = sum(len(rows) for rows in by_case.values())
     if lost:
-        found.skipped.append(f"{lost} criteria belong to test cases that are not in this file")
-    return found
+        found_tests.skipped.append(f"{lost} criteria belong to test cases that are not in this file")
+    return found_tests
 
 
 def _rows(document: Any) -> dict[str, list[Mapping[str, Any]]]:
@@ -75,23 +75,23 @@ def _rows(document: Any) -> dict[str, list[Mapping[str, Any]]]:
         if kind in rows:
             rows[kind] += _maps(sheet.get("rows"))
         for key in rows:
-            given = sheet.get(key)
-            rows[key] += _maps(given.get("rows") if isinstance(given, Mapping) else given)
+            listed = sheet.get(key)
+            rows[key] += _maps(listed.get("rows") if isinstance(listed, Mapping) else listed)
     return rows
 
 
 def _nested(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Criteria inside their test case, as a subsheet."""
-    given = _cell(case, CRITERIA)
-    return _maps(given.get("rows") if isinstance(given, Mapping) else given)
+    cell = _cell(case, CRITERIA)
+    return _maps(cell.get("rows") if isinstance(cell, Mapping) else cell)
 
 
-def _beside(path: Path, wanted: str) -> Iterator[list[Mapping[str, Any]]]:
-    named = (one for one in sorted(path.parent.glob("*.json")) if wanted in one.name.upper())
+def _beside(path: Path, sheet: str) -> Iterator[list[Mapping[str, Any]]]:
+    named = (path for path in sorted(path.parent.glob("*.json")) if sheet in path.name.upper())
     for other in islice((one for one in named if one.resolve() != path.resolve()), _BESIDE):
         try:
             with Source(other) as source:
-                rows = _rows(read_document(source, "PyYAML"))[wanted]
+                rows = _rows(read_document(source, "PyYAML"))[sheet]
         except (AgentevalError, OSError):
             continue
         if rows:
@@ -124,43 +124,45 @@ def _add(case: Mapping[str, Any], criteria: list[Mapping[str, Any]], imported: F
 def _criterion(row: Mapping[str, Any], index: int) -> dict[str, Any]:
     config = _cell(row, "CONFIG_UXON")
     prototype = plain_text(_cell(row, "PROTOTYPE") or _cell(row, "PROTOTYPE_CLASS") or _cell(row, "PROTOTYPE_PATH"))
-    made: dict[str, Any] = {"name": plain_text(_cell(row, "NAME")).strip() or f"criterion {index}"}
+    criterion: dict[str, Any] = {"name": plain_text(_cell(row, "NAME")).strip() or f"criterion {index}"}
     if description := _text(_cell(row, "DESCRIPTION")).strip():
-        made["description"] = description
+        criterion["description"] = description
     if expected := _text(_cell(row, "EXPECTED_VALUE")):
-        made["expected_value"] = expected
+        criterion["expected_value"] = expected
     weight = number(_cell(row, "WEIGHT"))
     if weight is not None and weight >= 0 and weight != 1:
-        made["weight"] = weight
-    made["prototype_class"] = prototype.replace("\\", "/").rpartition("/")[2] or "TextResponse"
+        criterion["weight"] = weight
+    criterion["prototype_class"] = prototype.replace("\\", "/").rpartition("/")[2] or "TextResponse"
     # As text, so that comments and all else of UXON stay what they are.
-    made["config_uxon"] = config if isinstance(config, str) else json.dumps(config or {}, indent=2, ensure_ascii=False)
-    return made
+    criterion["config_uxon"] = (
+        config if isinstance(config, str) else json.dumps(config or {}, indent=2, ensure_ascii=False)
+    )
+    return criterion
 
 
-def _context(given: Any, name: str, imported: FoundTests) -> dict[str, Any]:
-    if isinstance(given, str):
+def _context(data: Any, name: str, imported: FoundTests) -> dict[str, Any]:
+    if isinstance(data, str):
         try:
-            given = json.loads(given) if given.strip() else {}
+            data = json.loads(data) if data.strip() else {}
         except (ValueError, RecursionError):
             imported.note(f"{name}: its context is not JSON and was left out")
             return {}
-    if not isinstance(given, Mapping):
+    if not isinstance(data, Mapping):
         return {}
-    known = {key: _joined(value) for key, value in given.items() if key in Context.model_fields and value is not None}
-    unknown = sorted(key for key in given if key not in Context.model_fields)
+    context = {key: _joined(value) for key, value in data.items() if key in Context.model_fields and value is not None}
+    unknown = sorted(key for key in data if key not in Context.model_fields)
     if unknown:
         imported.note(f"{name}: of its context {', '.join(unknown)[:200]} is not known here and was left out")
-    return known
+    return context
 
 
 def _joined(value: Any) -> Any:
     """A value with texts for what Power UI exports as a list of lines."""
     if isinstance(value, list):
         if value and isinstance(value[0], str) and value[0].startswith(_MULTILINE):
-            return "\n".join(plain_text(one) for one in value[1:])
-        return [_joined(one) for one in value]
-    return {key: _joined(one) for key, one in value.items()} if isinstance(value, Mapping) else value
+            return "\n".join(plain_text(item) for item in value[1:])
+        return [_joined(item) for item in value]
+    return {key: _joined(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def _text(value: Any) -> str:

@@ -22,35 +22,35 @@ _TIMEOUT_S = 60.0
 _MOST = 4_000_000  # bytes of a prompt
 
 
-def fill_prompts(found: FoundTests, folder: Path, *, trusted: bool) -> None:
+def fill_prompts(found_tests: FoundTests, folder: Path, *, trusted: bool) -> None:
     """Call the functions of `found.calls`, whose files are in `folder`, and put the tests among the others.
 
     One that raises, or gives no text, is left out and named. Raises `NotTrustedError`, and `AgentevalError` where no
     Python can be started.
     """
-    functions = dict.fromkeys(call.function for call in found.calls)
+    functions = dict.fromkeys(call.function for call in found_tests.calls)
     for function in functions:
         permission = check_use(Use(folder, (_said(function),)), trusted=trusted)
         for use in uses_of_code(folder, function, "python function", folder):
             permission = check_use(use, trusted=trusted)
-        calls = [call for call in found.calls if call.function == function]
+        calls = [call for call in found_tests.calls if call.function == function]
         for call, text in zip(calls, asyncio.run(_texts(calls, function, folder, permission)), strict=True):
             if isinstance(text, AgentevalError):
-                found.skipped.append(f"{call.test['name']}: {text.what}")
+                found_tests.skipped.append(f"{call.test['name']}: {text.what}")
                 continue
-            asked = literal_prompt(f"{call.prefix}{text}{call.suffix}")
-            variables = {**call.test.get("variables", {}), **asked.pop("variables", {})}
+            parts = literal_prompt(f"{call.prefix}{text}{call.suffix}")
+            variables = {**call.test.get("variables", {}), **parts.pop("variables", {})}
             rest = {key: value for key, value in call.test.items() if key != "name"}
-            kept = {"variables": variables} if variables else {}
-            found.tests.append({"name": call.test["name"], **asked, **rest, **kept})
-    found.calls.clear()
+            own_variables = {"variables": variables} if variables else {}
+            found_tests.tests.append({"name": call.test["name"], **parts, **rest, **own_variables})
+    found_tests.calls.clear()
 
 
-def refuse_prompts(found: FoundTests) -> None:
+def refuse_prompts(found_tests: FoundTests) -> None:
     """Name the functions that were not called, in the place of their tests."""
-    for function in dict.fromkeys(call.function for call in found.calls):
-        found.skipped.append(f"prompt {function}: a function makes it, which runs only with --trust")
-    found.calls.clear()
+    for function in dict.fromkeys(call.function for call in found_tests.calls):
+        found_tests.skipped.append(f"prompt {function}: a function makes it, which runs only with --trust")
+    found_tests.calls.clear()
 
 
 def _said(function: str) -> str:

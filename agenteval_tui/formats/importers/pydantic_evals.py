@@ -42,7 +42,7 @@ def _is_report(value: Any) -> bool:
         return True
     cases = value.get("cases")
     return isinstance(cases, list) and any(
-        isinstance(one, Mapping) and any(key in one for key in _OF_RUNS) for one in cases[:5]
+        isinstance(case, Mapping) and any(key in case for key in _OF_RUNS) for case in cases[:5]
     )
 
 
@@ -77,8 +77,8 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
 
 def _recording(case: Mapping[str, Any], field: str) -> Recording:
     name, repetition = _named(case)
-    asked, answered = case.get("inputs"), case.get("output")
-    transcript = transcript_of([*_messages(asked, "user"), *_messages(answered, "assistant")])
+    inputs, answered = case.get("inputs"), case.get("output")
+    transcript = transcript_of([*_messages(inputs, "user"), *_messages(answered, "assistant")])
     if not _messages_in(answered):
         transcript = without_calls(transcript, NAME)
     duration = number(case.get("task_duration"))
@@ -101,7 +101,7 @@ def _recording(case: Mapping[str, Any], field: str) -> Recording:
         test_name=name[:500],
         transcript=transcript,
         repetition=repetition,
-        prompt=plain_text(asked),
+        prompt=plain_text(inputs),
         variables={key: value for key, value in {**more, **about}.items() if value not in (None, {}, [])},
         results=() if transcript.error is not None else tuple(_results(case)),
         expected=criteria_of_target(case.get("expected_output")),
@@ -121,14 +121,14 @@ def _named(case: Mapping[str, Any]) -> tuple[str, int | None]:
 
 def _messages(value: Any, role: str) -> list[Any]:
     """What went in or came out: messages where it is some, else what one side says."""
-    found = _messages_in(value)
-    return found or ([] if value is None else [{"role": role, "content": plain_text(value)}])
+    messages = _messages_in(value)
+    return messages or ([] if value is None else [{"role": role, "content": plain_text(value)}])
 
 
 def _messages_in(value: Any) -> list[Any]:
     if isinstance(value, Mapping) and isinstance(value.get("messages"), list):
         value = value["messages"]
-    if isinstance(value, list) and value and all(is_message(one) for one in value):
+    if isinstance(value, list) and value and all(is_message(message) for message in value):
         return value
     if is_message(value):
         return [value]
@@ -138,42 +138,44 @@ def _messages_in(value: Any) -> list[Any]:
 def _results(case: Mapping[str, Any]) -> Iterator[CriterionResult]:
     """Assertions decide; scores and labels say nothing on what is enough, and are for information beside them."""
     decides = bool(case.get("assertions")) or bool(case.get("evaluator_failures"))
-    for name, one in _named_results(case.get("assertions")):
-        value, reason = _value(one)
+    for name, entry in _named_results(case.get("assertions")):
+        value, reason = _value(entry)
         passed = value if isinstance(value, bool) else None
         yield foreign_result(f"{NAME} {name}", passed=passed, source=NAME, reason=reason or f"gave {plain_text(value)}")
     for kind in ("scores", "labels"):
-        for name, one in _named_results(case.get(kind)):
-            value, reason = _value(one)
-            said = f"gave {plain_text(value)}" + (f": {reason}" if reason else "")
+        for name, entry in _named_results(case.get(kind)):
+            value, reason = _value(entry)
+            sentence = f"gave {plain_text(value)}" + (f": {reason}" if reason else "")
             score = None if isinstance(value, str | bool) else number(value)
             within = score if score is not None and 0 <= score <= 1 else None
-            found = foreign_result(f"{NAME} {name}", score=within, source=NAME, reason=said)
+            criterion_result = foreign_result(f"{NAME} {name}", score=within, source=NAME, reason=sentence)
             if kind == "scores" and score is None and not isinstance(value, bool):
-                found = unreadable_result(f"{NAME} {name}", source=NAME, reason=f"the score can't be read: {said}")
-            yield replace(found, severity="info") if decides or kind == "labels" else found
+                criterion_result = unreadable_result(
+                    f"{NAME} {name}", source=NAME, reason=f"the score can't be read: {sentence}"
+                )
+            yield replace(criterion_result, severity="info") if decides or kind == "labels" else criterion_result
     failures = case.get("evaluator_failures")
-    for one in failures if isinstance(failures, list) else ():
-        about = one if isinstance(one, Mapping) else {"error_message": one}
-        said = "; ".join(filter(None, (plain_text(about.get(key)).strip() for key in _FAILURE)))
+    for entry in failures if isinstance(failures, list) else ():
+        about = entry if isinstance(entry, Mapping) else {"error_message": entry}
+        sentence = "; ".join(filter(None, (plain_text(about.get(key)).strip() for key in _FAILURE)))
         yield unreadable_result(
             f"{NAME} {plain_text(about.get('name')) or 'evaluator'}", source=NAME,
-            reason=f"the evaluator broke: {said}"[:_LONGEST],
+            reason=f"the evaluator broke: {sentence}"[:_LONGEST],
         )  # fmt: skip
 
 
 _FAILURE = ("error_message", "error_stacktrace")
 
 
-def _named_results(given: Any) -> list[tuple[str, Any]]:
-    return [(str(name), one) for name, one in given.items()] if isinstance(given, Mapping) else []
+def _named_results(results: Any) -> list[tuple[str, Any]]:
+    return [(str(name), result) for name, result in results.items()] if isinstance(results, Mapping) else []
 
 
-def _value(given: Any) -> tuple[Any, str]:
+def _value(result: Any) -> tuple[Any, str]:
     """(value, reason) of a result, which may also be a plain value."""
-    if not isinstance(given, Mapping):
-        return given, ""
-    return given.get("value"), plain_text(given.get("reason"))[:_LONGEST]
+    if not isinstance(result, Mapping):
+        return result, ""
+    return result.get("value"), plain_text(result.get("reason"))[:_LONGEST]
 
 
 def can_read(value: Any) -> bool:
@@ -192,24 +194,24 @@ def tests(source: Source) -> FoundTests:
     cases = document.get("cases") if isinstance(document, Mapping) else None
     if not isinstance(cases, list):
         raise AgentevalError("this is not a pydantic-evals dataset: it has no list `cases`", where=str(source.path))
-    found = FoundTests(name=plain_text(document.get("name")) or source.path.stem)
+    found_tests = FoundTests(name=plain_text(document.get("name")) or source.path.stem)
     shared = document.get("evaluators")
     for index, case in enumerate(cases, 1):
         if not isinstance(case, Mapping) or "inputs" not in case:
-            found.skipped.append(f"case {index} has no `inputs`")
+            found_tests.skipped.append(f"case {index} has no `inputs`")
             continue
         own = case.get("evaluators")
         evaluators = [*(own if isinstance(own, list) else []), *(shared if isinstance(shared, list) else [])]
-        found.tests.append(_test(case, evaluators, index))
+        found_tests.tests.append(_test(case, evaluators, index))
     if document.get("report_evaluators"):
-        found.note("evaluators of the whole report are not translated: `agenteval stats` has such figures")
-    return found
+        found_tests.note("evaluators of the whole report are not translated: `agenteval stats` has such figures")
+    return found_tests
 
 
 def _test(case: Mapping[str, Any], evaluators: list[Any], index: int) -> dict[str, Any]:
     expected = case.get("expected_output")
     name = plain_text(case.get("name")) or f"case {index}"
-    criteria = [_criterion(one, expected) for one in evaluators]
+    criteria = [_criterion(evaluator, expected) for evaluator in evaluators]
     if not criteria:
         criteria = [needs_manual_work("As expected", "Does the answer say what the expected value says?")]
     if expected is not None:
@@ -230,22 +232,28 @@ def _asked(inputs: Any) -> dict[str, Any]:
             return {"prompt": "{{ " + column + " }}", **variables}
     if len(inputs) == 1 and next(iter(inputs)).isidentifier():
         return {"prompt": "{{ " + next(iter(inputs)) + " }}", **variables}
-    shown = {"input": json.dumps(inputs, ensure_ascii=False, default=str)}
-    return {"prompt": "{{ input }}", "variables": {**inputs, **shown}}
+    rendered = {"input": json.dumps(inputs, ensure_ascii=False, default=str)}
+    return {"prompt": "{{ input }}", "variables": {**inputs, **rendered}}
 
 
 def _criterion(evaluator: Any, expected: Any) -> dict[str, Any]:
     """`Name`, `{Name: first argument}` or `{Name: {keyword: value}}`."""
     if isinstance(evaluator, Mapping) and "name" in evaluator:  # the long form
-        name, given = plain_text(evaluator["name"]), evaluator.get("arguments")
+        name, arguments = plain_text(evaluator["name"]), evaluator.get("arguments")
     elif isinstance(evaluator, Mapping) and len(evaluator) == 1:
-        name, given = next(iter(evaluator.items()))
+        name, arguments = next(iter(evaluator.items()))
     else:
-        name, given = plain_text(evaluator), None
-    first = given[0] if isinstance(given, list) and given else None if isinstance(given, Mapping | list) else given
-    keywords: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+        name, arguments = plain_text(evaluator), None
+    first = (
+        arguments[0]
+        if isinstance(arguments, list) and arguments
+        else None
+        if isinstance(arguments, Mapping | list)
+        else arguments
+    )
+    keywords: Mapping[str, Any] = arguments if isinstance(arguments, Mapping) else {}
     return _translated(name, first, keywords, expected) or needs_manual_work(
-        name or "Evaluator", f"pydantic-evals' {name} {json.dumps(given, default=str) if given else ''}".strip()
+        name or "Evaluator", f"pydantic-evals' {name} {json.dumps(arguments, default=str) if arguments else ''}".strip()
     )
 
 

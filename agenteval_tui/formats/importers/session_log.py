@@ -77,13 +77,15 @@ def session_recording(session: Session, source: Sequence[tuple[str, Any]] = (), 
         transcript = with_usage(transcript, session.usage)
     if session.requests:
         transcript = with_requests(transcript, _asked(session))
-    asked = next((one.content for one in transcript.messages if one.role == "user" and one.name is None), "")
-    asked = asked or first_user_text(transcript)
+    prompt = next(
+        (message.content for message in transcript.messages if message.role == "user" and message.name is None), ""
+    )
+    prompt = prompt or first_user_text(transcript)
     return Recording(
         test_id=as_id(session.id or "session"),
-        test_name=" ".join(asked.split())[:_TITLE] or session.id or "session",
+        test_name=" ".join(prompt.split())[:_TITLE] or session.id or "session",
         transcript=transcript,
-        prompt=asked,
+        prompt=prompt,
         agent=session.agent or transcript.model,
         started_ms=session.began,
         notes=tuple(notes),
@@ -95,11 +97,14 @@ def _asked(session: Session) -> Iterator[Asked | None]:
     prompt = as_asked([{"role": "system", "content": session.system}] if session.system else []) or []
     unrecorded: tuple[RequestPart, ...] = ("tools", "parameters") if prompt else ("system", "tools", "parameters")
     read: dict[int, list[dict[str, Any]] | None] = {}  # each message once: it is in all later requests
-    for number, one in enumerate(session.requests or ()):
+    for number, session_request in enumerate(session.requests or ()):
         listed = [read[id(message)] if id(message) in read else read.setdefault(id(message), as_asked([message]))
-                  for message in one.messages if message.get("type") != "reasoning"]  # fmt: skip
-        told = None if None in listed else [message for messages in listed for message in messages or ()]
+                  for message in session_request.messages if message.get("type") != "reasoning"]  # fmt: skip
+        conversation = None if None in listed else [message for messages in listed for message in messages or ()]
         yield asked_in(
-            None if told is None else [*prompt, *told], as_asked(one.answer), number=number, model=session.model,
+            None if conversation is None else [*prompt, *conversation],
+            as_asked(session_request.answer),
+            number=number,
+            model=session.model,
             unrecorded=unrecorded,
-        )  # fmt: skip
+        )

@@ -104,17 +104,17 @@ def suite_text(imported: FoundTests, *, source: str) -> str:
         *([f"agent: {_scalar(imported.agent)}"] if imported.agent else []),
         *([block_pair("agents", imported.agents, 0, "\n")] if imported.agents else []),
     ]
-    taken: set[str] = set()
+    used_ids: set[str] = set()
     items = []
     for test in imported.tests:
-        whole = {"id": _free_id(test, taken), **{key: value for key, value in test.items() if key != "id"}}
+        whole = {"id": _free_id(test, used_ids), **{key: value for key, value in test.items() if key != "id"}}
         items.append(block_item(replace_non_finite(whole), column=2, eol="\n"))
     text = "\n".join(lines) + "\ntests:\n" + "\n\n".join(items) + "\n" + _commented(imported.templates)
     loaded = load_bytes(text.encode("utf-8", "replace"), Path("imported.suite.yaml"))
     wrong = next((problem for problem in loaded.problems if problem.severity == "error"), None)
     if loaded.suite is None or wrong is not None:
-        said = f"line {wrong.line}: {wrong.message}" if wrong is not None else "it can't be read"
-        raise AgentevalError(f"the tests of this file make no valid suite: {said}", where=source)
+        reason = f"line {wrong.line}: {wrong.message}" if wrong is not None else "it can't be read"
+        raise AgentevalError(f"the tests of this file make no valid suite: {reason}", where=source)
     return text
 
 
@@ -128,17 +128,17 @@ def _commented(templates: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _free_id(test: Mapping[str, Any], taken: set[str]) -> str:
-    made = str(test.get("id") or "")
-    if not ID.fullmatch(made):
-        made = slug(made or str(test.get("name") or ""))[:60].strip("-._")
-    base = made if ID.fullmatch(made) else "test"
-    wanted, number = base, 1
-    while wanted.casefold() in taken:
+def _free_id(test: Mapping[str, Any], used_ids: set[str]) -> str:
+    own_id = str(test.get("id") or "")
+    if not ID.fullmatch(own_id):
+        own_id = slug(own_id or str(test.get("name") or ""))[:60].strip("-._")
+    base = own_id if ID.fullmatch(own_id) else "test"
+    candidate, number = base, 1
+    while candidate.casefold() in used_ids:
         number += 1
-        wanted = f"{base}-{number}"
-    taken.add(wanted.casefold())
-    return wanted
+        candidate = f"{base}-{number}"
+    used_ids.add(candidate.casefold())
+    return candidate
 
 
 def _scalar(text: str) -> str:

@@ -44,22 +44,29 @@ def _recording(value: Mapping[str, Any]) -> Recording:
     info = value["info"] if isinstance(value.get("info"), Mapping) else {}
     environment = plain_text(value.get("environment"))
     session = Session(environment, agent=NAME, source=[("", value)])
-    history = [one for one in value["history"] if isinstance(one, Mapping)]
+    history = [entry for entry in value["history"] if isinstance(entry, Mapping)]
     session.messages = [*_messages(history), *_later(history, as_list(value.get("trajectory")))]
     stats = info.get("model_stats")
     if isinstance(stats, Mapping):
         spent = {"input_tokens": stats.get("tokens_sent"), "output_tokens": stats.get("tokens_received")}
         session.usage = UsageReader()
         session.usage.add({**spent, "cost": stats.get("instance_cost")})
-    found = session_recording(session)
+    recording = session_recording(session)
     submission = plain_text(info.get("submission"))
-    transcript = replace(found.transcript, finish_reason=plain_text(info.get("exit_status")))
+    transcript = replace(recording.transcript, finish_reason=plain_text(info.get("exit_status")))
     variables = {"submission": submission} if submission else {}
-    asked = next((one for one in transcript.messages if one.role == "user" and one.name != "demonstration"), None)
-    prompt = asked.content if asked is not None else first_user_text(transcript)
+    message = next(
+        (message for message in transcript.messages if message.role == "user" and message.name != "demonstration"), None
+    )
+    prompt = message.content if message is not None else first_user_text(transcript)
     name = environment or "trajectory"
     return replace(
-        found, transcript=transcript, results=tuple(_results(info)), variables=variables, prompt=prompt, test_name=name
+        recording,
+        transcript=transcript,
+        results=tuple(_results(info)),
+        variables=variables,
+        prompt=prompt,
+        test_name=name,
     )
 
 
@@ -89,7 +96,7 @@ def _messages(history: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def _later(history: list[Mapping[str, Any]], steps: list[Any]) -> Iterator[dict[str, Any]]:
     """The last steps, which the history ended before: `submit`, mostly."""
-    acted = sum(one.get("role") == "assistant" and one.get("is_demo") is not True for one in history)
+    acted = sum(message.get("role") == "assistant" and message.get("is_demo") is not True for message in history)
     for number, step in enumerate(steps[acted:] if acted else (), 1):
         if isinstance(step, Mapping) and plain_text(step.get("action")).strip():
             call = {"id": f"step_{number}", "function": {"name": TOOL, "arguments": {"command": step["action"]}}}

@@ -92,18 +92,20 @@ def tests(source: Source) -> FoundTests:
     rows, problems = _read(path)
     if not rows:
         first = problems[0] if problems else None
-        said, fix = ("it has no rows", "add rows below the heading") if first is None else (first.message, first.fix)
-        raise AgentevalError(said, where=f"{path}:{first.line if first else 1}", mend=fix or "")
+        reason, fix = ("it has no rows", "add rows below the heading") if first is None else (first.message, first.fix)
+        raise AgentevalError(reason, where=f"{path}:{first.line if first else 1}", mend=fix or "")
     names = tuple(dict.fromkeys(name for row in rows for name in row.variables if name != EXPECTED))
     if EXPECTED in rows[0].variables and not any(name.casefold() in _ANSWERS for name in names):
         names = (*names, EXPECTED)
     columns = _columns(path, names, rows)
-    found = FoundTests(name=path.stem)
+    found_tests = FoundTests(name=path.stem)
     for problem in problems[:_SHOWN]:
-        found.skipped.append(f"line {problem.line}: {problem.message}" + (f"; {problem.fix}" if problem.fix else ""))
+        found_tests.skipped.append(
+            f"line {problem.line}: {problem.message}" + (f"; {problem.fix}" if problem.fix else "")
+        )
     if len(problems) > _SHOWN:
-        found.skipped.append(f"{len(problems) - _SHOWN:,} more rows like these")
-    _note(columns, names, found)
+        found_tests.skipped.append(f"{len(problems) - _SHOWN:,} more rows like these")
+    _note(columns, names, found_tests)
     test: dict[str, Any] = {"id": slug(path.stem) or "rows", "name": path.stem}
     prompt = columns.prompts[0]
     if messages_of(rows[0].variables) is None and prompt.casefold() not in PROMPT_COLUMNS:
@@ -113,10 +115,10 @@ def tests(source: Source) -> FoundTests:
             )
         test["prompt"] = "{{ " + prompt + " }}"
     test["dataset"] = {"file": path.name}
-    test["criteria"] = _criteria(columns, rows, found)
-    found.tests.append(test)
-    found.templates = _templates(columns)
-    return found
+    test["criteria"] = _criteria(columns, rows, found_tests)
+    found_tests.tests.append(test)
+    found_tests.templates = _templates(columns)
+    return found_tests
 
 
 def _read(path: Path) -> tuple[list[DatasetRow], list[Problem]]:
@@ -132,8 +134,8 @@ def _read(path: Path) -> tuple[list[DatasetRow], list[Problem]]:
 def _columns(path: Path, names: tuple[str, ...], rows: Sequence[DatasetRow]) -> Columns:
     lower = {name.casefold().strip().replace(" ", "_"): name for name in reversed(names)}
 
-    def named(known: Iterable[str]) -> list[str]:
-        return [lower[name] for name in known if name in lower and _filled(lower[name], rows) >= 1 - _MOST_EMPTY]
+    def named(names: Iterable[str]) -> list[str]:
+        return [lower[name] for name in names if name in lower and _filled(lower[name], rows) >= 1 - _MOST_EMPTY]
 
     prompts = named(_PROMPTS)
     if not prompts:
@@ -180,52 +182,52 @@ def _name_it(names: Sequence[str]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(on_one_line(name, 40) for name in names[:_SHOWN])
-    return f"{shown} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else shown
+    listed = ", ".join(on_one_line(name, 40) for name in names[:_SHOWN])
+    return f"{listed} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else listed
 
 
-def _note(columns: Columns, names: Sequence[str], found: FoundTests) -> None:
+def _note(columns: Columns, names: Sequence[str], found_tests: FoundTests) -> None:
     first, *others = columns.prompts
-    found.note(f"`{first}` is the prompt")
+    found_tests.note(f"`{first}` is the prompt")
     if others:
-        found.note(f'{_listed(others)} could be the prompt, too: write `prompt: "{{{{ {others[0]} }}}}"`')
+        found_tests.note(f'{_listed(others)} could be the prompt, too: write `prompt: "{{{{ {others[0]} }}}}"`')
     if columns.answer:
-        found.note(f"`{columns.answer}` is the expected answer")
+        found_tests.note(f"`{columns.answer}` is the expected answer")
     if columns.keywords:
-        found.note(f"`{columns.keywords}` lists what the answer must contain, separated by commas")
+        found_tests.note(f"`{columns.keywords}` lists what the answer must contain, separated by commas")
     if columns.described:
-        found.note(f"`{columns.described}` says in words what is expected: a person decides, or a judge")
+        found_tests.note(f"`{columns.described}` says in words what is expected: a person decides, or a judge")
     unnamed = [name for name in columns.rest if not _can_be_named(name)]
     if unnamed:
-        found.note(f"criteria can't use {_listed(unnamed)}: write names without spaces")
+        found_tests.note(f"criteria can't use {_listed(unnamed)}: write names without spaces")
     if columns.rest:
-        found.note(f"{count(len(columns.rest), 'variable')}: {_listed(columns.rest)}")
+        found_tests.note(f"{count(len(columns.rest), 'variable')}: {_listed(columns.rest)}")
     if any(name.casefold() in _ASSERTIONS for name in names):
-        found.note("`assertion_class` names PHP code, which is not run: write what it checks as a criterion")
+        found_tests.note("`assertion_class` names PHP code, which is not run: write what it checks as a criterion")
 
 
 # Criteria
 
 
-def _criteria(columns: Columns, rows: Sequence[DatasetRow], found: FoundTests) -> list[dict[str, Any]]:
-    made = []
+def _criteria(columns: Columns, rows: Sequence[DatasetRow], found_tests: FoundTests) -> list[dict[str, Any]]:
+    criteria = []
     if columns.answer and _has_short_answers(columns.answer, rows):
-        made.append(_says(columns.answer))
+        criteria.append(_says(columns.answer))
     elif columns.answer:
-        made.append(_asks_person("As expected", columns.answer))
+        criteria.append(_asks_person("As expected", columns.answer))
     if columns.keywords:
-        made.append(_has_keywords(columns.keywords))
+        criteria.append(_has_keywords(columns.keywords))
     if columns.described:
-        made.append(_asks_person(_title(columns.described), columns.described))
+        criteria.append(_asks_person(_title(columns.described), columns.described))
     for name in (columns.answer, columns.keywords, columns.described):
         empty = sum(1 for row in rows if name and row.variables.get(name) in (None, ""))
         if empty:
-            found.note(f"`{name}` is empty in {count(empty, 'row')}: its criterion is an error there, no verdict")
-    if not made:
-        found.note("no column says what is expected: a person decides, until you write a criterion")
+            found_tests.note(f"`{name}` is empty in {count(empty, 'row')}: its criterion is an error there, no verdict")
+    if not criteria:
+        found_tests.note("no column says what is expected: a person decides, until you write a criterion")
         question = "Is this a good answer?"
-        made.append(checked("Good", {"type": "Human", "question": question}))
-    return made
+        criteria.append(checked("Good", {"type": "Human", "question": question}))
+    return criteria
 
 
 def _has_short_answers(name: str, rows: Sequence[DatasetRow]) -> bool:
@@ -252,10 +254,10 @@ def _asks_person(title: str, name: str) -> dict[str, Any]:
 def _templates(columns: Columns) -> list[dict[str, Any]]:
     """Criteria to choose from, beside those that the test has."""
     name = columns.answer or columns.described or columns.keywords
-    made = []
+    criteria = []
     if name:
         text = "{{" + name + "}}"
-        made = [
+        criteria = [
             checked("Says it word for word", {"type": "TextMatch", "equals_ignore_case": text}),
             checked("Says it", {"type": "TextMatch", "contains_ignore_case": text}),
             checked("Similar words", {"type": "Lexical", "min": 0.5}, expected_value=text),
@@ -263,9 +265,9 @@ def _templates(columns: Columns) -> list[dict[str, Any]]:
             checked("Judged", {"type": "Judge", "scale": "one_to_five", "criteria": f"The answer fits this: {text}"}),
             checked("A person decides", {"type": "Human", "question": f"Does the answer fit this? {text}"}),
         ]
-    made.append(checked("Not too long", {"type": "Length", "min_words": 10, "max_words": 200}))
-    made.append(checked("Quick enough", {"type": "Latency", "max": 5000}))
-    return made
+    criteria.append(checked("Not too long", {"type": "Length", "min_words": 10, "max_words": 200}))
+    criteria.append(checked("Quick enough", {"type": "Latency", "max": 5000}))
+    return criteria
 
 
 FORMAT = Format(

@@ -89,37 +89,37 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
     if isinstance(first, Mapping) and SIMULATIONS not in first:
         yield from _alone(source) if _is_simulation(first) else _folder(source)
         return
-    known = _Known()
-    yield from _results(source, known)
-    yield from known.unused()
+    context = _Known()
+    yield from _results(source, context)
+    yield from context.unused()
 
 
-def _results(source: Source, known: _Known) -> Iterator[Recording | Skipped]:
+def _results(source: Source, context: _Known) -> Iterator[Recording | Skipped]:
     """The content of a results file; `known` collects what it says beside its simulations."""
     reader = source.reader()
     try:
         for key in reader.members():
             if key == "info":
                 info = reader.bounded()
-                known.agent = _agent(info)
-                told = Counter(path for path, text in texts_of(info, "info") if text != known.agent)
-                if told:
-                    yield Skipped("", counts=False, fields=told)
+                context.agent = _agent(info)
+                unread = Counter(path for path, text in texts_of(info, "info") if text != context.agent)
+                if unread:
+                    yield Skipped("", counts=False, fields=unread)
             elif key == "tasks":
                 for _ in reader.elements():
                     task = reader.bounded(LARGEST_TASK)
                     if isinstance(task, Mapping):
-                        known.tasks[plain_text(task.get("id"))] = task
+                        context.tasks[plain_text(task.get("id"))] = task
             elif key == "simulation_index":
                 for _ in reader.elements():
                     entry = reader.bounded(LARGEST_TASK)
                     if isinstance(entry, Mapping):
-                        known.index[plain_text(entry.get("id"))] = entry
+                        context.index[plain_text(entry.get("id"))] = entry
             elif key == SIMULATIONS:
                 for _ in reader.elements():
                     line = reader.line
                     try:
-                        yield _recording(reader.bounded(), known)
+                        yield _recording(reader.bounded(), context)
                     except AgentevalError as error:
                         yield Skipped(error.what, line)
     except UnreadableFile as error:
@@ -129,8 +129,8 @@ def _results(source: Source, known: _Known) -> Iterator[Recording | Skipped]:
 
 def _folder(source: Source) -> Iterator[Recording | Skipped]:
     """The results of a folder, of which `source` is the index."""
-    known = _Known()
-    yield from _results(source, known)
+    context = _Known()
+    yield from _results(source, context)
     folder = source.path.parent / SIMULATIONS
     if not folder.is_dir():
         yield Skipped(
@@ -138,38 +138,38 @@ def _folder(source: Source) -> Iterator[Recording | Skipped]:
         )
         return
     files = parts(source)
-    for missing in [uid for uid in known.index if uid not in {file.stem for file in files}]:
+    for missing in [uid for uid in context.index if uid not in {file.stem for file in files}]:
         yield Skipped("a simulation of the index has no file", place=f"{SIMULATIONS}/{missing}.json")
     for file in files:
-        yield from _file(file, known)
-    yield from known.unused()
+        yield from _file(file, context)
+    yield from context.unused()
 
 
 def _alone(source: Source) -> Iterator[Recording | Skipped]:
     """One simulation of a results folder, with what the index beside it says of its task and agent."""
-    known = _Known()
+    context = _Known()
     for folder in (source.path.parent.parent, source.path.parent):
         index = folder / RESULTS
         if index.is_file():
             with Source(index) as beside:
                 first = next(iter(sniff(beside).values), None)
                 if isinstance(first, Mapping) and _is_index(first):
-                    yield from _results(beside, known)
+                    yield from _results(beside, context)
                     break
     else:
         yield Skipped(
             f"there is no {RESULTS} beside it: its task and the agent's name are not known", counts=False,
             place=source.path.name,
         )  # fmt: skip
-    yield from _file(source.path, known)
+    yield from _file(source.path, context)
 
 
-def _file(path: Path, known: _Known) -> Iterator[Recording | Skipped]:
+def _file(path: Path, context: _Known) -> Iterator[Recording | Skipped]:
     place = f"{SIMULATIONS}/{path.name}"
     try:
         with Source(path) as source:
             reader = source.reader()
-            yield _recording(reader.bounded(), known)
+            yield _recording(reader.bounded(), context)
             yield from skipped_by(reader, "simulations[].", place)
             if reader.replaced:
                 yield Skipped(NOT_UTF8, counts=False, place=place)
@@ -186,18 +186,18 @@ def _agent(info: Any) -> str:
     return plain_text(about.get("llm") or about.get("implementation")) if isinstance(about, Mapping) else ""
 
 
-def _recording(value: Any, known: _Known) -> Recording:
+def _recording(value: Any, context: _Known) -> Recording:
     listed = value.get("messages") if isinstance(value, Mapping) else None
     if isinstance(value, Mapping) and listed is None and isinstance(value.get("ticks"), list):
         listed = _of_ticks(value["ticks"])
     if not isinstance(value, Mapping) or "task_id" not in value or not isinstance(listed, list):
         raise AgentevalError("no simulation: it has no `task_id` and `messages`")
-    about = known.index.get(plain_text(value.get("id")), {})
+    about = context.index.get(plain_text(value.get("id")), {})
     task_id, trial = plain_text(value["task_id"]), value.get("trial", about.get("trial"))
-    agent = known.agent
+    agent = context.agent
     about_it = value["info"] if isinstance(value.get("info"), Mapping) else {}
     own = about_it.get(KEY)
-    messages = [one for given in listed for one in _said(given)]
+    messages = [entry for message in listed for entry in _said(message)]
     notes: list[str] = []
     transcript = transcript_of(messages, notes=notes)
     costs = (("assistant", "agent_cost"), ("user", "user_cost"))
@@ -208,14 +208,19 @@ def _recording(value: Any, known: _Known) -> Recording:
     used = {role: replace(read[role].total, cost=read[role].cost(value, key)) for role, key in costs}
     duration = number(value.get("duration"))
     if used["user"] != Usage():  # it was a model, and is known as one
-        simulated = (replace(one, simulated=True) if one.role == "user" else one for one in transcript.messages)
+        simulated = (
+            replace(message, simulated=True) if message.role == "user" else message for message in transcript.messages
+        )
         transcript = replace(transcript, messages=tuple(simulated))
     reason = plain_text(value.get("termination_reason"))
     transcript = replace(
         transcript,
         usage=used["assistant"],
         user_usage=used["user"],
-        notes=(*transcript.notes, *dict.fromkeys(note for one in read.values() for note in one.notes)),
+        notes=(
+            *transcript.notes,
+            *dict.fromkeys(note for usage_reader in read.values() for note in usage_reader.notes),
+        ),
         model=agent,
         finish_reason=reason,
         timing=Timing(total_ms=None if duration is None else duration * 1000),
@@ -225,10 +230,10 @@ def _recording(value: Any, known: _Known) -> Recording:
         notes.append("nothing that was said is in it: its `ticks` have no texts")
     elif transcript.error is None and not messages and not is_ours(own):
         raise AgentevalError("`messages` is empty")
-    task = known.tasks.get(task_id, {})
-    known.used.add(task_id)
+    task = context.tasks.get(task_id, {})
+    context.used.add(task_id)
     info = without_own_fields(about_it, own)
-    found = Recording(
+    recording = Recording(
         test_id=as_id(task_id),
         test_name=f"Task {task_id}",
         transcript=transcript,
@@ -246,7 +251,7 @@ def _recording(value: Any, known: _Known) -> Recording:
             ("tasks[]", task),
         ),
     )
-    return restore_or_note(found, own)
+    return restore_or_note(recording, own)
 
 
 def _said(message: Any) -> list[Any]:
@@ -255,7 +260,7 @@ def _said(message: Any) -> list[Any]:
     if not isinstance(message, Mapping):
         return [message]
     if isinstance(message.get("tool_messages"), list):
-        return [one for given in message["tool_messages"] for one in _said(given)]
+        return [entry for tool_message in message["tool_messages"] for entry in _said(tool_message)]
     role, calls = message.get("role"), message.get("tool_calls")
     if role == "tool" and message.get("requestor") == "user":
         return [{"role": "user", "content": f"[tool] {plain_text(message.get('content'))}"}]
@@ -265,54 +270,54 @@ def _said(message: Any) -> list[Any]:
             for call in calls
             if isinstance(call, Mapping)
         ]
-        said = [plain_text(message.get("content")), *used]
-        return [{"role": "user", "content": "\n".join(text for text in said if text)}]
+        parts = [plain_text(message.get("content")), *used]
+        return [{"role": "user", "content": "\n".join(text for text in parts if text)}]
     return [message]
 
 
 def _variables(task: Mapping[str, Any]) -> dict[str, Any]:
-    wanted = task.get("evaluation_criteria")
-    actions = wanted.get("actions") if isinstance(wanted, Mapping) else None
-    given = {"expected_actions": actions, "user_scenario": task.get("user_scenario")}
-    return {key: value for key, value in given.items() if value is not None}
+    criteria = task.get("evaluation_criteria")
+    actions = criteria.get("actions") if isinstance(criteria, Mapping) else None
+    variables = {"expected_actions": actions, "user_scenario": task.get("user_scenario")}
+    return {key: value for key, value in variables.items() if value is not None}
 
 
 def _expected(task: Mapping[str, Any], simulation: Mapping[str, Any], transcript: Transcript) -> tuple[Any, ...]:
     """What the task's right actions ask of the agent. Where the simulation was evaluated it says which tools write."""
-    wanted = task.get("evaluation_criteria")
+    criteria = task.get("evaluation_criteria")
     info = simulation.get("reward_info")
     checks = info.get("action_checks") if isinstance(info, Mapping) else None
     kinds: dict[str, str] = {}
-    for one in checks if isinstance(checks, list) else ():
-        action = one.get("action") if isinstance(one, Mapping) else None
+    for check in checks if isinstance(checks, list) else ():
+        action = check.get("action") if isinstance(check, Mapping) else None
         if isinstance(action, Mapping):
-            kinds[plain_text(action.get("name"))] = plain_text(one.get("tool_type"))
+            kinds[plain_text(action.get("name"))] = plain_text(check.get("tool_type"))
     return criteria_of_actions(
-        wanted.get("actions") if isinstance(wanted, Mapping) else None, transcript, tool=NAME, kinds=kinds
+        criteria.get("actions") if isinstance(criteria, Mapping) else None, transcript, tool=NAME, kinds=kinds
     )
 
 
 def _of_ticks(ticks: list[Any]) -> list[dict[str, Any]]:
     """What was said and done in a simulation of speech, tick by tick: pieces of one's speech are put together."""
-    found: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     for tick in ticks:
         if not isinstance(tick, Mapping):
             continue
         for who, role in (("agent", "assistant"), ("user", "user")):
             chunk = tick.get(f"{who}_chunk")
-            said = _of_chunk(chunk) if isinstance(chunk, Mapping) else ""
-            last = found[-1] if found else {}
-            if said and last.get("role") == role and "tool_calls" not in last:
-                last["content"] += said
-            elif said:
-                found.append({"role": role, "content": said})
+            text = _of_chunk(chunk) if isinstance(chunk, Mapping) else ""
+            last = messages[-1] if messages else {}
+            if text and last.get("role") == role and "tool_calls" not in last:
+                last["content"] += text
+            elif text:
+                messages.append({"role": role, "content": text})
             calls, answers = tick.get(f"{who}_tool_calls"), tick.get(f"{who}_tool_results")
             if isinstance(calls, list) and calls:
-                found.append({"role": role, "content": "", "tool_calls": calls})
+                messages.append({"role": role, "content": "", "tool_calls": calls})
             for answer in answers if isinstance(answers, list) else ():
                 if isinstance(answer, Mapping):
-                    found.append({"requestor": role, **answer, "role": "tool"})
-    return found
+                    messages.append({"requestor": role, **answer, "role": "tool"})
+    return messages
 
 
 def _of_chunk(chunk: Mapping[str, Any]) -> str:
@@ -337,9 +342,9 @@ def _verdict(info: Any) -> CriterionResult:
         return unreadable_result(REWARD, source=NAME, reason=f"the reward can't be read: {plain_text(reward)}")
     assert isinstance(info, Mapping)
     parts = info.get("reward_breakdown")
-    lost = [str(key) for key, got in parts.items() if got == 0] if isinstance(parts, Mapping) else []
-    said = f"tau2-bench gave a reward of {score:g}" + (f": nothing for {', '.join(lost)}" if lost else "")
-    return foreign_result(REWARD, score=score, passed=abs(score - 1) <= 1e-6, source=NAME, reason=said)
+    lost = [str(key) for key, points in parts.items() if points == 0] if isinstance(parts, Mapping) else []
+    reason = f"tau2-bench gave a reward of {score:g}" + (f": nothing for {', '.join(lost)}" if lost else "")
+    return foreign_result(REWARD, score=score, passed=abs(score - 1) <= 1e-6, source=NAME, reason=reason)
 
 
 FORMAT = Format(

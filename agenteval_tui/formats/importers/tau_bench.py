@@ -38,13 +38,13 @@ def _recording(value: Mapping[str, Any]) -> Recording:
         raise AgentevalError("`traj` is not a list of messages")
     info = value["info"] if isinstance(value.get("info"), Mapping) else {}
     task = info["task"] if isinstance(info.get("task"), Mapping) else {}
-    transcript = from_openai_messages([_marked(one) for one in value["traj"]])
+    transcript = from_openai_messages([_marked(message) for message in value["traj"]])
     if info.get("error"):
         # What tau-bench writes when the run itself broke: a reward of 0 that says nothing about the agent.
         transcript = replace(transcript, error=RunError.told("tau-bench", str(info["error"])))
     elif not transcript.messages and not is_ours(info.get(KEY)):
         raise AgentevalError("`traj` is empty")
-    found = Recording(
+    recording = Recording(
         test_id=str(task_id),
         test_name=f"Task {task_id}",
         transcript=transcript,
@@ -56,7 +56,7 @@ def _recording(value: Mapping[str, Any]) -> Recording:
         variation=plain_text(info.get("variation")),
         source=(("", {**value, "info": without_own_fields(info, info.get(KEY))}),),
     )
-    return restore_or_note(found, info.get(KEY))
+    return restore_or_note(recording, info.get(KEY))
 
 
 def _marked(message: Any) -> Any:
@@ -69,8 +69,8 @@ def _marked(message: Any) -> Any:
 
 def _variables(task: Mapping[str, Any]) -> dict[str, Any]:
     """What the task's author knew: the right actions as `expected_actions`, and what the user was told to want."""
-    given = {"expected_actions": task.get("actions"), **{key: task.get(key) for key in _TASK}}
-    return {key: value for key, value in given.items() if value is not None}
+    variables = {"expected_actions": task.get("actions"), **{key: task.get(key) for key in _TASK}}
+    return {key: value for key, value in variables.items() if value is not None}
 
 
 _TASK = ("user_id", "instruction", "outputs")
@@ -82,11 +82,11 @@ def _verdict(reward: Any, info: Mapping[str, Any]) -> CriterionResult:
     if isinstance(reward, str | bool) or number(reward) is None:
         return unreadable_result(REWARD, source=NAME, reason=f"the reward can't be read: {plain_text(reward)}")
     # tau-bench itself calls a run successful when its reward is 1, give or take 1e-6.
-    found = foreign_result(
+    criterion_result = foreign_result(
         REWARD, score=float(reward), passed=abs(reward - 1) <= 1e-6, source=NAME, reason=_reason(reward, info)
     )
     lacked = _lacked_outputs(info)
-    return replace(found, fields={LACKED: lacked}) if lacked else found
+    return replace(criterion_result, fields={LACKED: lacked}) if lacked else criterion_result
 
 
 def _lacked_outputs(info: Mapping[str, Any]) -> list[str]:
@@ -98,16 +98,16 @@ def _lacked_outputs(info: Mapping[str, Any]) -> list[str]:
 
 
 def _reason(reward: float, info: Mapping[str, Any]) -> str:
-    said = f"tau-bench gave a reward of {reward:g}"
+    reason = f"tau-bench gave a reward of {reward:g}"
     details = info.get("reward_info")
     inner = details.get("info") if isinstance(details, Mapping) else None
     if isinstance(inner, Mapping):
         if inner.get("r_actions") == 0:
-            said += ": the database is not in the state that the right actions lead to"
+            reason += ": the database is not in the state that the right actions lead to"
         elif inner.get("r_outputs") == 0:
             missing = _lacked_outputs(info)
-            said += ": the answer lacks " + (", ".join(map(repr, missing)) if missing else "what it must say")
-    return said
+            reason += ": the answer lacks " + (", ".join(map(repr, missing)) if missing else "what it must say")
+    return reason
 
 
 FORMAT = Format(

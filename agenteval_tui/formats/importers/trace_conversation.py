@@ -59,19 +59,19 @@ def conversation_of(spans: Sequence[Span], source: str, notes: list[str], *, roo
     spans. What could not be read is added to `notes`. Raises `AgentevalError` when nothing in it was said."""
     ordered = sorted(spans, key=lambda span: (span.started is None, span.started or 0.0))
     models = _innermost([span for span in ordered if span.kind == "model"])
-    found = _Conversation(notes)
+    conversation = _Conversation(notes)
     for span in models:
-        found.take(span)
+        conversation.take(span)
     requests = [_request(number, span, ordered) for number, span in enumerate(models)]
     top = next((span for span in ordered if not span.parent), ordered[0] if ordered else None)
     for whole in (root, top):
-        if not found.messages and whole is not None and (whole is root or whole.kind != "tool"):
-            found.plain(whole)
+        if not conversation.messages and whole is not None and (whole is root or whole.kind != "tool"):
+            conversation.plain(whole)
     ran = [span for span in ordered if span.kind in ("tool", "function")]
     tools = [span for span in ran if span.kind == "tool"]
-    if not found.messages and not tools:
+    if not conversation.messages and not tools:
         raise AgentevalError("nothing was said in this trace")
-    transcript = transcript_of(found.messages, notes=notes)
+    transcript = transcript_of(conversation.messages, notes=notes)
     is_told = bool(tools) or any(tells_calls(span.answered) for span in (*models, *_without_models(models, top)))
     transcript = _with_spans(transcript, ran)
     if not is_told:
@@ -98,18 +98,22 @@ def conversation_of(spans: Sequence[Span], source: str, notes: list[str], *, roo
 
 def _request(number: int, span: Span, spans: Sequence[Span]) -> Asked | None:
     """The request of a model's span, where its messages are recorded and not only a text."""
-    given = decoded(span.asked)
+    inputs = decoded(span.asked)
     if not _has_messages(span):
         return None
-    is_whole = isinstance(given, Mapping) and bool(given.keys() & {"model", "tools", "temperature", "max_tokens"})
-    about = {**(given if is_whole else {}), **(span.about or {})}
+    is_whole = isinstance(inputs, Mapping) and bool(inputs.keys() & {"model", "tools", "temperature", "max_tokens"})
+    about = {**(inputs if is_whole else {}), **(span.about or {})}
     replied = decoded(span.answered)
     if isinstance(replied, Mapping) and replied.get("previous_response_id"):
         about["previous_response_id"] = replied["previous_response_id"]
-    told = replied.get("instructions") if isinstance(replied, Mapping) else None
+    instructions = replied.get("instructions") if isinstance(replied, Mapping) else None
     messages = list(_readable(request_messages(span.asked)))
-    if isinstance(told, str) and told and not any(one.get("role") == "system" for one in messages):
-        messages.insert(0, {"role": "system", "content": told})
+    if (
+        isinstance(instructions, str)
+        and instructions
+        and not any(message.get("role") == "system" for message in messages)
+    ):
+        messages.insert(0, {"role": "system", "content": instructions})
     answer = as_asked(answered_messages(span.answered))
     return asked_in(
         as_asked(messages), answer, number=number, started=span.started, ended=span.ended,
@@ -120,13 +124,13 @@ def _request(number: int, span: Span, spans: Sequence[Span]) -> Asked | None:
 
 def _agent(span: Span, spans: Sequence[Span]) -> str:
     """The name of the innermost agent around a span; "" for none."""
-    known = {one.id: one for one in spans}
-    around, seen = known.get(span.parent), set[str]()
-    while around is not None and around.id not in seen:
+    by_id = {span.id: span for span in spans}
+    around, visited = by_id.get(span.parent), set[str]()
+    while around is not None and around.id not in visited:
         if around.kind == "agent":
             return around.name[:_LONGEST_NAME]
-        seen.add(around.id)
-        around = known.get(around.parent)
+        visited.add(around.id)
+        around = by_id.get(around.parent)
     return ""
 
 
@@ -139,8 +143,10 @@ def tells_calls(answered: Any) -> bool:
     value = decoded(answered)
     if isinstance(value, Mapping) and (answer_messages(value) is not None or _is_candidate(value)):
         return True
-    said = [one for one in answered_messages(value) if isinstance(one, Mapping)]
-    return bool(said) and all(any(one is given for given in _inside(value)) or "parts" in one for one in said)
+    messages = [message for message in answered_messages(value) if isinstance(message, Mapping)]
+    return bool(messages) and all(
+        any(message is part for part in _inside(value)) or "parts" in message for message in messages
+    )
 
 
 def _is_candidate(value: Mapping[str, Any]) -> bool:
@@ -152,8 +158,8 @@ def _inside(value: Any, depth: int = 0) -> Iterator[Any]:
     """A value, and the values that `answered_messages` may take out of it."""
     yield value
     if depth < 4 and isinstance(value, list):
-        for one in value:
-            yield from _inside(one, depth + 1)
+        for item in value:
+            yield from _inside(item, depth + 1)
     elif depth < 4 and isinstance(value, Mapping):
         for key in ("message", "messages", "output", "generations"):
             yield from _inside(value.get(key), depth + 1)
@@ -168,20 +174,20 @@ def _innermost(models: list[Span]) -> list[Span]:
         if inner.parent == outer.id:
             return True
         times = (outer.started, inner.started, inner.ended, outer.ended)
-        if any(one is None for one in times):
+        if any(time is None for time in times):
             return False
         return times[0] <= times[1] and times[2] <= times[3] and times[:2] != times[2:]  # type: ignore[operator]
 
-    kept = []
+    spans = []
     for span in models:
         inner = [other for other in models if wraps(span, other) and not wraps(other, span)]
         outer = [other for other in models if wraps(other, span)]
-        if any(_has_messages(one) for one in inner):
+        if any(_has_messages(span) for span in inner):
             continue  # a wrapper
         if outer and not _has_messages(span):
             continue  # said by the one around it
-        kept.append(span)
-    return kept
+        spans.append(span)
+    return spans
 
 
 def _has_messages(span: Span) -> bool:
@@ -199,15 +205,21 @@ class _Conversation:
         self._notes = notes
 
     def take(self, span: Span) -> None:
-        asked, answered = request_messages(span.asked), answered_messages(span.answered)
-        given = decoded(span.answered)
-        told = given.get("instructions") if isinstance(given, Mapping) else None
-        if asked and not self.messages and isinstance(told, str) and told and asked[0].get("role") != "system":
-            asked = [{"role": "system", "content": told}, *asked]  # as the Responses API repeats them
-        if not asked and not self.messages and (text := text_of(span.asked)):
-            asked = [{"role": "user", "content": text}]
+        messages, answered = request_messages(span.asked), answered_messages(span.answered)
+        answer = decoded(span.answered)
+        instructions = answer.get("instructions") if isinstance(answer, Mapping) else None
+        if (
+            messages
+            and not self.messages
+            and isinstance(instructions, str)
+            and instructions
+            and messages[0].get("role") != "system"
+        ):
+            messages = [{"role": "system", "content": instructions}, *messages]  # as the Responses API repeats them
+        if not messages and not self.messages and (text := text_of(span.asked)):
+            messages = [{"role": "user", "content": text}]
         here: Counter[str] = Counter()
-        for message in self._normal(asked):
+        for message in self._normal(messages):
             key = _key(message)
             here[key] += 1
             if here[key] > self._known[key]:
@@ -221,18 +233,21 @@ class _Conversation:
             ("user", root.asked, request_messages),
             ("assistant", root.answered, answered_messages),
         ):
-            made = read(value) or ([{"role": role, "content": text}] if (text := text_of(value)) else [])
-            for message in self._normal(made):
+            messages = read(value) or ([{"role": role, "content": text}] if (text := text_of(value)) else [])
+            for message in self._normal(messages):
                 if not self._known[_key(message)]:
                     self._add(message, _key(message))
 
     def _add(self, message: dict[str, Any], key: str) -> None:
         self._known[key] += 1
-        self._open += [(plain_text(one["id"]), one["function"]["name"]) for one in message.get("tool_calls") or ()]
+        self._open += [
+            (plain_text(tool_call["id"]), tool_call["function"]["name"])
+            for tool_call in message.get("tool_calls") or ()
+        ]
         if message.get("role") == "tool":
             # If a tool gives no ids, each request numbers its calls from the start.
-            named = [one for one in self._open if one[0] == message.get("tool_call_id")]
-            named = named or [one for one in self._open if one[1] == message.get("name")] or self._open[:1]
+            named = [pair for pair in self._open if pair[0] == message.get("tool_call_id")]
+            named = named or [pair for pair in self._open if pair[1] == message.get("name")] or self._open[:1]
             if named:
                 self._open.remove(named[0])
                 message = {**message, "tool_call_id": named[0][0]}
@@ -252,9 +267,9 @@ class _Conversation:
 def _as_messages(transcript: Transcript) -> list[dict[str, Any]]:
     """The messages of a transcript with their images and files, for `transcript_of`."""
     raw = to_openai_messages(transcript)
-    for message, made in zip(transcript.messages, raw, strict=True):
+    for message, raw_message in zip(transcript.messages, raw, strict=True):
         if message.attachments:
-            made["attachments"] = list(message.attachments)
+            raw_message["attachments"] = list(message.attachments)
     return raw
 
 
@@ -270,7 +285,10 @@ def _readable(messages: Sequence[Any]) -> Iterator[Any]:
 
 
 def _key(message: Mapping[str, Any]) -> str:
-    calls = [(one["function"].get("name"), one["function"].get("arguments")) for one in message.get("tool_calls") or ()]
+    calls = [
+        (tool_call["function"].get("name"), tool_call["function"].get("arguments"))
+        for tool_call in message.get("tool_calls") or ()
+    ]
     role = "system" if message.get("role") == "developer" else message.get("role")
     return json.dumps([role, (message.get("content") or "").strip(), calls], sort_keys=True, default=str)
 
@@ -283,7 +301,7 @@ def request_messages(value: Any) -> list[Any]:
     if isinstance(value, list):
         if value and isinstance(value[0], list):
             value = value[0]
-        return value if value and all(is_message(one) for one in value) else []
+        return value if value and all(is_message(message) for message in value) else []
     if not isinstance(value, Mapping):
         return []
     if is_message(value):
@@ -292,7 +310,7 @@ def request_messages(value: Any) -> list[Any]:
         inner = decoded(value.get(key))
         if isinstance(inner, list) and inner:
             inner = inner[0] if isinstance(inner[0], list) else inner
-            if all(is_message(one) for one in inner):
+            if all(is_message(message) for message in inner):
                 return [*_system(value), *inner]
     prompt = value.get("prompt")
     if isinstance(prompt, str) and (value.keys() <= {"prompt", "system"}):
@@ -307,16 +325,16 @@ def _lines(text: str) -> list[dict[str, Any]]:
         return []
     pairs = zip(parts[1::2], parts[2::2], strict=True)
     return [
-        {"role": "user" if role == "tool" else role, "content": said.strip()}
-        for role, said in pairs
-        if said.strip() not in ("", "None")
+        {"role": "user" if role == "tool" else role, "content": text.strip()}
+        for role, text in pairs
+        if text.strip() not in ("", "None")
     ]
 
 
 def _system(value: Mapping[str, Any]) -> list[dict[str, Any]]:
     config = value["config"] if isinstance(value.get("config"), Mapping) else {}
-    told = value.get("system") or value.get("instructions") or config.get("system_instruction")
-    return [{"role": "system", "content": told}] if isinstance(told, str) and told else []
+    system = value.get("system") or value.get("instructions") or config.get("system_instruction")
+    return [{"role": "system", "content": system}] if isinstance(system, str) and system else []
 
 
 def answered_messages(value: Any) -> list[Any]:
@@ -327,29 +345,29 @@ def answered_messages(value: Any) -> list[Any]:
     if isinstance(value, str):
         return [{"role": "assistant", "content": value}]
     if isinstance(value, list):
-        if value and all(is_message(one) for one in value):
+        if value and all(is_message(item) for item in value):
             return value
         if value and isinstance(value[0], Mapping) and is_message(value[0].get("message")):
             return [value[0]["message"]]  # the choices of a chat completion
-        if value and all(isinstance(one, Mapping) and ("toolName" in one or "tool_name" in one) for one in value):
-            return [{"role": "assistant", "parts": [{**one, "type": "tool-call"} for one in value]}]
+        if value and all(isinstance(item, Mapping) and ("toolName" in item or "tool_name" in item) for item in value):
+            return [{"role": "assistant", "parts": [{**item, "type": "tool-call"} for item in value]}]
         return [{"role": "assistant", "content": text_of(value)}]
     if not isinstance(value, Mapping):
         return [{"role": "assistant", "content": plain_text(value)}]
     reply = answer_messages(value)
     if reply is not None:
-        return [one for one in reply["messages"] if one.get("role") == "assistant" or "type" in one]
+        return [message for message in reply["messages"] if message.get("role") == "assistant" or "type" in message]
     inner = value.get("content")
     if isinstance(inner, Mapping) and isinstance(inner.get("parts"), list):  # Gemini's candidate
         return [{**inner, "role": "model"}]
     for key in ("message", "messages", "output", "generations"):
-        found = decoded(value.get(key))
-        while isinstance(found, list) and len(found) == 1 and isinstance(found[0], list):
-            found = found[0]
-        if is_message(found):
-            return [found]
-        if isinstance(found, list) and found and all(is_message(one) for one in found):
-            return found
+        messages = decoded(value.get(key))
+        while isinstance(messages, list) and len(messages) == 1 and isinstance(messages[0], list):
+            messages = messages[0]
+        if is_message(messages):
+            return [messages]
+        if isinstance(messages, list) and messages and all(is_message(message) for message in messages):
+            return messages
     if is_message(value):
         return [value]
     return [{"role": "assistant", "content": text_of(value)}]
@@ -382,17 +400,21 @@ def text_of(value: Any) -> str:
 def _with_spans(transcript: Transcript, tools: Sequence[Span]) -> Transcript:
     """With what tools gave, where no request says it, and when they ran: by the call's id, else by name and arguments,
     else by name, in their order."""
-    left = list(tools)
+    remaining = list(tools)
     calls: list[ToolCall] = []
     ran_for: dict[int, int] = {}  # a span's number, and the number of its call
     for call in transcript.tool_calls:
-        span = next((one for one in left if one.call_id and one.call_id == call.id), None)
-        alike = [one for one in left if one.name.endswith(call.name) and (not one.call_id or one.call_id != call.id)]
-        span = span or next((one for one in alike if called_with(one.asked) == call.arguments), None)
-        span = span or next((one for one in alike if not one.call_id), None)
+        span = next((span for span in remaining if span.call_id and span.call_id == call.id), None)
+        alike = [
+            span
+            for span in remaining
+            if span.name.endswith(call.name) and (not span.call_id or span.call_id != call.id)
+        ]
+        span = span or next((span for span in alike if called_with(span.asked) == call.arguments), None)
+        span = span or next((span for span in alike if not span.call_id), None)
         if span is not None:
-            ran_for[next(number for number, one in enumerate(tools) if one is span)] = len(calls)
-            left.remove(span)
+            ran_for[next(number for number, tool in enumerate(tools) if tool is span)] = len(calls)
+            remaining.remove(span)
             took = None if span.started is None or span.ended is None else max(0.0, span.ended - span.started)
             result = call.result if call.result is not None else (_result(span) or None)
             failed = bool(span.error) or call.status == "error"
@@ -418,20 +440,20 @@ def _untold(span: Span, after: int) -> UntoldCall:
 
 def _repeats(span: Span, tools: Sequence[Span], ran_for: Mapping[int, int]) -> bool:
     """Whether it is inside of another span of the same call, or wraps one that was told."""
-    if any(one.id == span.parent and one.name == span.name for one in tools if one.id):
+    if any(tool.id == span.parent and tool.name == span.name for tool in tools if tool.id):
         return True
-    inside = [number for number, one in enumerate(tools) if one.parent == span.id and one.name == span.name]
+    inside = [number for number, tool in enumerate(tools) if tool.parent == span.id and tool.name == span.name]
     return any(number in ran_for for number in inside)
 
 
 def _result(span: Span) -> str:
-    given = decoded(span.answered)
-    if isinstance(given, Mapping):
-        parts = given.get("content")
-        texts = [one.get("text") for one in as_list(parts) if isinstance(one, Mapping)]
-        if texts and all(isinstance(one, str) for one in texts):
+    answer = decoded(span.answered)
+    if isinstance(answer, Mapping):
+        parts = answer.get("content")
+        texts = [part.get("text") for part in as_list(parts) if isinstance(part, Mapping)]
+        if texts and all(isinstance(text, str) for text in texts):
             return "\n".join(map(str, texts))
-    return span.error if given is None else plain_text(given)
+    return span.error if answer is None else plain_text(answer)
 
 
 def _step(span: Span, began: float | None) -> Step | None:

@@ -35,7 +35,7 @@ def as_asked(messages: Sequence[Any]) -> list[dict[str, Any]] | None:
 
 
 def asked_in(
-    told: Sequence[dict[str, Any]] | None,
+    messages: Sequence[dict[str, Any]] | None,
     replied: Sequence[dict[str, Any]] | None,
     *,
     number: int,
@@ -53,97 +53,101 @@ def asked_in(
     `number`: which one of the run it is, from 0, where its times (milliseconds) are not known. `about`: all else that
     was sent (tools, parameters, the id of what a server keeps); None where only the messages were recorded.
     `unrecorded`: what of all that is not known; None: as `about` says."""
-    if told is None or replied is None:
+    if messages is None or replied is None:
         return None
-    said = next((one for one in reversed(replied) if one["role"] == "assistant"), None)
-    given = about or {}
-    kept = next((value for key in _PREVIOUS if (value := given.get(key))), "")
+    answered = next((message for message in reversed(replied) if message["role"] == "assistant"), None)
+    fields = about or {}
+    previous = next((value for key in _PREVIOUS if (value := fields.get(key))), "")
     request = Request(
-        tuple([one for one in told if one["role"] not in _PROMPTS]),
-        "\n\n".join(str(one["content"]) for one in told if one["role"] in _PROMPTS and one.get("content")),
-        model or next((plain_text(given[key]) for key in _MODEL if given.get(key)), ""),
-        plain_text(kept.get("id") if isinstance(kept, Mapping) else kept),
-        tools=offered_tools(given.get("tools")),
+        tuple([message for message in messages if message["role"] not in _PROMPTS]),
+        "\n\n".join(
+            str(message["content"]) for message in messages if message["role"] in _PROMPTS and message.get("content")
+        ),
+        model or next((plain_text(fields[key]) for key in _MODEL if fields.get(key)), ""),
+        plain_text(previous.get("id") if isinstance(previous, Mapping) else previous),
+        tools=offered_tools(fields.get("tools")),
         parameters={
-            str(key): value for key, value in given.items() if key not in _SAID_ELSEWHERE and value is not None
+            str(key): value for key, value in fields.items() if key not in _SAID_ELSEWHERE and value is not None
         },
     )
     if not (request.messages or request.system) or (_has_orphans(request) and not request.previous):
         return None
     begun = float(number) if started is None else started
-    reply = Reply(said, request.model, error=error)
+    reply = Reply(answered, request.model, error=error)
     missing = (("tools", "parameters") if about is None else ()) if unrecorded is None else unrecorded
     return Asked(begun, max(begun, ended or begun), begun, request, reply, agent, frozenset[RequestPart](missing))
 
 
 def _has_orphans(request: Request) -> bool:
-    made: set[Any] = set()
+    call_ids: set[Any] = set()
     for message in request.messages:
-        made.update(call.get("id") for call in message.get("tool_calls") or ())
-        if message["role"] == "tool" and message.get("tool_call_id") not in made:
+        call_ids.update(call.get("id") for call in message.get("tool_calls") or ())
+        if message["role"] == "tool" and message.get("tool_call_id") not in call_ids:
             return True
     return False
 
 
-def with_requests(transcript: Transcript, asked: Iterable[Asked | None]) -> Transcript:
+def with_requests(transcript: Transcript, requests: Iterable[Asked | None]) -> Transcript:
     """The transcript with these requests, each with the message that it led to: those of the same role, text and calls,
     in their order. It stays as it is without any, and where one of them is not known: what the model saw at an answer
     is then not known either."""
-    listed = list(asked)
-    known = [one for one in listed if one is not None]
-    if not known or len(known) < len(listed):
+    listed = list(requests)
+    complete = [request for request in listed if request is not None]
+    if not complete or len(complete) < len(listed):
         return transcript
-    told = transcript_of_asked(known)
-    if told.requests is None:
+    whole = transcript_of_asked(complete)
+    if whole.requests is None:
         return transcript
     places: dict[tuple[Any, ...], deque[int]] = {}
     for place, message in enumerate(transcript.messages):
         places.setdefault(_key(message, transcript), deque()).append(place)
     calls = {call.id: number for number, call in enumerate(transcript.tool_calls)}
-    return replace(transcript, requests=_placed(told, told.requests, places, calls))
+    return replace(transcript, requests=_placed(whole, whole.requests, places, calls))
 
 
-def lived_conversation(asked: Iterable[Asked | None]) -> Transcript | None:
+def lived_conversation(asked_requests: Iterable[Asked | None]) -> Transcript | None:
     """The conversation with the longest request, as its agent lived it, where no request has all of it; else None: the
     longest request with its answer is the conversation."""
-    listed = list(asked)
-    known = [one for one in listed if one is not None]
-    requests = transcript_of_asked(known).requests if known and len(known) == len(listed) else None
+    listed = list(asked_requests)
+    complete = [request for request in listed if request is not None]
+    requests = transcript_of_asked(complete).requests if complete and len(complete) == len(listed) else None
     if requests is None:
         return None
-    in_order = sorted(known, key=lambda one: one.started_ms)
-    sizes = [sum(end - first for first, end in one.messages) for one in requests.references]
+    in_order = sorted(complete, key=lambda request: request.started_ms)
+    sizes = [sum(end - first for first, end in reference.messages) for reference in requests.references]
     line = requests.references[sizes.index(max(sizes))].line
-    numbers = [number for number, one in enumerate(requests.references, 1) if one.line == line]
+    numbers = [
+        number for number, request_reference in enumerate(requests.references, 1) if request_reference.line == line
+    ]
     if all((change := changes_since(requests, number)) is None or change.grew_only for number in numbers):
         return None
-    told = transcript_of_asked([in_order[number - 1] for number in numbers])
-    return Transcript(told.messages, told.tool_calls, final_output=told.final_output)
+    transcript = transcript_of_asked([in_order[number - 1] for number in numbers])
+    return Transcript(transcript.messages, transcript.tool_calls, final_output=transcript.final_output)
 
 
 def _placed(
-    told: Transcript,
+    transcript: Transcript,
     requests: ModelRequests,
     places: Mapping[tuple[Any, ...], deque[int]],
     calls: Mapping[str, int],
 ) -> ModelRequests:
     def place_of(answer: int | None) -> int | None:
-        waiting = None if answer is None else places.get(_key(told.messages[answer], told))
+        waiting = None if answer is None else places.get(_key(transcript.messages[answer], transcript))
         return waiting.popleft() if waiting else None
 
     def call_of(number: int | None) -> int | None:
-        return None if number is None else calls.get(told.tool_calls[number].id)
+        return None if number is None else calls.get(transcript.tool_calls[number].id)
 
     return replace(
         requests,
-        references=tuple([replace(one, answer=place_of(one.answer)) for one in requests.references]),
-        lines=tuple([replace(one, called_by=call_of(one.called_by)) for one in requests.lines]),
+        references=tuple([replace(reference, answer=place_of(reference.answer)) for reference in requests.references]),
+        lines=tuple([replace(line, called_by=call_of(line.called_by)) for line in requests.lines]),
     )
 
 
 def _key(message: Message, transcript: Transcript) -> tuple[Any, ...]:
-    made = tuple(_calls(message, transcript))
-    return message.role, "" if made else message.content.strip(), made
+    calls = tuple(_calls(message, transcript))
+    return message.role, "" if calls else message.content.strip(), calls
 
 
 def _calls(message: Message, transcript: Transcript) -> Iterator[tuple[str, str]]:

@@ -28,9 +28,9 @@ def can_read(value: Any) -> bool:
     """Whether a value of the file is a conversation."""
     if not isinstance(value, Mapping):
         return False
-    said = value.get("conversations")
-    if isinstance(said, list):
-        return bool(said) and isinstance(said[0], Mapping) and "from" in said[0]
+    turns = value.get("conversations")
+    if isinstance(turns, list):
+        return bool(turns) and isinstance(turns[0], Mapping) and "from" in turns[0]
     return _messages_of(value.get("prompt")) and _messages_of(value.get("completion"))
 
 
@@ -55,10 +55,10 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
         else:
             session.messages = [*value["prompt"], *value["completion"]]
         try:
-            found = session_recording(session)
+            recording = session_recording(session)
             if "conversations" in value and not _has_place_for_calls(value):
-                found = replace(found, transcript=without_calls(found.transcript, NAME))
-            yield found
+                recording = replace(recording, transcript=without_calls(recording.transcript, NAME))
+            yield recording
         except AgentevalError as error:
             yield Skipped(error.what, element.line)
 
@@ -66,8 +66,8 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
 def _has_place_for_calls(value: Mapping[str, Any]) -> bool:
     """Whether a conversation is one with tools: ShareGPT's own has only what people and the model said; sets for
     training with tools have a list of these, or turns of calls."""
-    turns = [one for one in as_list(value["conversations"]) if isinstance(one, Mapping)]
-    return "tools" in value or any(_ROLES.get(plain_text(one.get("from"))) in ("call", "tool") for one in turns)
+    turns = [turn for turn in as_list(value["conversations"]) if isinstance(turn, Mapping)]
+    return "tools" in value or any(_ROLES.get(plain_text(turn.get("from"))) in ("call", "tool") for turn in turns)
 
 
 def _said(turns: Any, notes: list[str]) -> Iterator[dict[str, Any]]:
@@ -93,12 +93,12 @@ def _said(turns: Any, notes: list[str]) -> Iterator[dict[str, Any]]:
 def _call(text: str, number: int) -> dict[str, Any]:
     """A call, which is JSON with `name` and `arguments`; what is not is kept as the call's text."""
     try:
-        given = json.loads(text)
+        call = json.loads(text)
     except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, Mapping) or not isinstance(given.get("name"), str):
+        call = None
+    if not isinstance(call, Mapping) or not isinstance(call.get("name"), str):
         return {"id": f"call_{number}", "function": {"name": "function_call", "arguments": {"text": text}}}
-    return {"id": f"call_{number}", "function": {"name": given["name"], "arguments": given.get("arguments")}}
+    return {"id": f"call_{number}", "function": {"name": call["name"], "arguments": call.get("arguments")}}
 
 
 FORMAT = Format(

@@ -44,98 +44,104 @@ def tests(source: Source) -> FoundTests:
     document = read_document(source, "PyYAML")
     items = _folded(document).get("items") if isinstance(document, Mapping) else None
     listed = items if isinstance(items, list) else document if isinstance(document, list) else [document]
-    found = FoundTests(name=source.path.stem, metrics="umbraco")
+    found_tests = FoundTests(name=source.path.stem, metrics="umbraco")
     for index, each in enumerate(listed, 1):
         if isinstance(each, Mapping) and can_read(each):
-            _add(each, index, found)
+            _add(each, index, found_tests)
         else:
-            found.skipped.append(f"item {index}: this is not a test: it has no `testFeatureId`")
-    return found
+            found_tests.skipped.append(f"item {index}: this is not a test: it has no `testFeatureId`")
+    return found_tests
 
 
-def _add(written: Mapping[str, Any], index: int, found: FoundTests) -> None:
+def _add(written: Mapping[str, Any], index: int, found_tests: FoundTests) -> None:
     fields = _folded(written)
     alias = plain_text(fields.get("alias")) or f"test-{index}"
     test: dict[str, Any] = {"id": alias, "name": plain_text(fields.get("name")) or alias}
     if description := plain_text(fields.get("description")).strip():
         test["description"] = description
     config = _json_in(fields.get("testfeatureconfig"))
-    test |= _asked(config, alias, fields, found)
+    test |= _asked(config, alias, fields, found_tests)
     tags = fields.get("tags")
     if isinstance(tags, list) and tags:
         test["tags"] = [tag for tag in map(plain_text, tags) if tag]
     if (count := _count(fields.get("runcount"))) > 1:
         test["repeat"] = count
-    kept = {key: value for key in KEPT if (value := _json_in(fields.get(key.lower()))) not in (None, [], {})}
-    test["context"] = {CONTEXT: kept}
+    context = {key: value for key in KEPT if (value := _json_in(fields.get(key.lower()))) not in (None, [], {})}
+    test["context"] = {CONTEXT: context}
     graders = [_folded(grader) for grader in _maps(fields.get("graders"))]
-    test["criteria"] = [_criterion(grader, number_, alias, found) for number_, grader in enumerate(graders)]
+    test["criteria"] = [_criterion(grader, number_, alias, found_tests) for number_, grader in enumerate(graders)]
     if not test["criteria"]:
-        found.note(f"{alias}: it has no graders; a person decides until there are some")
+        found_tests.note(f"{alias}: it has no graders; a person decides until there are some")
         test["criteria"] = [needs_manual_work("Good", "Umbraco has no graders for this test")]
     if variations := _maps(fields.get("variations")):
-        test["variations"] = [_variation(_folded(one), place, alias, found) for place, one in enumerate(variations, 1)]
+        test["variations"] = [
+            _variation(_folded(variation), place, alias, found_tests) for place, variation in enumerate(variations, 1)
+        ]
     if fields.get("isactive") is False:
-        found.note(f"{alias}: it is not active in Umbraco: leave it out with --test, or remove it")
-    if kept.get("baselineRunId"):
-        found.note(f"{alias}: its baseline is a run in Umbraco: run the suite, then `agenteval baseline set`")
-    found.tests.append(test)
+        found_tests.note(f"{alias}: it is not active in Umbraco: leave it out with --test, or remove it")
+    if context.get("baselineRunId"):
+        found_tests.note(f"{alias}: its baseline is a run in Umbraco: run the suite, then `agenteval baseline set`")
+    found_tests.tests.append(test)
 
 
-def _asked(config: Any, alias: str, fields: Mapping[str, Any], found: FoundTests) -> dict[str, Any]:
+def _asked(config: Any, alias: str, fields: Mapping[str, Any], found_tests: FoundTests) -> dict[str, Any]:
     """The prompt: the message of an agent test; of a prompt test, the variables that its prompt gets."""
-    told = _folded(config) if isinstance(config, Mapping) else {}
-    message = plain_text(told.get("message"))
+    settings = _folded(config) if isinstance(config, Mapping) else {}
+    message = plain_text(settings.get("message"))
     if message.strip():
         return literal_prompt(message)
-    variables = told.get("variables")
+    variables = settings.get("variables")
     if isinstance(variables, Mapping) and variables:
         named = {str(key): value for key, value in variables.items() if str(key).isidentifier()}
-        found.note(f"{alias}: the text of its prompt is in Umbraco: its variables are asked for, change `prompt`")
+        found_tests.note(f"{alias}: the text of its prompt is in Umbraco: its variables are asked for, change `prompt`")
         return {"prompt": "\n".join(f"{key}: {{{{ {key} }}}}" for key in named) or "?", "variables": dict(variables)}
-    found.note(f"{alias}: the text of its prompt is in Umbraco: write it as `prompt`")
+    found_tests.note(f"{alias}: the text of its prompt is in Umbraco: write it as `prompt`")
     return {"prompt": f"(the prompt {plain_text(fields.get('testtargetid')) or alias} of Umbraco)"}
 
 
-def _variation(fields: Mapping[str, Any], place: int, alias: str, found: FoundTests) -> dict[str, Any]:
+def _variation(fields: Mapping[str, Any], place: int, alias: str, found_tests: FoundTests) -> dict[str, Any]:
     name = plain_text(fields.get("name")) or f"variation {place}"
-    made: dict[str, Any] = {"name": name}
+    variation: dict[str, Any] = {"name": name}
     if (count := fields.get("runcount")) is not None:
-        made["repeat"] = _count(count)
+        variation["repeat"] = _count(count)
     changed = {key: _json_in(fields[key.lower()]) for key in VARIED if fields.get(key.lower()) is not None}
     if changed:
-        made["context"] = {CONTEXT: changed}
+        variation["context"] = {CONTEXT: changed}
     config = changed.get("testFeatureConfig")
     if isinstance(config, Mapping) and "message" in _folded(config):
-        found.note(f"{alias}, variation {name!r}: its message is kept, but not sent: write a separate test for it")
-    return made
+        found_tests.note(
+            f"{alias}, variation {name!r}: its message is kept, but not sent: write a separate test for it"
+        )
+    return variation
 
 
 # Graders
 
 
-def _criterion(fields: Mapping[str, Any], index: int, alias: str, found: FoundTests) -> dict[str, Any]:
+def _criterion(fields: Mapping[str, Any], index: int, alias: str, found_tests: FoundTests) -> dict[str, Any]:
     kind = plain_text(fields.get("gradertypeid") or fields.get("gradertype") or fields.get("type")).lower()
     config = _json_in(fields.get("config"))
     config = _folded(config) if isinstance(config, Mapping) else {}
     name = plain_text(fields.get("name")).strip() or kind or f"grader {index + 1}"
     make = _GRADERS.get(kind)
-    made: dict[str, Any] | str
+    criterion: dict[str, Any] | str
     if make is None:
-        made = f"there is no grader type {kind!r} (there are {', '.join(_GRADERS)})"
+        criterion = f"there is no grader type {kind!r} (there are {', '.join(_GRADERS)})"
     else:
-        made = make(name, config)
-    if isinstance(made, str):
-        found.note(f"{alias}, graders[{index}] {name!r}: {made}: a person decides; write a criterion in its place")
-        shown = json.dumps({"graderTypeId": kind, "config": _json_in(fields.get("config"))}, ensure_ascii=False)
-        made = needs_manual_work(name, f"Umbraco's grader {shown}")
+        criterion = make(name, config)
+    if isinstance(criterion, str):
+        found_tests.note(
+            f"{alias}, graders[{index}] {name!r}: {criterion}: a person decides; write a criterion in its place"
+        )
+        settings = json.dumps({"graderTypeId": kind, "config": _json_in(fields.get("config"))}, ensure_ascii=False)
+        criterion = needs_manual_work(name, f"Umbraco's grader {settings}")
     if description := plain_text(fields.get("description")).strip():
-        made["description"] = " ".join(filter(None, (description, made.get("description"))))
+        criterion["description"] = " ".join(filter(None, (description, criterion.get("description"))))
     severity = _SEVERITIES.get(plain_text(fields.get("severity")).lower(), "error")
     weight = number(fields.get("weight"))
-    flipped = made.pop("negate", False)
+    flipped = criterion.pop("negate", False)
     return {
-        **made,
+        **criterion,
         **({"severity": severity} if severity != "error" else {}),
         **({"weight": weight} if weight is not None and weight >= 0 and weight != 1 else {}),
         **({"negate": True} if flipped != (fields.get("negate") is True) else {}),
@@ -207,8 +213,8 @@ def _tool_calls(name: str, config: Mapping[str, Any]) -> Made:
 
 def order_pattern(tools: list[str], *, alone: bool) -> str:
     """A pattern of what ToolResponse shows: just these calls of the tools, in this order. `alone`: no others."""
-    known = "" if alone else rf"\n(?:{'|'.join(map(re.escape, dict.fromkeys(tools)))})"
-    other = rf"(?:(?!^Toolname:{known}$)[\s\S])*"
+    names = "" if alone else rf"\n(?:{'|'.join(map(re.escape, dict.fromkeys(tools)))})"
+    other = rf"(?:(?!^Toolname:{names}$)[\s\S])*"
     return rf"\A{other}" + "".join(rf"^Toolname:\n{re.escape(tool)}$\n?{other}" for tool in tools) + r"\Z"
 
 
@@ -226,8 +232,8 @@ def _guardrail(name: str, config: Mapping[str, Any]) -> Made:
     if evaluator == "llm-judge":
         threshold = number(own.get("safetythreshold"))
         criteria = plain_text(own.get("evaluationcriteria"))
-        made = _judge_metric(name, criteria, DEFAULT_THRESHOLD if threshold is None else threshold)
-        return made if isinstance(made, str) else {**made, "negate": True}
+        judge_metric = _judge_metric(name, criteria, DEFAULT_THRESHOLD if threshold is None else threshold)
+        return judge_metric if isinstance(judge_metric, str) else {**judge_metric, "negate": True}
     return f"the guardrail evaluator {evaluator!r} is not known, which always fails"
 
 
@@ -311,7 +317,7 @@ def _folded(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _maps(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
 
 
 FORMAT = Format(

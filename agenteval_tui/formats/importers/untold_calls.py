@@ -40,7 +40,7 @@ def with_untold_calls(transcript: Transcript, untold: Sequence[UntoldCall]) -> T
     if not untold:
         return transcript
     added: dict[int, list[UntoldCall]] = {}  # by the message that they go before
-    for call in sorted(untold, key=lambda one: one.after):
+    for call in sorted(untold, key=lambda untold_call: untold_call.after):
         added.setdefault(_place_of(transcript, call.after), []).append(call)
     numbers = _numbers(transcript, added)
     messages: list[Message] = []
@@ -51,8 +51,8 @@ def with_untold_calls(transcript: Transcript, untold: Sequence[UntoldCall]) -> T
             calls[number] = _made(call, len(messages))
             messages.append(Message("assistant", tool_calls=(number,)))
             if call.result is not None:
-                said = Message("tool", call.result, tool_call=number, tool_call_id=call.id, name=call.name)
-                messages.append(said)
+                answer = Message("tool", call.result, tool_call=number, tool_call_id=call.id, name=call.name)
+                messages.append(answer)
         if at < len(transcript.messages):
             message = transcript.messages[at]
             places.append(len(messages))
@@ -60,12 +60,14 @@ def with_untold_calls(transcript: Transcript, untold: Sequence[UntoldCall]) -> T
             messages.append(
                 replace(
                     message,
-                    tool_calls=tuple([numbers.kept[one] for one in message.tool_calls]),
+                    tool_calls=tuple([numbers.kept[tool_call] for tool_call in message.tool_calls]),
                     tool_call=None if answered is None else numbers.kept[answered],
                 )
             )
-    for old, one in enumerate(transcript.tool_calls):
-        calls[numbers.kept[old]] = one if one.message is None else replace(one, message=places[one.message])
+    for old, tool_call in enumerate(transcript.tool_calls):
+        calls[numbers.kept[old]] = (
+            tool_call if tool_call.message is None else replace(tool_call, message=places[tool_call.message])
+        )
     return replace(
         transcript,
         messages=tuple(messages),
@@ -83,7 +85,7 @@ class _Numbers(Struct, frozen=True):
 
 
 def _numbers(transcript: Transcript, added: Mapping[int, Sequence[UntoldCall]]) -> _Numbers:
-    kept: list[int] = []
+    old_numbers: list[int] = []
     numbers: dict[int, list[int]] = {}
     number = 0
     waiting = sorted(added)
@@ -92,12 +94,12 @@ def _numbers(transcript: Transcript, added: Mapping[int, Sequence[UntoldCall]]) 
             at = waiting.pop(0)
             numbers[at] = list(range(number, number + len(added[at])))
             number += len(added[at])
-        kept.append(number)
+        old_numbers.append(number)
         number += 1
     for at in waiting:
         numbers[at] = list(range(number, number + len(added[at])))
         number += len(added[at])
-    return _Numbers(kept, numbers)
+    return _Numbers(old_numbers, numbers)
 
 
 def _made(call: UntoldCall, message: int) -> ToolCall:
@@ -116,8 +118,8 @@ def _made(call: UntoldCall, message: int) -> ToolCall:
 def with_results(transcript: Transcript, calls: Sequence[ToolCall]) -> Transcript:
     """The transcript with these calls in place of its own: the same ones, some with a result that no message has. Each
     of these becomes a message behind the one that made the call."""
-    told = {message.tool_call for message in transcript.messages}
-    fresh = {index for index, call in enumerate(calls) if call.result is not None and index not in told}
+    answered = {message.tool_call for message in transcript.messages}
+    fresh = {index for index, call in enumerate(calls) if call.result is not None and index not in answered}
     if not any(index in fresh for message in transcript.messages for index in message.tool_calls):
         return replace(transcript, tool_calls=tuple(calls))
     messages: list[Message] = []
@@ -150,8 +152,10 @@ def _requests_at(requests: ModelRequests | None, places: Sequence[int]) -> Model
         requests,
         references=tuple(
             [
-                one if one.answer is None or one.answer >= len(places) else replace(one, answer=places[one.answer])
-                for one in requests.references
+                reference
+                if reference.answer is None or reference.answer >= len(places)
+                else replace(reference, answer=places[reference.answer])
+                for reference in requests.references
             ]
         ),
     )
@@ -163,14 +167,14 @@ def _note_at(note: Note, places: Sequence[int]) -> Note:
     return replace(note, place=message_place(places[at])) if at < len(places) else note
 
 
-def called_with(given: Any) -> Any:
+def called_with(arguments: Any) -> Any:
     """What a tool was called with, as its span tells it: JSON, or (LangChain) the text of a Python object, also as the
     only input; {} where nothing is told."""
-    inner = given["input"] if isinstance(given, Mapping) and given.keys() == {"input"} else given
+    inner = arguments["input"] if isinstance(arguments, Mapping) and arguments.keys() == {"input"} else arguments
     value = _decoded(inner)
     if value is None or value == "":
         return {}
-    return value if isinstance(value, Mapping | list) or inner is given else given
+    return value if isinstance(value, Mapping | list) or inner is arguments else arguments
 
 
 def _decoded(value: Any) -> Any:
@@ -194,7 +198,7 @@ def _place_of(transcript: Transcript, after: int) -> int:
         while at < len(messages) and messages[at].role == "tool":
             at += 1
         return at
-    calling = next((at for at, one in enumerate(messages) if one.tool_calls), None)
+    calling = next((at for at, message in enumerate(messages) if message.tool_calls), None)
     if calling is not None and after == 0:
         return calling
     is_answered = bool(messages) and messages[-1].role == "assistant"

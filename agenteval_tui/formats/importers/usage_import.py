@@ -44,11 +44,11 @@ def with_usage(transcript: Transcript, used: UsageReader) -> Transcript:
 
 def whole_number(value: Any) -> int | None:
     """A number of things that fits into the history, without its fraction; None for anything else."""
-    found = number(value)
-    if found is not None and not 0 <= found < 2**63:
+    figure = number(value)
+    if figure is not None and not 0 <= figure < 2**63:
         leave_out()
         return None
-    return None if found is None else int(found)
+    return None if figure is None else int(figure)
 
 
 def number(value: Any) -> float | None:
@@ -61,13 +61,13 @@ def number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        found = float(value)
+        figure = float(value)
     except OverflowError:
-        found = math.inf
-    if not math.isfinite(found):
+        figure = math.inf
+    if not math.isfinite(figure):
         leave_out()
         return None
-    return found
+    return figure
 
 
 def moment_ms(value: Any) -> float | None:

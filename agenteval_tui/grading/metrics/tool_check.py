@@ -500,19 +500,13 @@ def _paired(number: int, tool: Tool, nearest: Nearest, position: int) -> Evidenc
 
 def _differences(tool: Tool, index: int, call: ToolCall, fields: dict[str, Any]) -> tuple[Code, tuple[Span, ...]]:
     """The code of a call that is wrong and where it shows; `fields` gets what is wrong."""
-    argument_differences = differences(tool, call)
-    wrong = [
-        argument_difference
-        for argument_difference in argument_differences
-        if argument_difference.kind in ("differs", "extra")
-    ]
-    spans = tuple(Span("arguments", index, path=argument_difference.path) for argument_difference in wrong) or (
-        Span("tool", index),
-    )
-    if len(argument_differences) == 1 and argument_differences[0].kind == "unreadable":
-        fields |= argument_differences[0].fields()
+    mismatches = differences(tool, call)
+    wrong = [mismatch for mismatch in mismatches if mismatch.kind in ("differs", "extra")]
+    spans = tuple(Span("arguments", index, path=mismatch.path) for mismatch in wrong) or (Span("tool", index),)
+    if len(mismatches) == 1 and mismatches[0].kind == "unreadable":
+        fields |= mismatches[0].fields()
         return Code.UNREADABLE, spans
-    fields["arguments"] = [argument_difference.fields() for argument_difference in argument_differences]
+    fields["arguments"] = [mismatch.fields() for mismatch in mismatches]
     return Code.DIFFERS, spans
 
 
@@ -588,28 +582,26 @@ def differences(tool: Tool, call: ToolCall) -> tuple[ArgumentDifference, ...]:
             return ()
         return (ArgumentDifference("unreadable", "", "", got=call.arguments, malformed=call.malformed),)
     additional = [] if tool.additional else tool.additional_names(arguments)
-    argument_differences = [
+    mismatches = [
         _differs(expected, arguments[expected.name])
         for expected in expected
         if expected.name in arguments and not expected.holds(arguments[expected.name])
     ]
-    argument_differences += [
+    mismatches += [
         _missing(expected, arguments, tool.additional_names(arguments))
         for expected in expected
         if expected.name not in arguments and not expected.optional
     ]
-    argument_differences += [
-        ArgumentDifference("extra", name, name, got=arguments[name], cost=0.5) for name in additional
-    ]
-    return tuple(argument_differences)
+    mismatches += [ArgumentDifference("extra", name, name, got=arguments[name], cost=0.5) for name in additional]
+    return tuple(mismatches)
 
 
 def distance(tool: Tool, call: ToolCall) -> float:
     """How far the call's arguments are from the expected ones: 0 (right) to 1."""
     if tool.expected is None:
         return 0.0
-    argument_differences = differences(tool, call)
-    if not argument_differences:
+    mismatches = differences(tool, call)
+    if not mismatches:
         return 0.0
     arguments = arguments_of(call)
     if arguments is None:
@@ -617,7 +609,7 @@ def distance(tool: Tool, call: ToolCall) -> float:
     names = {expected.name for expected in tool.expected}
     if not tool.additional:
         names.update(arguments)
-    return min(1.0, sum(argument_difference.cost for argument_difference in argument_differences) / max(len(names), 1))
+    return min(1.0, sum(mismatch.cost for mismatch in mismatches) / max(len(names), 1))
 
 
 def _differs(argument: Expected, actual: Any) -> ArgumentDifference:

@@ -81,24 +81,16 @@ def _one_entry(
         least = sum(entry.least for entry in entries)
         arguments = [item for entry in entries for item in _listed(entry.data.arguments)]
         merged = Tool(entries[0].data.model_copy(update={"arguments": arguments, "min_calls": least}))
-        argument_differences = [
+        mismatches = [
             difference for call in calls if call.name == name for difference in differences(merged, call)
         ]  # what no entry expects
-        accepted = _different([argument_difference.got for argument_difference in argument_differences])
+        accepted = _different([mismatch.got for mismatch in mismatches])
         if (
-            any(
-                argument_difference.kind != "differs" or not _short(argument_difference.got)
-                for argument_difference in argument_differences
-            )
+            any(mismatch.kind != "differs" or not _short(mismatch.got) for mismatch in mismatches)
             or len(accepted) > _VALUES
         ):
             continue
-        more = {
-            (argument_difference.name, repr(argument_difference.got)): {
-                argument_difference.name: literal(argument_difference.got)
-            }
-            for argument_difference in argument_differences
-        }
+        more = {(mismatch.name, repr(mismatch.got)): {mismatch.name: literal(mismatch.got)} for mismatch in mismatches}
         listed = [item for number in numbers for item in _listed(written[number]["arguments"])]
         ops = [
             ConfigEdit("set", (*place, first, "arguments"), [*listed, *more.values()]),
@@ -106,8 +98,8 @@ def _one_entry(
             *(ConfigEdit("remove", (*place, number)) for number in others),
         ]
         title = f"expect the calls of {name} in one entry"
-        if argument_differences:
-            title += f", also accept {_said(accepted)} as {listing(list(dict.fromkeys(argument_difference.name for argument_difference in argument_differences)))}"
+        if mismatches:
+            title += f", also accept {_said(accepted)} as {listing(list(dict.fromkeys(mismatch.name for mismatch in mismatches)))}"
         change = Change(title, tuple(ops), 1.2 + 0.5 * len(more), covers)
         yield from ((condition, change) for condition in sorted(covers))
 
@@ -158,21 +150,13 @@ def _arguments(
     wrong = [call for call in own if not tool.right(call)]
     if not wrong:
         return
-    argument_differences = [difference for call in wrong for difference in differences(tool, call)]
-    conditions = frozenset(
-        f"{key}.{argument_difference.kind}.{argument_difference.name}" for argument_difference in argument_differences
-    )
+    mismatches = [difference for call in wrong for difference in differences(tool, call)]
+    conditions = frozenset(f"{key}.{mismatch.kind}.{mismatch.name}" for mismatch in mismatches)
     for condition in sorted(conditions):
         # Without `arguments` nothing is asked of them: one edit for whatever is wrong.
         change = Change(f"ignore the arguments of {tool.name}", (ConfigEdit("remove", (*place, "arguments")),), 3.0)
         yield condition, Change(change.title, change.ops, change.cost, conditions)
-    extras = sorted(
-        {
-            argument_difference.name
-            for argument_difference in argument_differences
-            if argument_difference.kind == "extra"
-        }
-    )
+    extras = sorted({mismatch.name for mismatch in mismatches if mismatch.kind == "extra"})
     if extras:
         covers = frozenset(f"{key}.extra.{name}" for name in extras)
         title = f"allow additional arguments of {tool.name}"
@@ -183,22 +167,10 @@ def _arguments(
         if len(values) == len(own) and isinstance(written["arguments"], Mapping):
             ops = (ConfigEdit("set", (*place, "arguments", name), {"$any": True}),)
             yield f"{key}.extra.{name}", Change(f"expect {name} too, with any value", ops, 1.6)
-    for name in sorted(
-        {
-            argument_difference.name
-            for argument_difference in argument_differences
-            if argument_difference.kind == "missing"
-        }
-    ):
+    for name in sorted({mismatch.name for mismatch in mismatches if mismatch.kind == "missing"}):
         for change in _dropped(place, written, tool, name, own):
             yield f"{key}.missing.{name}", change
-    for name in sorted(
-        {
-            argument_difference.name
-            for argument_difference in argument_differences
-            if argument_difference.kind == "differs"
-        }
-    ):
+    for name in sorted({mismatch.name for mismatch in mismatches if mismatch.kind == "differs"}):
         for change in _differing(place, written, tool, name, own):
             yield f"{key}.differs.{name}", change
 

@@ -66,9 +66,9 @@ def _block_end(node: ScalarNode, text: str) -> int:
     start = body_start(node, text)
     end = line_end(text, start)
     stop = min(node.end, len(text))
-    wanted = node.text.rstrip("\n").count("\n") + 1 if node.text.strip("\n") else 0
+    lines = node.text.rstrip("\n").count("\n") + 1 if node.text.strip("\n") else 0
     if node.style == "|":
-        for _ in range(wanted):
+        for _ in range(lines):
             following = text.find("\n", end)
             if following < 0:
                 break
@@ -125,20 +125,20 @@ class ValueEdits:
         if len(pairs) != len(node.pairs) or not any(key.text in value for key, _ in pairs):
             return False
         inside = in_flow or node.flow
-        kept = [key.text in value for key, _ in pairs]
-        for (key, old), keep in zip(pairs, kept, strict=True):
+        keeps = [key.text in value for key, _ in pairs]
+        for (key, old), keep in zip(pairs, keeps, strict=True):
             if keep:
                 self._change(old, value[key.text], inside)
         spans = [(key.start, content_end(old, self.text)) for key, old in pairs]
-        self._remove(spans, kept, node.flow)
-        known = {key.text for key, _ in pairs}
+        self._remove(spans, keeps, node.flow)
+        keys = {key.text for key, _ in pairs}
         bare = pairs[0][0].plain
         added = [
-            f"{write.key_text(key, bare=bare)}: {write.flow(one, bare_keys=bare)}"
-            for key, one in value.items()
-            if key not in known
+            f"{write.key_text(key, bare=bare)}: {write.flow(item, bare_keys=bare)}"
+            for key, item in value.items()
+            if key not in keys
         ]
-        last = max(index for index, keep in enumerate(kept) if keep)
+        last = max(index for index, keep in enumerate(keeps) if keep)
         self._append(added, spans[last][1], pairs[0][0].start, node.flow)
         return True
 
@@ -156,15 +156,15 @@ class ValueEdits:
         spans = [(item.start, content_end(item, self.text)) for item in node.items]
         if not node.flow:
             spans = [(self._dash(start), end) for start, end in spans]
-        kept = [index < head + replaced or index >= len(old) - tail for index in range(len(old))]
-        self._remove(spans, kept, node.flow)
+        keeps = [index < head + replaced or index >= len(old) - tail for index in range(len(old))]
+        self._remove(spans, keeps, node.flow)
         fresh = value[head + replaced : len(value) - tail]
         if fresh:
             bare = any(
-                isinstance(one := resolve(item), MappingNode) and any(key.plain for key in list(one.pairs)[:1])
+                isinstance(mapping := resolve(item), MappingNode) and any(key.plain for key in list(mapping.pairs)[:1])
                 for item in node.items
             )
-            written = [("" if node.flow else "- ") + write.flow(one, bare_keys=bare) for one in fresh]
+            written = [("" if node.flow else "- ") + write.flow(item, bare_keys=bare) for item in fresh]
             if head + replaced:
                 self._append(written, spans[head + replaced - 1][1], spans[0][0], node.flow)
             else:
@@ -173,10 +173,10 @@ class ValueEdits:
     def _dash(self, start: int) -> int:
         return self.text.rfind("-", 0, start)
 
-    def _remove(self, spans: list[tuple[int, int]], kept: list[bool], flow: bool) -> None:
+    def _remove(self, spans: list[tuple[int, int]], keeps: list[bool], flow: bool) -> None:
         """Take out the entries that are not kept, with the comma or the lines that they had."""
-        first = kept.index(True)
-        for index, keep in enumerate(kept):
+        first = keeps.index(True)
+        for index, keep in enumerate(keeps):
             if keep:
                 continue
             if index < first:
@@ -192,16 +192,16 @@ class ValueEdits:
         if not written:
             return
         if flow:
-            self.edits.append(TextEdit(after, after, "".join(f", {one}" for one in written)))
+            self.edits.append(TextEdit(after, after, "".join(f", {text}" for text in written)))
             return
         column = first_start - (self.text.rfind("\n", 0, first_start) + 1)
         at = line_end(self.text, after)
-        self.edits.append(TextEdit(at, at, "".join(f"{self.eol}{' ' * column}{one}" for one in written)))
+        self.edits.append(TextEdit(at, at, "".join(f"{self.eol}{' ' * column}{text}" for text in written)))
 
     def _prepend(self, written: list[str], before: int, flow: bool) -> None:
         column = before - (self.text.rfind("\n", 0, before) + 1)
         between = ", " if flow else f"{self.eol}{' ' * column}"
-        self.edits.append(TextEdit(before, before, "".join(one + between for one in written)))
+        self.edits.append(TextEdit(before, before, "".join(text + between for text in written)))
 
 
 # Setting, adding and taking out one key of an object in a YAML text: proposals, those that change least first
@@ -215,12 +215,12 @@ class YamlFragment(Struct, frozen=True):
     @property
     def node(self) -> Node | None:
         """Its tree; None for nothing. Raises `AgentevalError` (with line and column in the text) when it is wrong."""
-        said: list[tuple[int, str, str | None]] = []
+        complaints: list[tuple[int, str, str | None]] = []
         # In the file a line follows it: a block at its end has the line end that it would have there.
         text = self.text if self.text.endswith("\n") else self.text + "\n"
-        root, _ = compose(text, lambda code, start, end, message, fix: said.append((start, message, fix)))
-        if said:
-            start, message, fix = said[0]
+        root, _ = compose(text, lambda code, start, end, message, fix: complaints.append((start, message, fix)))
+        if complaints:
+            start, message, fix = complaints[0]
             line = self.text.count("\n", 0, start) + 1
             column = start - (self.text.rfind("\n", 0, start) + 1) + 1
             raise AgentevalError(message, where=f"line {line}, column {column}", mend=fix or "")
@@ -254,7 +254,7 @@ def yaml_text(node: Node, text: str) -> str:
     while line > 0 and text[text.rfind("\n", 0, line - 1) + 1 : line].lstrip().startswith("#"):
         line = text.rfind("\n", 0, line - 1) + 1  # comments between the key and its value
     body = text[line:end].replace("\r\n", "\n")
-    return "\n".join(one[min(column, len(one) - len(one.lstrip(" "))) :] for one in body.split("\n"))
+    return "\n".join(line[min(column, len(line) - len(line.lstrip(" "))) :] for line in body.split("\n"))
 
 
 def own_pairs(owner: MappingNode) -> list[tuple[ScalarNode, Node]]:
@@ -291,7 +291,7 @@ def add_key(
         return
     rank = {name: place for place, name in enumerate(order)}
     mine = rank.get(key, len(order))
-    before = [place for place, (one, _) in enumerate(pairs) if rank.get(one.text, len(order)) < mine]
+    before = [place for place, (scalar_node, _) in enumerate(pairs) if rank.get(scalar_node.text, len(order)) < mine]
     if in_flow or owner.flow:
         written = f"{key}: {write.flow(plain_value(value), bare_keys=True)}"
         if before:
@@ -326,26 +326,26 @@ def add_key(
 def remove_key(text: str, owner: MappingNode, key: str) -> Iterator[str]:
     """The text without a key; comments above it stay."""
     pairs = own_pairs(owner)
-    place = next((place for place, (one, _) in enumerate(pairs) if one.text == key), None)
+    place = next((place for place, (key_node, _) in enumerate(pairs) if key_node.text == key), None)
     if place is None or len(pairs) == 1:
         return
-    one, node = pairs[place]
+    key_node, node = pairs[place]
     end = content_end(node, text)
-    if end < one.end:
-        end = text.find(":", one.end) + 1
+    if end < key_node.end:
+        end = text.find(":", key_node.end) + 1
     if owner.flow:
         if place:
             yield apply_edits(text, [TextEdit(content_end(pairs[place - 1][1], text), end, "")])
         else:
-            yield apply_edits(text, [TextEdit(one.start, pairs[1][0].start, "")])
+            yield apply_edits(text, [TextEdit(key_node.start, pairs[1][0].start, "")])
         return
-    line = text.rfind("\n", 0, one.start) + 1
+    line = text.rfind("\n", 0, key_node.start) + 1
     behind = line_end(text, end)
     following = text.find("\n", behind)
-    if text[line : one.start].strip():  # the first of an item: "- id: ..."
+    if text[line : key_node.start].strip():  # the first of an item: "- id: ..."
         if "#" not in text[behind : pairs[place + 1][0].start]:
-            yield apply_edits(text, [TextEdit(one.start, pairs[place + 1][0].start, "")])
-        yield apply_edits(text, [TextEdit(one.start, behind, "")])
+            yield apply_edits(text, [TextEdit(key_node.start, pairs[place + 1][0].start, "")])
+        yield apply_edits(text, [TextEdit(key_node.start, behind, "")])
         return
     if following >= 0:
         yield apply_edits(text, [TextEdit(line, following + 1, "")])
@@ -379,7 +379,7 @@ def spans(text: str, listed: SequenceNode) -> list[Span] | None:
     """Where each item is in the text, with its comments; None when they can't be told apart (`- - a`)."""
     if listed.flow:
         return [(item.start, content_end(item, text)) for item in listed.items]
-    found: list[Span] = []
+    places: list[Span] = []
     before = 0
     for item in listed.items:
         dash = text.rfind("-", 0, item.start)
@@ -396,9 +396,9 @@ def spans(text: str, listed: SequenceNode) -> list[Span] | None:
         end = line_end(text, _whole_end(item, text))
         while (below := text.find("\n", end)) >= 0 and _comment(text, below + 1) > column:
             end = line_end(text, below + 1)
-        found.append((start, end))
+        places.append((start, end))
         before = end
-    return found
+    return places
 
 
 def _line_above(text: str, start: int) -> int | None:
@@ -493,5 +493,5 @@ def has_anchor(node: Node, text: str) -> bool:
     if isinstance(real, SequenceNode):
         return any(has_anchor(item, text) for item in real.items)
     if isinstance(real, MappingNode):
-        return any(has_anchor(one, text) for key, one in real.pairs.items() if real.start <= key.start <= real.end)
+        return any(has_anchor(child, text) for key, child in real.pairs.items() if real.start <= key.start <= real.end)
     return False

@@ -49,16 +49,16 @@ def splice(text: str, root: Node, node: Node, new_text: str) -> str | None:
     return _first(text, root, node, ways.for_text(new_text), new_text)
 
 
-def _first(text: str, root: Node, node: Node, ways: Iterator[list[TextEdit]], wanted: Any) -> str | None:
+def _first(text: str, root: Node, node: Node, ways: Iterator[list[TextEdit]], expected: Any) -> str | None:
     meant = fingerprint(root, node)
     for edits in ways:
         result = apply_edits(text, edits)
-        if _holds(result, meant, wanted):
+        if _holds(result, meant, expected):
             return result
     return None
 
 
-def _holds(result: str, meant: list[Any], wanted: Any) -> bool:
+def _holds(result: str, meant: list[Any], expected: Any) -> bool:
     broken = False
 
     def report(*_: Any) -> None:
@@ -68,13 +68,13 @@ def _holds(result: str, meant: list[Any], wanted: Any) -> bool:
     root, whole = compose(result, report)
     if root is None or not whole or broken:
         return False
-    found: list[Node] = []
-    if not _matches(meant, root, found) or len(found) != 1:
+    matches: list[Node] = []
+    if not _matches(meant, root, matches) or len(matches) != 1:
         return False
-    value = resolve(found[0])
-    if isinstance(wanted, str):
-        return isinstance(value, ScalarNode) and value.text == wanted and not is_null(value)
-    return not isinstance(value, ScalarNode) and same(plain_data(value), wanted)
+    value = resolve(matches[0])
+    if isinstance(expected, str):
+        return isinstance(value, ScalarNode) and value.text == expected and not is_null(value)
+    return not isinstance(value, ScalarNode) and same(plain_data(value), expected)
 
 
 _HOLE = object()
@@ -128,10 +128,10 @@ def _as_json(text: str) -> dict[str, Any] | None:
     """The value of a text that is plain JSON (an object, no key twice, only finite numbers); None otherwise."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) != len(pairs):
+        mapping = dict(pairs)
+        if len(mapping) != len(pairs):
             raise ValueError("a key appears twice")
-        return made
+        return mapping
 
     def no_constant(name: str) -> Any:
         raise ValueError(name)
@@ -228,10 +228,10 @@ class _Ways:
         rest = rest.rstrip()
         if rest.strip() and not rest.lstrip().startswith("#"):
             return None
-        made = write.literal(new, indent=indent, parent=parent, eol=self.eol, header_rest=rest)
-        if made is None:
+        literal = write.literal(new, indent=indent, parent=parent, eol=self.eol, header_rest=rest)
+        if literal is None:
             return None
-        block, owns_blank_lines = made
+        block, owns_blank_lines = literal
         if owns_blank_lines:
             end = max(self._blank_lines_end(end), end)
         elif new.endswith("\n") and end >= len(self.text):

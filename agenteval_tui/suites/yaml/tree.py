@@ -56,14 +56,14 @@ class MappingNode(Struct, eq=False, gc=False):
 
     def get(self, key: str) -> Node | None:
         """The value of `key`."""
-        for one, value in self.pairs.items():
-            if one.text == key:
+        for scalar_node, value in self.pairs.items():
+            if scalar_node.text == key:
                 return value
         return None
 
     def key(self, key: str) -> ScalarNode | None:
         """The key itself."""
-        return next((one for one in self.pairs if one.text == key), None)
+        return next((node for node in self.pairs if node.text == key), None)
 
 
 class Alias(Struct, eq=False, gc=False):
@@ -128,10 +128,10 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]|[\ud800-
 
 
 def _forbidden_characters(text: str, report: Report) -> int:
-    found = 0
+    count = 0
     for match in _FORBIDDEN.finditer(text):
-        found += 1
-        if found > 20:
+        count += 1
+        if count > 20:
             break
         code = ord(match.group())
         report(
@@ -141,7 +141,7 @@ def _forbidden_characters(text: str, report: Report) -> int:
             f"the character U+{code:04X} is not allowed in a YAML file",
             f'remove it, or write it as "\\x{code:02x}" in double quotes' if code < 0x100 else "remove it",
         )
-    return found
+    return count
 
 
 class _Composer:
@@ -404,10 +404,12 @@ class _Composer:
 
     def _merge(self, into: MappingNode, source: Node, keys: set[str]) -> None:
         node = resolve(source)
-        for one in node.items if isinstance(node, SequenceNode) else [node]:
-            merged = resolve(one)
+        for item in node.items if isinstance(node, SequenceNode) else [node]:
+            merged = resolve(item)
             if not isinstance(merged, MappingNode):
-                self.report("wrong-type", one.start, one.end, "`<<` merges an object", "give it an alias of an object")
+                self.report(
+                    "wrong-type", item.start, item.end, "`<<` merges an object", "give it an alias of an object"
+                )
                 continue
             for key, value in merged.pairs.items():
                 if key.text not in keys:
@@ -473,7 +475,7 @@ def plain_data(node: Node) -> Any:
             for key, value in node.pairs.items()
         }
     if type(node) is SequenceNode:
-        return [one.text if type(one) is ScalarNode and one.style else plain_data(one) for one in node.items]
+        return [item.text if type(item) is ScalarNode and item.style else plain_data(item) for item in node.items]
     if type(node) is ScalarNode:
         return node.text if node.style else untyped(node)
     return plain_data(resolve(node))
@@ -554,7 +556,7 @@ def _open_quote(text: str, line: int) -> int | None:
     not closed where it should be, and the next quote, which opens another text, closes it."""
     import yaml
 
-    found = None
+    position = None
     if len(text) > _MOST_SCANNED:
         return None
     depth = 0
@@ -569,8 +571,8 @@ def _open_quote(text: str, line: int) -> int | None:
                 break
             quoted = isinstance(token, yaml.ScalarToken) and token.style in ("'", '"')
             if quoted and start.line < end.line == line and _LIKE_A_KEY.search(text, start.index, end.index):
-                found = start.index
-    return found
+                position = start.index
+    return position
 
 
 def _opening(opened: Any, start: int, length: int) -> int:

@@ -47,10 +47,10 @@ def scalar(value: Any, like: ScalarNode | None = None) -> str:
 def flow(value: Any, *, bare_keys: bool = False) -> str:
     """Any JSON value on one line, as YAML reads it. `bare_keys`: keys without quotes where that is possible."""
     if isinstance(value, dict):
-        pairs = (f"{key_text(key, bare=bare_keys)}: {flow(one, bare_keys=bare_keys)}" for key, one in value.items())
+        pairs = (f"{key_text(key, bare=bare_keys)}: {flow(item, bare_keys=bare_keys)}" for key, item in value.items())
         return "{" + ", ".join(pairs) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(flow(one, bare_keys=bare_keys) for one in value) + "]"
+        return "[" + ", ".join(flow(item, bare_keys=bare_keys) for item in value) + "]"
     return scalar(value)
 
 
@@ -100,7 +100,7 @@ def block_pair(key: str, value: Any, column: int, eol: str) -> str:
 
 def _mapping(value: Mapping[str, Any], column: int, eol: str) -> str:
     keys = {key: key_text(key, bare=True) for key in value}
-    return eol.join(f"{' ' * column}{keys[key]}:{_behind(one, column, eol)}" for key, one in value.items())
+    return eol.join(f"{' ' * column}{keys[key]}:{_behind(item, column, eol)}" for key, item in value.items())
 
 
 def _behind(value: Any, column: int, eol: str) -> str:
@@ -110,7 +110,7 @@ def _behind(value: Any, column: int, eol: str) -> str:
     if isinstance(value, Mapping) and value and not _fits(value):
         return eol + _mapping(value, column + 2, eol)
     if isinstance(value, list) and value and not _fits(value):
-        return eol + eol.join(_item(one, column + 2, eol) for one in value)
+        return eol + eol.join(_item(item, column + 2, eol) for item in value)
     return " " + flow(value, bare_keys=True)
 
 
@@ -123,9 +123,9 @@ def _item(value: Any, column: int, eol: str) -> str:
 
 def _text(value: str, parent: int, eol: str) -> str:
     if "\n" in value and not value.endswith("\n\n"):
-        made = literal(value, indent=parent + 2, parent=parent, eol=eol)
-        if made is not None:
-            return made[0]
+        block = literal(value, indent=parent + 2, parent=parent, eol=eol)
+        if block is not None:
+            return block[0]
     return plain(value) or double_quoted(value)
 
 
