@@ -39,10 +39,18 @@ _CODES = frozenset(ErrorCode)
 
 def ending_fields(row: RunRow) -> dict[str, Any]:
     """How a run ended, and of which test, suite and row of a dataset it is."""
-    said: dict[str, Any] = {"version": VERSION, "outcome": row.status, "score": row.score}
-    given = {"why": row.why, "warnings": row.warnings, "row": row.row, "row_key": row.row_key, "test_id": row.test_id,
-             "suite": row.suite_name, "tags": list(row.tags), "fork_of": _origin(row)}  # fmt: skip
-    return said | {key: value for key, value in given.items() if value}
+    fields: dict[str, Any] = {"version": VERSION, "outcome": row.status, "score": row.score}
+    optional = {
+        "why": row.why,
+        "warnings": row.warnings,
+        "row": row.row,
+        "row_key": row.row_key,
+        "test_id": row.test_id,
+        "suite": row.suite_name,
+        "tags": list(row.tags),
+        "fork_of": _origin(row),
+    }
+    return fields | {key: value for key, value in optional.items() if value}
 
 
 def _origin(row: RunRow) -> dict[str, Any] | None:
@@ -57,14 +65,14 @@ def describe(name: str, note: str, meta: Mapping[str, str], commits: Sequence[Co
     return {key: value for key, value in parts.items() if value}
 
 
-def _described(given: Any) -> Described | None:
+def _described(data: Any) -> Described | None:
     """What `describe` made; None where it can't be read."""
-    if not isinstance(given, Mapping):
+    if not isinstance(data, Mapping):
         return None
-    meta, commits, note = given.get("meta"), given.get("commits"), given.get("note")
+    meta, commits, note = data.get("meta"), data.get("commits"), data.get("note")
     try:
         return Described(
-            checked_name(_told(given.get("name"), "")),
+            checked_name(_told(data.get("name"), "")),
             checked_note(note if isinstance(note, str) else ""),
             checked_meta({str(key): str(value) for key, value in meta.items()} if isinstance(meta, Mapping) else {}),
             read_commits(commits if isinstance(commits, list) else ()),
@@ -93,76 +101,76 @@ def own_fields(row: RunRow, transcript: Transcript, results: Sequence[CriterionR
     return {**ending_fields(row), "transcript": {key: value for key, value in rest.items() if value}, **more}
 
 
-def restore(recording: Recording, given: Any, *, events: bool = False) -> Recording:
+def restore(recording: Recording, data: Any, *, events: bool = False) -> Recording:
     """The recording of a foreign format with what `own_fields` wrote into it. Unchanged if `given` is not ours.
     `events`: its results are elsewhere. Raises `AgentevalError` if it is ours and can't be read.
     """
-    if isinstance(given, str):
+    if isinstance(data, str):
         try:
-            given = json.loads(given)
+            data = json.loads(data)
         except (ValueError, RecursionError):
             return recording
-    if not is_ours(given):
+    if not is_ours(data):
         return recording
-    transcript = _transcript(recording.transcript, given.get("transcript"))
+    transcript = _transcript(recording.transcript, data.get("transcript"))
     results = recording.results
-    if "results" in given:
-        results = results_of(given["results"], transcript)
+    if "results" in data:
+        results = results_of(data["results"], transcript)
     elif not events:
         results = ()
-    made = replace(
+    restored = replace(
         recording,
         transcript=transcript,
         results=results,
-        test_id=_told(given.get("test_id"), recording.test_id),
-        test_name=_told(given.get("name"), recording.test_name),
-        agent=_told(given.get("agent"), recording.agent),
-        variables=given["variables"] if isinstance(given.get("variables"), dict) else recording.variables,
-        started_ms=recording.started_ms if (began := moment_ms(given.get("started"))) is None else began,
+        test_id=_told(data.get("test_id"), recording.test_id),
+        test_name=_told(data.get("name"), recording.test_name),
+        agent=_told(data.get("agent"), recording.agent),
+        variables=data["variables"] if isinstance(data.get("variables"), dict) else recording.variables,
+        started_ms=recording.started_ms if (began := moment_ms(data.get("started"))) is None else began,
     )
-    return _restore_ending(made, given)
+    return _restore_ending(restored, data)
 
 
-def is_ours(given: Any) -> bool:
+def is_ours(data: Any) -> bool:
     """Whether a value is what `own_fields` or `ending_fields` makes."""
-    return isinstance(given, Mapping) and given.get("version") == VERSION and given.get("outcome") in _OUTCOMES
+    return isinstance(data, Mapping) and data.get("version") == VERSION and data.get("outcome") in _OUTCOMES
 
 
-def _restore_ending(recording: Recording, given: Any) -> Recording:
+def _restore_ending(recording: Recording, data: Any) -> Recording:
     """The recording with what `ending_fields` says of its end and its row. An outcome is taken over only where its
     results can make it: anybody may have written the file."""
-    if not is_ours(given):
+    if not is_ours(data):
         return recording
-    row = given.get("row")
-    tags = given.get("tags")
-    key, why, warnings = given.get("row_key"), given.get("why"), given.get("warnings")
-    made = replace(
+    row = data.get("row")
+    tags = data.get("tags")
+    key, why, warnings = data.get("row_key"), data.get("why"), data.get("warnings")
+    restored = replace(
         recording,
         row=row if isinstance(row, int) and not isinstance(row, bool) and 0 <= row < 2**31 else 0,
         row_key=key[:500] if isinstance(key, str) else "",
-        suite=_told(given.get("suite"), ""),
-        fork=_fork(given.get("fork_of")),
-        execution=_described(given.get("execution")),
+        suite=_told(data.get("suite"), ""),
+        fork=_fork(data.get("fork_of")),
+        execution=_described(data.get("execution")),
         tags=tuple(tag[:200] for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
     )
-    outcome = str(given["outcome"])
-    if outcome not in _possible_outcomes(made):
-        return made
-    found = None if isinstance(given.get("score"), str | bool) else number(given.get("score"))
+    outcome = str(data["outcome"])
+    if outcome not in _possible_outcomes(restored):
+        return restored
+    score = None if isinstance(data.get("score"), str | bool) else number(data.get("score"))
     return replace(
-        made,
+        restored,
         stated=StatedOutcome(
             outcome=outcome,
-            score=None if found is None else min(1.0, max(0.0, found)),
+            score=None if score is None else min(1.0, max(0.0, score)),
             why=why[:_LONGEST_WHY] if isinstance(why, str) else "",
             warnings=warnings if isinstance(warnings, int) and 0 <= warnings < 2**31 else 0,
         ),
     )
 
 
-def _fork(given: Any) -> ForkOrigin | None:
+def _fork(data: Any) -> ForkOrigin | None:
     try:
-        return None if given is None else convert(given, ForkOrigin)
+        return None if data is None else convert(data, ForkOrigin)
     except ValidationError:
         return None
 
@@ -173,17 +181,17 @@ def _possible_outcomes(recording: Recording) -> frozenset[str]:
         return frozenset({"error", "cancelled", "skipped"})
     if not recording.results:
         return frozenset(_OUTCOMES)
-    made = (verdict_of(recording.results, threshold).outcome for threshold in (None, 0.0, 1.0))
-    return frozenset({*map(str, made), "cancelled"})
+    outcomes = (verdict_of(recording.results, threshold).outcome for threshold in (None, 0.0, 1.0))
+    return frozenset({*map(str, outcomes), "cancelled"})
 
 
-def restore_or_note(recording: Recording, given: Any, *, whole: bool = True, events: bool = False) -> Recording:
+def restore_or_note(recording: Recording, data: Any, *, whole: bool = True, events: bool = False) -> Recording:
     """The recording with what we wrote beside it (`restore`; not `whole`: `_restore_ending`), or with a note where that
     can't be read."""
-    if given is None:
+    if data is None:
         return recording
     try:
-        return restore(recording, given, events=events) if whole else _restore_ending(recording, given)
+        return restore(recording, data, events=events) if whole else _restore_ending(recording, data)
     except AgentevalError as error:
         note = f"what `{KEY}` says of this run can't be read: {error.what}"
         return replace(recording, notes=(*recording.notes, note))
@@ -192,16 +200,16 @@ def restore_or_note(recording: Recording, given: Any, *, whole: bool = True, eve
 def without_own_fields(value: Mapping[str, Any], own: Any, *others: str) -> Mapping[str, Any]:
     """An object without `own`, the fields that we wrote into it, and without the `others` that repeat them: an import
     can't lose those texts."""
-    return {key: one for key, one in value.items() if key != KEY and key not in others} if is_ours(own) else value
+    return {key: item for key, item in value.items() if key != KEY and key not in others} if is_ours(own) else value
 
 
-def coded_error(kind: str, said: str, given: Any) -> RunError:
+def coded_error(kind: str, message: str, data: Any) -> RunError:
     """The error of a file. One with a code of ours and its fields is known by these, else by its words."""
-    code = given.get("code") if isinstance(given, Mapping) else None
-    fields = given.get("fields") if isinstance(given, Mapping) else None
+    code = data.get("code") if isinstance(data, Mapping) else None
+    fields = data.get("fields") if isinstance(data, Mapping) else None
     if not isinstance(code, str) or code not in _CODES or not isinstance(fields, Mapping):
-        return RunError.told(kind, said)
-    return RunError(kind, said, "", code, dict(fields))
+        return RunError.told(kind, message)
+    return RunError(kind, message, "", code, dict(fields))
 
 
 def error_fields(error: RunError) -> dict[str, Any]:
@@ -209,43 +217,43 @@ def error_fields(error: RunError) -> dict[str, Any]:
     return {"kind": error.kind, "message": error.message, "code": error.code, "fields": dict(error.fields)}
 
 
-def _told(given: Any, otherwise: str) -> str:
-    return given[:500] if isinstance(given, str) and given.strip() else otherwise
+def _told(value: Any, otherwise: str) -> str:
+    return value[:500] if isinstance(value, str) and value.strip() else otherwise
 
 
-def _transcript(messages: Transcript, given: Any) -> Transcript:
-    if not isinstance(given, Mapping):
+def _transcript(messages: Transcript, data: Any) -> Transcript:
+    if not isinstance(data, Mapping):
         return messages
-    rest = from_json({"version": VERSION, "tool_calls": [], **given, "messages": []})
+    rest = from_json({"version": VERSION, "tool_calls": [], **data, "messages": []})
     calls = messages.tool_calls
-    times = given.get("tool_times")
+    times = data.get("tool_times")
     if isinstance(times, list) and len(times) == len(calls):
         calls = tuple(_timed(call, pair) for call, pair in zip(calls, times, strict=True))
-    final = given.get("final_output")
-    said = _attached(messages.messages, given.get("attachments"))
+    final = data.get("final_output")
+    attached = _attached(messages.messages, data.get("attachments"))
     return replace(
         rest,
-        messages=said,
+        messages=attached,
         tool_calls=calls,
-        final_output=final if isinstance(final, str) else last_answer(said),
+        final_output=final if isinstance(final, str) else last_answer(attached),
     )
 
 
-def _attached(messages: tuple[Message, ...], given: Any) -> tuple[Message, ...]:
+def _attached(messages: tuple[Message, ...], listed_by_number: Any) -> tuple[Message, ...]:
     """The messages with the images and files that they had. Raises `AgentevalError` where that can't be read."""
-    if not isinstance(given, Mapping) or not given:
+    if not isinstance(listed_by_number, Mapping) or not listed_by_number:
         return messages
-    made = list(messages)
+    restored = list(messages)
     try:
-        for number, listed in given.items():
-            made[int(number)] = replace(made[int(number)], attachments=read_attachments(listed))
+        for number, listed in listed_by_number.items():
+            restored[int(number)] = replace(restored[int(number)], attachments=read_attachments(listed))
     except (TypeError, ValueError, LookupError) as error:
         raise AgentevalError(f"its attachments can't be read: {error}") from None
-    return tuple(made)
+    return tuple(restored)
 
 
 def _timed(call: Any, pair: Any) -> Any:
     if not isinstance(pair, list) or len(pair) != 2:
         return call
-    started, lasted = (None if isinstance(one, str | bool) else number(one) for one in pair)
+    started, lasted = (None if isinstance(moment, str | bool) else number(moment) for moment in pair)
     return replace(call, started_ms=started, duration_ms=lasted)

@@ -18,17 +18,17 @@ from agenteval_tui.formats.stream.source import Source
 
 def formats() -> dict[str, Format]:
     """All formats by name, in the order in which they are tried: agenteval's own, then those of plug-ins."""
-    return {one.name: one for one in _tried()}
+    return {format_.name: format_ for format_ in _tried()}
 
 
 def format_named(name: str) -> Format:
     """The format of that name. Raises `AgentevalError`."""
     if (point := entry_points.find(IMPORTERS, name)) is not None:
         return _load(point)
-    aliases = {alias: one for one in _tried() for alias in one.aliases}
+    aliases = {alias: format_ for format_ in _tried() for alias in format_.aliases}
     if name not in aliases:
-        known = ", ".join(sorted({*entry_points.names(IMPORTERS), *aliases}))
-        raise AgentevalError(f"there is no format {name!r}", mend=f"formats: {known}")
+        names = ", ".join(sorted({*entry_points.names(IMPORTERS), *aliases}))
+        raise AgentevalError(f"there is no format {name!r}", mend=f"formats: {names}")
     return aliases[name]
 
 
@@ -73,22 +73,24 @@ def detect(source: Source) -> Format:
     """The file's format. Raises `AgentevalError` that says what was looked for, what was found instead, and which
     plug-ins could not look."""
     broken: dict[str, str] = {}
-    named = next((one for one in _tried() if one.of_name is not None and one.of_name(source.path)), None)
+    named = next(
+        (format_ for format_ in _tried() if format_.of_name is not None and format_.of_name(source.path)), None
+    )
     if named is not None:
         return named
     head = sniff(source)
-    found = _of_head(head, broken)
-    if found is None and source.size > LOOKED_AT:
-        found = _of_head(sniff(source, LOOKED_AT_MOST), broken)
-    if found is None:
+    format_ = _of_head(head, broken)
+    if format_ is None and source.size > LOOKED_AT:
+        format_ = _of_head(sniff(source, LOOKED_AT_MOST), broken)
+    if format_ is None:
         raise AgentevalError(_told(head), where=str(source.path), mend=_looked_for({**_of_plugins()[1], **broken}))
-    return found
+    return format_
 
 
 def _of_head(head: Head, broken: dict[str, str]) -> Format | None:
     """`broken` gets what the plug-ins raise that fail on this file, by name."""
     if head.zip:
-        return next(one for one in _tried() if one.zip)
+        return next(format_ for format_ in _tried() if format_.zip)
     value = head.values[:1]
     tests: tuple[Callable[[Format], bool], ...] = (
         lambda candidate: any(map(candidate.can_read, value)),
@@ -124,8 +126,8 @@ def _described(value: Any) -> str:
 
 
 def _looked_for(broken: Mapping[str, str]) -> str:
-    known = formats()
-    wide = max(map(len, (*known, *broken))) + 2
-    lines = [f"  {name:<{wide}}{broken.get(name, one.looks_like)}" for name, one in known.items()]
-    lines += [f"  {name:<{wide}}{said}" for name, said in broken.items() if name not in known]
+    by_name = formats()
+    wide = max(map(len, (*by_name, *broken))) + 2
+    lines = [f"  {name:<{wide}}{broken.get(name, format_.looks_like)}" for name, format_ in by_name.items()]
+    lines += [f"  {name:<{wide}}{reason}" for name, reason in broken.items() if name not in by_name]
     return "\n".join(["These formats were tried (--format NAME chooses one):", *lines])

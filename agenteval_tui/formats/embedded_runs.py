@@ -25,25 +25,25 @@ def take_out(path: Path, into: IO[bytes]) -> str:
     the page contains no runs."""
     begin, end = BEGIN.encode(), END.encode()
     with path.open("rb") as file:
-        kept = b""
+        buffer = b""
         while block := file.read(_BLOCK):
-            kept += block
-            if (at := kept.find(begin)) >= 0:
-                kept = kept[at + len(begin) :]
+            buffer += block
+            if (at := buffer.find(begin)) >= 0:
+                buffer = buffer[at + len(begin) :]
                 break
-            kept = kept[-len(begin) :]
+            buffer = buffer[-len(begin) :]
         else:
             raise AgentevalError(
                 "there are no runs in this HTML page", where=str(path), mend="`agenteval share` makes pages with runs"
             )
-        while (at := kept.find(end)) < 0:
-            into.write(kept[: -len(end)])
-            kept = kept[-len(end) :]
+        while (at := buffer.find(end)) < 0:
+            into.write(buffer[: -len(end)])
+            buffer = buffer[-len(end) :]
             if not (block := file.read(_BLOCK)):
-                into.write(kept)
+                into.write(buffer)
                 into.flush()
                 return "the page is cut off"
-            kept += block
-        into.write(kept[:at])
+            buffer += block
+        into.write(buffer[:at])
     into.flush()
     return ""

@@ -53,7 +53,9 @@ def folder_of(folder: Path) -> Folder:
                 pass_over(here / name, "hidden")
             elif (here / name).is_symlink():
                 pass_over(here / name, "link to a folder, not followed")
-        folders[:] = sorted(one for one in folders if not one.startswith(".") and not (here / one).is_symlink())
+        folders[:] = sorted(
+            folder for folder in folders if not folder.startswith(".") and not (here / folder).is_symlink()
+        )
         if SIMULATIONS in folders and is_folder(here) and _has_parts(here / RESULTS):
             folders.remove(SIMULATIONS)  # they come in with the results
         for name in sorted(names):
@@ -66,14 +68,14 @@ def folder_of(folder: Path) -> Folder:
                 raise AgentevalError(
                     f"there are more than {MOST_FILES:,} files in this folder", where=str(folder), mend="name parts"
                 )
-    found = Folder(tuple(files), tuple((one, count, firsts[one]) for one, count in sorted(reasons.items())))
+    contents = Folder(tuple(files), tuple((reason, count, firsts[reason]) for reason, count in sorted(reasons.items())))
     if not files:
-        rest = "; ".join(found.said())
+        rest = "; ".join(contents.said())
         raise AgentevalError(
             f"no file in this folder ends with {', '.join(ENDINGS)}" + (f" (passed over: {rest})" if rest else ""),
             where=str(folder),
         )
-    return found
+    return contents
 
 
 def _has_parts(index: Path) -> bool:

@@ -48,21 +48,21 @@ def given_runs(source: Source, name: str, *, by_line: bool = False) -> Iterator[
 
     Raises `AgentevalError` for a file in no format that is known, and for chat messages that can't be read.
     """
-    known = _format_of(source)
-    is_chat = known is None or known is openai_messages.FORMAT
+    format_ = _format_of(source)
+    is_chat = format_ is None or format_ is openai_messages.FORMAT
     if is_chat and by_line:
         yield from _lines(source, name)
         return
     if is_chat:
         value, error = _decoded(source, name)
-        if error is None or known is None:
+        if error is None or format_ is None:
             if error is not None:
                 raise error
-            if known is None or not _holds_conversations(value):
+            if format_ is None or not _holds_conversations(value):
                 yield GivenRun("", _placed(value, name))
                 return
-    assert known is not None
-    yield from _recorded(source, known, name)
+    assert format_ is not None
+    yield from _recorded(source, format_, name)
 
 
 def read_given(value: Any) -> Transcript:
@@ -92,8 +92,8 @@ def _of_another_format(value: Any) -> list[GivenRun]:
         path = Path(folder, "given.json")
         path.write_text(json.dumps(value), "utf-8")
         with Source(path) as source:
-            known = _format_of(source)
-            return [] if known is None or known.recordings is None else list(_recorded(source, known, ""))
+            format_ = _format_of(source)
+            return [] if format_ is None or format_.recordings is None else list(_recorded(source, format_, ""))
 
 
 def _format_of(source: Source) -> Format | None:
@@ -108,29 +108,29 @@ def _holds_conversations(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and not is_message(value[0])
 
 
-def _recorded(source: Source, known: Format, name: str) -> Iterator[GivenRun]:
+def _recorded(source: Source, format_: Format, name: str) -> Iterator[GivenRun]:
     """The runs that the reader of a format finds."""
-    if known.recordings is None:
-        raise AgentevalError(f"there are tests in this file ({known.name}) and no runs", where=name)
-    found = 0
+    if format_.recordings is None:
+        raise AgentevalError(f"there are tests in this file ({format_.name}) and no runs", where=name)
+    count = 0
     reasons: list[str] = []
-    for part in known.recordings(source):
+    for part in format_.recordings(source):
         if isinstance(part, Skipped):
             if not part.counts:
                 continue
             where = f"{name}:{part.line}" if part.line else name
-            if known is openai_messages.FORMAT:
+            if format_ is openai_messages.FORMAT:
                 raise AgentevalError(part.reason, where=where, mend=SHAPES)
             reasons.append(f"{part.place or where}: {part.reason}")
             continue
-        if known is openai_messages.FORMAT and part.notes:
+        if format_ is openai_messages.FORMAT and part.notes:
             raise AgentevalError(part.notes[0], where=name, mend=SHAPES)
-        found += 1
-        yield GivenRun(f"run {found} ({part.test_id})", part.transcript, part.variables, (*part.notes, *reasons))
+        count += 1
+        yield GivenRun(f"run {count} ({part.test_id})", part.transcript, part.variables, (*part.notes, *reasons))
         reasons.clear()
-    if not found:
-        said = f": {reasons[0]}" if reasons else ""
-        raise AgentevalError(f"there are no runs in this file ({known.name}){said}", where=name)
+    if not count:
+        reason = f": {reasons[0]}" if reasons else ""
+        raise AgentevalError(f"there are no runs in this file ({format_.name}){reason}", where=name)
 
 
 def _lines(source: Source, name: str) -> Iterator[GivenRun]:
@@ -172,20 +172,26 @@ def _placed(value: Any, where: str) -> Transcript:
 def _conversation(value: Any) -> Transcript:
     if isinstance(value, Mapping) and "version" in value:
         _check_own(value)
-    told = as_conversation(value)
-    if isinstance(told, Mapping) and "version" not in told and "messages" in told:
-        _check_list(told["messages"])
-    messages = told if isinstance(told, list) else told.get("messages") if isinstance(told, Mapping) else None
+    conversation = as_conversation(value)
+    if isinstance(conversation, Mapping) and "version" not in conversation and "messages" in conversation:
+        _check_list(conversation["messages"])
+    messages = (
+        conversation
+        if isinstance(conversation, list)
+        else conversation.get("messages")
+        if isinstance(conversation, Mapping)
+        else None
+    )
     if messages is None and is_message(value):  # such as the reply of Anthropic's Messages API
-        told = {**value, "messages": [value]}
+        conversation = {**value, "messages": [value]}
         messages = [value]
     if not isinstance(messages, list):
         raise AgentevalError(f"this is not a transcript: it is {describe_json(value)}", mend=SHAPES)
-    is_own = isinstance(told, Mapping) and "version" in told
+    is_own = isinstance(conversation, Mapping) and "version" in conversation
     if not is_own:
         _check(messages)
     notes: list[str] = []
-    transcript = transcript_in(told, notes)
+    transcript = transcript_in(conversation, notes)
     if notes:
         raise AgentevalError(notes[0], mend=SHAPES)
     if is_own:
@@ -223,21 +229,21 @@ def _check(messages: list[Any]) -> None:
     """Raises `AgentevalError` for chat messages of which one can't be read."""
     if not messages:
         raise AgentevalError("there is nothing in this transcript: it has no messages", mend=SHAPES)
-    for number, one in enumerate(messages, 1):
-        if not is_message(one):
-            without = " without a `role`" if isinstance(one, Mapping) and "role" not in one else ""
-            raise AgentevalError(f"item {number} is not a message: {describe_json(one)}{without}", mend=SHAPES)
-        if dialect_of(one) == "openai" and not _says_something(one):
+    for number, message in enumerate(messages, 1):
+        if not is_message(message):
+            without = " without a `role`" if isinstance(message, Mapping) and "role" not in message else ""
+            raise AgentevalError(f"item {number} is not a message: {describe_json(message)}{without}", mend=SHAPES)
+        if dialect_of(message) == "openai" and not _says_something(message):
             raise AgentevalError(
-                f"message {number} has nothing that can be read: {describe_json(one)}",
+                f"message {number} has nothing that can be read: {describe_json(message)}",
                 mend="a message has `content` (text or a list of parts) or `tool_calls`",
             )
 
 
-def _says_something(one: Mapping[str, Any]) -> bool:
-    content = one.get("content")
-    beside = one.get("additional_kwargs")
-    calls = one.get("tool_calls") or one.get("function_call")
+def _says_something(message: Mapping[str, Any]) -> bool:
+    content = message.get("content")
+    beside = message.get("additional_kwargs")
+    calls = message.get("tool_calls") or message.get("function_call")
     if isinstance(calls, list):
         readable = all(_is_call(call) for call in calls)
     else:
@@ -246,7 +252,7 @@ def _says_something(one: Mapping[str, Any]) -> bool:
         return False
     if isinstance(content, list) and not all(isinstance(part, str | Mapping) for part in content):
         return False
-    return "content" in one or bool(calls) or (isinstance(beside, Mapping) and bool(beside.get("tool_calls")))
+    return "content" in message or bool(calls) or (isinstance(beside, Mapping) and bool(beside.get("tool_calls")))
 
 
 def _is_call(call: Any) -> bool:

@@ -87,20 +87,20 @@ def import_file(
     path = Path(path)
     if is_folder(path):
         path = path / RESULTS
-    known = format_named(format) if format else None
+    chosen = format_named(format) if format else None
     with open_source(path) as source:
-        known = known or detect(source)
-        if known.recordings is None:
+        chosen = chosen or detect(source)
+        if chosen.recordings is None:
             raise AgentevalError(
-                f"there are tests in this file ({known.name}) and no runs",
+                f"there are tests in this file ({chosen.name}) and no runs",
                 where=str(path),
                 mend="write them into a suite: --to NAME.suite.yaml",
             )
-        digest = _digest(source, known.parts(source) if known.parts is not None else ())
-        before = store.imported(_key(known.name, digest))
+        digest = _digest(source, chosen.parts(source) if chosen.parts is not None else ())
+        before = store.imported(_key(chosen.name, digest))
         if before is not None:
-            return _already(store, before, known.name)
-        return _import(source, digest, store, known, on_progress, dry_run, derive)
+            return _already(store, before, chosen.name)
+        return _import(source, digest, store, chosen, on_progress, dry_run, derive)
 
 
 @contextmanager
@@ -134,44 +134,44 @@ def _import(
     source: Source,
     digest: str,
     store: Store,
-    known: Format,
+    format_: Format,
     on_progress: Callable[[int, int], None] | None,
     dry_run: bool,
     derive: bool,
 ) -> ImportReport:
     path = source.path
-    assert known.recordings is not None
+    assert format_.recordings is not None
     tally = _Tally()
-    key = f"import:{known.name}:{path.name}"
+    key = f"import:{format_.name}:{path.name}"
     record = ExecutionRecord(
         id=new_id(),
-        title=f"{path.name} ({known.name})",
+        title=f"{path.name} ({format_.name})",
         kind="import",
         source=str(path.resolve()),
         suite_keys=(key,),
         started_ms=now_ms(),
-        options={"format": known.name, "digest": digest},
+        options={"format": format_.name, "digest": digest},
         project=project_here(),
     )
-    found = known.recordings(source)
+    recordings = format_.recordings(source)
     if source.cut_off:
         cut = Skipped(f"what is packed in it was not unpacked to the end: {source.cut_off}", 0, True, False, path.name)
-        found = chain([cut], found)
+        recordings = chain([cut], recordings)
     runs = _runs(
-        tally.over(chain(found, _replaced_in(source)), derive=derive),
+        tally.over(chain(recordings, _replaced_in(source)), derive=derive),
         record,
         key,
         path.stem,
-        known.name,
+        format_.name,
         derive and not dry_run,
     )
     first = next(runs, None)
     if first is None:
-        said = tally.words() or "; ".join(tally.notes)
+        words = tally.words() or "; ".join(tally.notes)
         raise AgentevalError(
-            "nothing in this file can be imported" + (f": {said}" if said else ""),
+            "nothing in this file can be imported" + (f": {words}" if words else ""),
             where=str(path),
-            mend=f"a file in the format {known.name} is {known.looks_like}",
+            mend=f"a file in the format {format_.name} is {format_.looks_like}",
         )
 
     def progress(_: int) -> None:
@@ -189,16 +189,16 @@ def _import(
             read = added = store.import_runs(
                 tally.described(replace(record, kind="fork") if first[0].fork_of else record),
                 chain([first], runs),
-                digest=_key(known.name, digest),
+                digest=_key(format_.name, digest),
                 path=str(path),
                 notes=tally.lines,
                 on_progress=progress,
             )
         except AlreadyImportedError as quicker:
-            return _already(store, quicker.execution_id, known.name)
+            return _already(store, quicker.execution_id, format_.name)
     return ImportReport(
         execution_id="" if dry_run else record.id,
-        format=known.name,
+        format=format_.name,
         read=read + sum(tally.skipped.values()),
         added=added,
         skipped=tuple(tally.skipped.most_common()),
@@ -217,20 +217,28 @@ def _replaced_in(source: Source) -> Iterator[Skipped]:
 def _runs(
     recordings: Iterable[Recording], record: ExecutionRecord, key: str, suite: str, source: str, derive: bool
 ) -> Iterator[tuple[PlannedRun, RunEnded]]:
-    taken: dict[tuple[str, str, str, int], set[int]] = {}
+    repetitions_of: dict[tuple[str, str, str, int], set[int]] = {}
     deriving = DerivedGrader()
-    for position, one in enumerate(map(storable, recordings)):
+    for position, recording in enumerate(map(storable, recordings)):
         specs: tuple[CriterionSpec, ...] = ()
-        if derive and one.expected and one.stated is None and one.transcript.error is None:
-            one = replace(one, results=(*one.results, *deriving.results(one.expected, one.transcript, one.variables)))
-            specs = deriving.specs(one.expected)
-        repetitions = taken.setdefault((one.suite, one.test_id, one.variation, one.row), set())
-        repetition = one.repetition
+        if derive and recording.expected and recording.stated is None and recording.transcript.error is None:
+            recording = replace(
+                recording,
+                results=(
+                    *recording.results,
+                    *deriving.results(recording.expected, recording.transcript, recording.variables),
+                ),
+            )
+            specs = deriving.specs(recording.expected)
+        repetitions = repetitions_of.setdefault(
+            (recording.suite, recording.test_id, recording.variation, recording.row), set()
+        )
+        repetition = recording.repetition
         if repetition is None or repetition in repetitions:
             repetition = max(repetitions, default=0) + 1
         repetitions.add(repetition)
-        planned = planned_run(one, record.id, position, key, suite, source, repetition, specs)
-        yield planned, run_end(planned.id, one)
+        planned = planned_run(recording, record.id, position, key, suite, source, repetition, specs)
+        yield planned, run_end(planned.id, recording)
 
 
 _FIGURE = "a figure that can't be so was left out"
@@ -254,8 +262,10 @@ class _Tally:
 
     def described(self, record: ExecutionRecord) -> ExecutionRecord:
         """The execution with what the first of its runs says of the one that it was of."""
-        known = self._execution or Described()
-        return replace(record, name=known.name, note=known.note, meta=known.meta, commits=known.commits)
+        description = self._execution or Described()
+        return replace(
+            record, name=description.name, note=description.note, meta=description.meta, commits=description.commits
+        )
 
     def over(self, parts: Iterable[Recording | Skipped], *, derive: bool = False) -> Iterator[Recording]:
         number = 0
@@ -284,7 +294,7 @@ class _Tally:
                     note = f"{_FIGURE}: {name}" if name else _FIGURE
                     self._note(note, f"run {number} ({part.test_name or part.test_id})")
                 messages = part.transcript.messages
-                if any(one.sha256 for message in messages for one in message.attachments):
+                if any(attachment.sha256 for message in messages for attachment in message.attachments):
                     self._note(_NO_BYTES, f"run {number} ({part.test_name or part.test_id})")
                 if derive and (unchecked := DerivedGrader.left_out(part.expected)):
                     self._note(unchecked, f"run {number} ({part.test_name or part.test_id})")
@@ -309,14 +319,14 @@ class _Tally:
     @property
     def notes(self) -> tuple[str, ...]:
         """The notes on the file, each reason once, with its first place; then the fields that were not read."""
-        found = []
+        notes = []
         for note, count in self._noted.items():
             place = self._noted_at[note]
-            said = f"{place}: {note}" if place else note
-            found.append(f"{said} (and {count - 1:,} more like it)" if count > 1 else said)
-        if len(found) > MOST_NOTES:
-            found[MOST_NOTES:] = [f"and {len(found) - MOST_NOTES:,} more notes like these"]
-        return (*found, *self._unread.notes())
+            line = f"{place}: {note}" if place else note
+            notes.append(f"{line} (and {count - 1:,} more like it)" if count > 1 else line)
+        if len(notes) > MOST_NOTES:
+            notes[MOST_NOTES:] = [f"and {len(notes) - MOST_NOTES:,} more notes like these"]
+        return (*notes, *self._unread.notes())
 
     def lines(self) -> tuple[str, ...]:
         """What was left out, and the notes, as they are kept with the execution."""
@@ -331,16 +341,16 @@ class _Tally:
 
 def _digest(source: Source, parts: Sequence[Path]) -> str:
     """Of the file, and of those that belong to it."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     with source.open() as file:
         while block := file.read(1 << 20):
-            found.update(block)
+            digest.update(block)
     for part in parts:
-        found.update(b"\0part\0")
+        digest.update(b"\0part\0")
         with part.open("rb") as file:
             while block := file.read(1 << 20):
-                found.update(block)
-    return found.hexdigest()
+                digest.update(block)
+    return digest.hexdigest()
 
 
 def _key(format_name: str, digest: str) -> str:

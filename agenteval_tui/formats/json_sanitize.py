@@ -29,7 +29,7 @@ def _is_finite(value: Any, depth: int) -> bool:
         inner = value
     else:
         return kind is float and math.isfinite(value)
-    return depth < DEEPEST and all(one.__class__ is str or _is_finite(one, depth + 1) for one in inner)
+    return depth < DEEPEST and all(item.__class__ is str or _is_finite(item, depth + 1) for item in inner)
 
 
 def _made_finite(value: Any, depth: int) -> Any:
@@ -41,8 +41,8 @@ def _made_finite(value: Any, depth: int) -> Any:
         if depth >= DEEPEST:
             return _text(value)
         if isinstance(value, Mapping):
-            return {str(key): _made_finite(one, depth + 1) for key, one in value.items()}
-        return [_made_finite(one, depth + 1) for one in value]
+            return {str(key): _made_finite(item, depth + 1) for key, item in value.items()}
+        return [_made_finite(item, depth + 1) for item in value]
     return value
 
 

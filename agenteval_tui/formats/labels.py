@@ -49,15 +49,15 @@ def feedback_document(feedback: Feedback) -> FeedbackDocument:
 
 def feedback_by_run(store: Store, runs: Iterable[str]) -> dict[str, Sequence[Feedback]]:
     """The feedback on these runs, oldest first, by run; runs without any are left out."""
-    found: dict[str, list[Feedback]] = {}
+    by_run: dict[str, list[Feedback]] = {}
     for feedback in store.feedback(list(runs)):
-        found.setdefault(feedback.run_id, []).append(feedback)
-    return dict(found)
+        by_run.setdefault(feedback.run_id, []).append(feedback)
+    return dict(by_run)
 
 
 def labels_by_run(store: Store, runs: Iterable[str]) -> dict[str, Sequence[Label]]:
     """The labels of these runs, oldest first, by run; runs without one are left out."""
-    found: dict[str, list[Label]] = {}
+    by_run: dict[str, list[Label]] = {}
     for label in store.labels(list(runs)):
-        found.setdefault(label.run_id, []).append(label)
-    return dict(found)
+        by_run.setdefault(label.run_id, []).append(label)
+    return dict(by_run)

@@ -59,18 +59,18 @@ class UnreadTexts:
         """Compare a run with what it was made of (`Recording.source`)."""
         if not recording.source:
             return
-        kept = _Kept(recording)
+        stored = _Kept(recording)
         missing: set[str] = set()
         left_out: list[str] = []
         shortened: list[str] = []
         for field, value in recording.source:
-            if kept.has_all(value, field.rpartition(".")[2]):
+            if stored.has_all(value, field.rpartition(".")[2]):
                 continue  # nearly always: then no field needs a name
-            for path, text in texts_of(value, field, kept.texts):
-                if kept.has(text) if kept.may_search else path not in missing or kept.is_text(text):
+            for path, text in texts_of(value, field, stored.texts):
+                if stored.has(text) if stored.may_search else path not in missing or stored.is_text(text):
                     continue
                 missing.add(path)
-                (shortened if len(text) > SHORTENED and kept.has(text[:SHORTENED]) else left_out).append(path)
+                (shortened if len(text) > SHORTENED and stored.has(text[:SHORTENED]) else left_out).append(path)
         self._left_out.add(left_out)
         self._shortened.add(shortened)
 
@@ -80,28 +80,28 @@ class UnreadTexts:
 
     def notes(self) -> Iterator[str]:
         """A sentence on what was left out, and one on what was shortened."""
-        for found, name in ((self._left_out, "not kept"), (self._shortened, "shortened")):
-            if said := found.said():
-                yield f"{name}: {said}"
+        for fields, name in ((self._left_out, "not kept"), (self._shortened, "shortened")):
+            if text := fields.said():
+                yield f"{name}: {text}"
 
 
-def texts_of(value: Any, field: str = "", known: Container[str] = ()) -> Iterator[tuple[str, str]]:
+def texts_of(value: Any, field: str = "", texts: Container[str] = ()) -> Iterator[tuple[str, str]]:
     """(field, text) of each text in a JSON value that says something: no kinds, ids and moments, none that is `known`.
 
     The field is a path: `messages[].content`; a list's items have one.
     """
     waiting: list[tuple[str, str, Any, int]] = [(field, field.rpartition(".")[2], value, 0)]
     while waiting:
-        path, key, one, depth = waiting.pop()
-        if isinstance(one, str):
-            if one not in known and one and not one.isspace() and not _is_structure(key, one):
-                yield path, one
+        path, key, node, depth = waiting.pop()
+        if isinstance(node, str):
+            if node not in texts and node and not node.isspace() and not _is_structure(key, node):
+                yield path, node
         elif depth > _DEEPEST:
             continue
-        elif isinstance(one, list | tuple):
-            waiting.extend((f"{path}[]", key, item, depth + 1) for item in one)
-        elif isinstance(one, (dict, Mapping)):  # a dict is known sooner than a mapping
-            for inner, item in one.items():
+        elif isinstance(node, list | tuple):
+            waiting.extend((f"{path}[]", key, item, depth + 1) for item in node)
+        elif isinstance(node, (dict, Mapping)):  # a dict is known sooner than a mapping
+            for inner, item in node.items():
                 if item is not None and not isinstance(item, (int, float)):
                     waiting.append((f"{path}.{inner}" if path else str(inner), str(inner), item, depth + 1))
 
@@ -162,8 +162,8 @@ class _Kept:
         texts = self.texts
         waiting: list[tuple[str, Any]] = [(key, [value])]
         while waiting:
-            key, one = waiting.pop()
-            for name, item in one.items() if one.__class__ is dict else [(key, item) for item in one]:
+            key, node = waiting.pop()
+            for name, item in node.items() if node.__class__ is dict else [(key, item) for item in node]:
                 kind = item.__class__
                 if kind is str:
                     if item in texts or not item or item.isspace() or _is_structure(name, item):
@@ -180,9 +180,9 @@ class _Kept:
         add = self.texts.add
         waiting = [value]
         while waiting:
-            one = waiting.pop()
-            parts = _parts_of(one.__class__)
-            for part in () if parts is None else parts(one):
+            node = waiting.pop()
+            parts = _parts_of(node.__class__)
+            for part in () if parts is None else parts(node):
                 kind = part.__class__
                 if kind is str:
                     add(part)
@@ -193,16 +193,16 @@ class _Kept:
         """Whether the run says this: as a text, in one, or (a text that is JSON) part by part."""
         if text in self.texts:
             return True
-        known = self._known.get(text)
-        if known is None:
-            known = self._known[text] = self._is_within(text.strip())
-        return known
+        is_kept = self._known.get(text)
+        if is_kept is None:
+            is_kept = self._known[text] = self._is_within(text.strip())
+        return is_kept
 
     def _is_within(self, text: str) -> bool:
         # Its parts first: the arguments of calls are JSON in most files, and are kept as what they say.
         inner = _json_in(text)
         if inner is not None and (
-            self.has_all(inner, "") or all(self.has(part) for _, part in texts_of(inner, known=self.texts))
+            self.has_all(inner, "") or all(self.has(part) for _, part in texts_of(inner, texts=self.texts))
         ):
             return True
         if self._joined is None:
@@ -219,14 +219,14 @@ class _Kept:
 def _parts_of(kind: type) -> Callable[[Any], Iterable[Any]] | None:
     """What gives the parts of a value of this class; None: it has none. A run has few classes and many values."""
     if issubclass(kind, str):  # an enumeration's
-        return lambda one: (str.__str__(one),)
+        return lambda text: (str.__str__(text),)
     if issubclass(kind, Mapping):
-        return lambda one: (*map(str, one), *one.values())
+        return lambda mapping: (*map(str, mapping), *mapping.values())
     if issubclass(kind, list | tuple):
         return iter
     if issubclass(kind, Struct):
         names: tuple[str, ...] = kind.__struct_fields__
-        return attrgetter(*names) if len(names) > 1 else lambda one: [getattr(one, name) for name in names]
+        return attrgetter(*names) if len(names) > 1 else lambda record: [getattr(record, name) for name in names]
     return None
 
 
@@ -239,10 +239,10 @@ def _json_in(text: str) -> Any:
     if text[:1] not in ("{", "["):
         return None
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict | list) else None
+    return document if isinstance(document, dict | list) else None
 
 
 class _Fields:
@@ -252,16 +252,16 @@ class _Fields:
         self._times: Counter[str] = Counter()
         self._runs: Counter[str] = Counter()
 
-    def add(self, found: Sequence[str]) -> None:
+    def add(self, paths: Sequence[str]) -> None:
         """The fields of one run, one each time."""
-        self._times.update(found)
-        self._runs.update({above for path in set(found) for above in _above(path)})
+        self._times.update(paths)
+        self._runs.update({above for path in set(paths) for above in _above(path)})
 
-    def add_counts(self, found: Mapping[str, int]) -> None:
+    def add_counts(self, times_of: Mapping[str, int]) -> None:
         """Fields of which only is known how often each was there."""
-        self._times.update(found)
+        self._times.update(times_of)
         most: dict[str, int] = {}
-        for path, times in found.items():
+        for path, times in times_of.items():
             for above in _above(path):
                 most[above] = max(most.get(above, 0), times)
         self._runs.update(most)
@@ -274,18 +274,18 @@ class _Fields:
         groups = {path: [path] for path in self._times}
         while parents := _crowded(groups):
             joined: dict[str, list[str]] = {}
-            for one, paths in groups.items():
-                parent = next((above for above in (_plain(one), *_above(_plain(one))) if above in parents), None)
-                joined.setdefault(one if parent is None else f"{parent}.*", []).extend(paths)
+            for group, paths in groups.items():
+                parent = next((above for above in (_plain(group), *_above(_plain(group))) if above in parents), None)
+                joined.setdefault(group if parent is None else f"{parent}.*", []).extend(paths)
             groups = joined
         parts = []
-        for shown, paths in sorted(groups.items())[:MOST_FIELDS]:
+        for field, paths in sorted(groups.items())[:MOST_FIELDS]:
             if len(paths) == 1:
                 times = self._times[paths[0]]
                 parts.append(f"`{paths[0]}`" + (f" ({times:,} times)" if times > 1 else ""))
                 continue
-            rows = self._runs[_plain(shown)]
-            parts.append(f"`{shown}` ({len(paths):,} names, {count(rows, 'row')})")
+            rows = self._runs[_plain(field)]
+            parts.append(f"`{field}` ({len(paths):,} names, {count(rows, 'row')})")
         if rest := sorted(groups.items())[MOST_FIELDS:]:
             parts.append(f"and {sum(len(paths) for _, paths in rest):,} more fields")
         return ", ".join(parts)

@@ -48,7 +48,7 @@ def end_text(row: ExecutionRow, pass_rate: float | None, code: int) -> str:
     """`Orders: did not pass (1 passed, 1 failed, 0 in error, 50 % passed)`. `code`: that of `agenteval run`."""
     rate = f", {percent(pass_rate)} passed" if pass_rate is not None else ""
     how = "passed" if code == 0 else row.status if code == _INTERRUPTED else "did not pass"
-    others = f", {said}" if (said := without_verdict_text(row)) else ""
+    others = f", {text}" if (text := without_verdict_text(row)) else ""
     figures = f"{row.passed} passed, {row.failed} failed, {row.errors} in error{others}{rate}"
     return f"{one_line(row.title, 200)}: {how} ({figures})"
 

@@ -92,8 +92,8 @@ class HttpAgent:
         """Whether anybody answers at the address; `thorough` sends a prompt, as a run does."""
         request = AgentRequest((Message("user", "ping"),), test_id="check", run="check")
         try:
-            made = make_request(self._options, request, None)
-            wire = self._wire(self._options, made)
+            own_request = make_request(self._options, request, None)
+            wire = self._wire(self._options, own_request)
         except AgentevalError as error:
             return CheckReport(False, error.problem, mend=error.mend)
         except NoWayError as missing:
@@ -112,22 +112,22 @@ class HttpAgent:
         options = options_for(request, self._setup, self._options)
         if request.turn <= 1:
             self._sessions.pop(request.run, None)  # a failed attempt had a different one
-        made = make_request(options, request, self._sessions.get(request.run))
-        wire = self._wire(options, made, request.config)
-        return wire, without_thinking(self._ask(options, request, made, wire))
+        own_request = make_request(options, request, self._sessions.get(request.run))
+        wire = self._wire(options, own_request, request.config)
+        return wire, without_thinking(self._ask(options, request, own_request, wire))
 
     async def _ask(
-        self, options: HttpOptions, request: AgentRequest, made: HttpRequest, wire: HttpClient
+        self, options: HttpOptions, request: AgentRequest, own_request: HttpRequest, wire: HttpClient
     ) -> AsyncGenerator[AgentEvent, None]:
-        if made.messages != request.messages:
-            yield PromptSent(made.messages)
+        if own_request.messages != request.messages:
+            yield PromptSent(own_request.messages)
         reply = HttpReply(options)
         reader = {"sse": SseReader, "jsonl": LineReader, "none": None}[options.stream]
-        content = {} if made.content is None else {"content": made.content}
-        asked = wire.ask(
+        content = {} if own_request.content is None else {"content": own_request.content}
+        answer_events = wire.ask(
             "", reply, method=options.method, reader=reader, always_stream=options.stream == "jsonl", **content
         )
-        async with aclosing(asked) as events:
+        async with aclosing(answer_events) as events:
             async for event in events:
                 yield event
                 if isinstance(event, Failed):
@@ -169,20 +169,22 @@ class HttpAgent:
         elif failed is not None:
             steps.append(CheckStep("streams", None if refused or key is None else False, words))
         else:
-            said = count(pieces, "piece") + (f"; the first after {first:.0f} ms" if first else "")
-            steps.append(CheckStep("streams", True, said, first))
+            text = count(pieces, "piece") + (f"; the first after {first:.0f} ms" if first else "")
+            steps.append(CheckStep("streams", True, text, first))
         steps.append(CheckStep("tools", None, "the endpoint calls its own tools"))
         if failed is not None:
             return CheckReport(False, words, took, failed.error.mend, tuple(steps))
         return CheckReport(True, "the endpoint answers a prompt", took, "", tuple(steps))
 
-    def _wire(self, options: HttpOptions, made: HttpRequest, config: Mapping[str, Any] | None = None) -> HttpClient:
+    def _wire(
+        self, options: HttpOptions, own_request: HttpRequest, config: Mapping[str, Any] | None = None
+    ) -> HttpClient:
         """The way to the endpoint; `config` is what the options were read from. Raises `NoWayError`."""
         name = options.api_key_env or ""
         key = api_key(self._setup, name)
-        headers = {header.lower(): text for header, text in made.headers.items()}
-        if made.content_type and made.content is not None:
-            headers.setdefault("content-type", made.content_type)
+        headers = {header.lower(): text for header, text in own_request.headers.items()}
+        if own_request.content_type and own_request.content is not None:
+            headers.setdefault("content-type", own_request.content_type)
         headers.setdefault("accept", "text/event-stream" if options.stream == "sse" else "*/*")
         if key:
             header = options.api_key_header.lower()
@@ -190,9 +192,9 @@ class HttpAgent:
             if scheme is None:
                 scheme = "Bearer" if header == "authorization" else ""
             headers[header] = f"{scheme} {key}" if scheme else key
-        filled = options.model_copy(update={"headers": headers, "query": dict(made.query)})
+        filled = options.model_copy(update={"headers": headers, "query": dict(own_request.query)})
         return make_client(
-            made.url,
+            own_request.url,
             key,
             name,
             {},
@@ -241,8 +243,8 @@ def make_request(options: HttpOptions, request: AgentRequest, session: Any) -> H
     messages = with_system(request, None)
     variables = _variables(request, messages, session)
     url = _filled("url", options.url, _escaped(variables))
-    wanted, made = urlsplit(options.url), urlsplit(url)
-    if (made.scheme, made.netloc) != (wanted.scheme, wanted.netloc):
+    configured, target = urlsplit(options.url), urlsplit(url)
+    if (target.scheme, target.netloc) != (configured.scheme, configured.netloc):
         raise AgentevalError("the template of `url` changes the host", where="url", mend="put templates into its path")
     headers = {name: _filled(f"headers.{name}", text, variables) for name, text in options.headers.items()}
     for name, text in headers.items():
@@ -475,49 +477,49 @@ class HttpReply(StreamReply):
         if not wrong and isinstance(value, Mapping) and is_only_an_error(value) and self._answers_nowhere(value):
             raise ProviderError(error_in(value))
         if "session" in self._paths:
-            found = self._find("session", value)
-            self.session = self.session if found is None else found
+            value_at = self._find("session", value)
+            self.session = self.session if value_at is None else value_at
         for name in ("model", "finish_reason"):
-            found = self._find(name, value)
-            if found is not None:
-                setattr(self, name, as_text(found))
+            value_at = self._find(name, value)
+            if value_at is not None:
+                setattr(self, name, as_text(value_at))
         for name in type(self._options.usage).model_fields:
-            found = {name: self._find(f"usage.{name}", value)}
+            value_at = {name: self._find(f"usage.{name}", value)}
             if name == "whole":
                 # Of several in a stream, the last ones count; some leave out what they said before.
-                more = found[name].items() if isinstance(found[name], Mapping) else ()
-                self._whole_usage.update((key, one) for key, one in more if one is not None)
+                more = value_at[name].items() if isinstance(value_at[name], Mapping) else ()
+                self._whole_usage.update((key, amount) for key, amount in more if amount is not None)
                 continue
-            figure = self.odd.cost(found, name) if name == "cost" else self.odd.tokens(found, name)
+            figure = self.odd.cost(value_at, name) if name == "cost" else self.odd.tokens(value_at, name)
             if figure is not None:
                 self._figures[name] = figure
         thinking = self._find("reasoning", value)
         if thinking:
             yield ReasoningDelta(as_text(thinking))
-        found = self._find("answer", value)
-        if found is not None:
-            self._answer = found
+        value_at = self._find("answer", value)
+        if value_at is not None:
+            self._answer = value_at
         calls = self._find("tool_calls", value)
         self._says_calls = self._says_calls or calls is not None or self._has_chat_message(value)
-        for one in _objects("tool_calls", calls):
-            yield from self._take_call(one)
-        for one in _objects("tool_results", self._find("tool_results", value)):
-            yield from self._take_result(one)
+        for entry in _objects("tool_calls", calls):
+            yield from self._take_call(entry)
+        for entry in _objects("tool_results", self._find("tool_results", value)):
+            yield from self._take_result(entry)
 
-    def _take_call(self, one: Mapping[str, Any]) -> Iterator[AgentEvent]:
-        name = self._find("tool_call.name", one)
+    def _take_call(self, entry: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        name = self._find("tool_call.name", entry)
         if not isinstance(name, str):
-            raise EmptyResponseError(f"a call has no name at `{self._options.tool_call.name}`; {_has(one)}")
+            raise EmptyResponseError(f"a call has no name at `{self._options.tool_call.name}`; {_has(entry)}")
         key = self._calls
         self._calls += 1
-        given = self._find("tool_call.id", one)
-        call_id = "" if given is None else as_text(given)
+        own_id = self._find("tool_call.id", entry)
+        call_id = "" if own_id is None else as_text(own_id)
         yield ToolCallStarted(key, call_id, name)
-        arguments = self._find("tool_call.arguments", one)
+        arguments = self._find("tool_call.arguments", entry)
         if arguments is not None:
             yield ToolArgumentsDelta(key, as_text(arguments))
-        result = self._find("tool_call.result", one)
-        failed = bool(self._find("tool_call.error", one))
+        result = self._find("tool_call.result", entry)
+        failed = bool(self._find("tool_call.error", entry))
         if result is not None or failed:
             text = "" if result is None else as_text(result)
             self._closed[call_id] = text
@@ -525,20 +527,20 @@ class HttpReply(StreamReply):
         else:
             self._open[key] = (call_id, name)
 
-    def _take_result(self, one: Mapping[str, Any]) -> Iterator[AgentEvent]:
+    def _take_result(self, entry: Mapping[str, Any]) -> Iterator[AgentEvent]:
         """A result apart from its call: of the call with its id, else of the oldest of its name, else of the oldest."""
-        given, name = self._find("tool_result.id", one), self._find("tool_result.name", one)
-        result, failed = self._find("tool_result.result", one), bool(self._find("tool_result.error", one))
+        own_id, name = self._find("tool_result.id", entry), self._find("tool_result.name", entry)
+        result, failed = self._find("tool_result.result", entry), bool(self._find("tool_result.error", entry))
         text = "" if result is None else as_text(result)
-        call_id = "" if given is None else as_text(given)
-        fits = [key for key, (known, _) in self._open.items() if call_id and known == call_id]
+        call_id = "" if own_id is None else as_text(own_id)
+        fits = [key for key, (open_id, _) in self._open.items() if call_id and open_id == call_id]
         if not fits and call_id in self._closed and call_id:
             if self._closed[call_id] == text:
                 return  # told again
             raise EmptyResponseError(f"a second result for the call {call_id!r}")
         if not fits:
             # Calls without an id of their own, or a result that does not say which it is of.
-            loose = [key for key, (known, _) in self._open.items() if not (call_id and known)]
+            loose = [key for key, (open_id, _) in self._open.items() if not (call_id and open_id)]
             fits = [key for key in loose if self._open[key][1] == name] or ([] if isinstance(name, str) else loose)
         if not fits:
             which = f" {call_id!r}" if call_id else f" of {name}" if isinstance(name, str) else ""
@@ -546,15 +548,15 @@ class HttpReply(StreamReply):
                 f"a tool's result for the call{which}, which was not made or has its result",
                 "check `tool_calls`, `tool_results` and the paths of `tool_call` and `tool_result`",
             )
-        known, _ = self._open.pop(fits[0])
-        if known:
-            self._closed[known] = text
+        open_id, _ = self._open.pop(fits[0])
+        if open_id:
+            self._closed[open_id] = text
         yield ToolCallFinished(fits[0], text, failed)
 
     def _answers_nowhere(self, value: Mapping[str, Any]) -> bool:
         """Whether none of the options finds anything in what says of itself that it is an error."""
-        found = (self._find(name, value) for name in ("answer", "delta", "tool_calls", "tool_results"))
-        return all(one is None or one == [] for one in found)
+        values = (self._find(name, value) for name in ("answer", "delta", "tool_calls", "tool_results"))
+        return all(answer is None or answer == [] for answer in values)
 
     def _has_chat_message(self, value: Any) -> bool:
         """Whether calls are looked for in a message of Chat Completions: it leaves `tool_calls` out for none."""
@@ -580,15 +582,15 @@ class HttpReply(StreamReply):
         return f"the reply has nothing at `{name}` (`{path.text}`); {where}{_has(value)}"
 
 
-def _objects(name: str, found: Any) -> Iterator[Mapping[str, Any]]:
+def _objects(name: str, value: Any) -> Iterator[Mapping[str, Any]]:
     """The objects that an expression gave: one or a list. What a projection makes of an event that has none of it is
     nothing: null, or an object of nulls."""
-    for one in found if isinstance(found, list) else [found]:
-        if isinstance(one, Mapping):
-            if any(value is not None for value in one.values()):
-                yield one
-        elif one is not None:
-            raise EmptyResponseError(f"`{name}` gives {kind_of(one)} where an object is due")
+    for entry in value if isinstance(value, list) else [value]:
+        if isinstance(entry, Mapping):
+            if any(value is not None for value in entry.values()):
+                yield entry
+        elif entry is not None:
+            raise EmptyResponseError(f"`{name}` gives {kind_of(entry)} where an object is due")
 
 
 def _stream_in(text: str, content_type: str) -> str:
@@ -602,7 +604,7 @@ def _stream_in(text: str, content_type: str) -> str:
         objects = [json.loads(line) for line in lines]
     except (ValueError, RecursionError):
         return ""
-    return "jsonl" if objects and all(isinstance(one, Mapping) for one in objects) else ""
+    return "jsonl" if objects and all(isinstance(item, Mapping) for item in objects) else ""
 
 
 def _other_stream(sent: str, option: str) -> EmptyResponseError:
@@ -616,11 +618,11 @@ def _furthest(path: Path, value: Any) -> tuple[str, Any]:
     """How far a plain path leads, in words, and what is there."""
     if path.steps is None:
         return "", value
-    reached, found = walk(value, path.steps)
+    reached, value_there = walk(value, path.steps)
     if reached in (0, len(path.steps)):
         return "", value
     place = ".".join(str(step) if isinstance(step, str) else f"[{step}]" for step in path.steps[:reached])
-    return f"`{place.replace('.[', '[')}` leads on, and there ", found
+    return f"`{place.replace('.[', '[')}` leads on, and there ", value_there
 
 
 def _has(value: Any) -> str:
@@ -642,18 +644,18 @@ def as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     # An expression can name the same part of a reply again and again: what it gives may be far larger than the reply.
-    left, parts = [value], 0
+    waiting, parts = [value], 0
     length = 0
-    while left:
-        one = left.pop()
+    while waiting:
+        node = waiting.pop()
         parts += 1
-        if isinstance(one, Mapping):
-            length += sum(len(str(key)) for key in one)
-            left.extend(one.values())
-        elif isinstance(one, list):
-            left.extend(one)
-        elif isinstance(one, str):
-            length += len(one)
+        if isinstance(node, Mapping):
+            length += sum(len(str(key)) for key in node)
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
+        elif isinstance(node, str):
+            length += len(node)
         if parts > _MOST_PARTS or length > _LONGEST_TEXT:
             raise EmptyResponseError(f"a value of more than {_MOST_PARTS:,} parts or {_LONGEST_TEXT:,} characters")
     return json.dumps(value, ensure_ascii=False)
@@ -672,11 +674,11 @@ class LineReader:
         """The lines that `data` completes."""
         first, *others = data.split(b"\n")
         self._pieces.append(first)
-        made: list[ServerEvent] = []
+        events: list[ServerEvent] = []
         for line in others:
-            made += self.close()
+            events += self.close()
             self._pieces.append(line)
-        return made
+        return events
 
     def close(self) -> list[ServerEvent]:
         """The last line, if it has no end."""

@@ -106,15 +106,15 @@ class Gatherer:
                 if data[at : at + 2] != b"\r\n":
                     return self._as_it_is(parts, data[at:])
                 at, self._left = at + 2, 0
-            found = _SIZE.match(data, at)
-            if found is None:
+            match = _SIZE.match(data, at)
+            if match is None:
                 if size - at > 200 or b"\n" in data[at:]:
                     return self._as_it_is(parts, data[at:])
                 break
-            length = int(found[1], 16)
+            length = int(match[1], 16)
             if length == 0:
                 return self._as_it_is(parts, data[at:])
-            at, self._left = found.end(), length + 2
+            at, self._left = match.end(), length + 2
         self._rest = data[at:]
         return _chunk(parts)
 

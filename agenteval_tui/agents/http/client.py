@@ -81,8 +81,8 @@ class HttpClient:
     ) -> None:
         self._client = client
         # What the client would take by itself is what it can undo.
-        known = client.headers.get("accept-encoding", "").replace(" ", "").split(",")
-        self._unpacked = {"identity", "gzip", "deflate", *known}
+        accepted = client.headers.get("accept-encoding", "").replace(" ", "").split(",")
+        self._unpacked = {"identity", "gzip", "deflate", *accepted}
         self._url = url
         self._headers = {"accept-encoding": "identity", **headers}
         self._query = dict(query or {})
@@ -200,7 +200,11 @@ class HttpClient:
             except TimeoutError:
                 raise _no_answer(self.server.url, began) from None
             packed = response.headers.get("content-encoding", "")
-            unknown = [one for one in packed.lower().replace(" ", "").split(",") if one and one not in self._unpacked]
+            unknown = [
+                encoding
+                for encoding in packed.lower().replace(" ", "").split(",")
+                if encoding and encoding not in self._unpacked
+            ]
             if unknown:
                 raise _Packed(f"it is compressed with {unknown[0][:40]}, which nobody asked for")
             yield response, _Pieces(response, self.server.url, limits, began, self._max_bytes)
@@ -233,9 +237,9 @@ class HttpClient:
         if isinstance(error, CutReplyError) and streamed:
             return errors.broken_stream(self.server)
         if isinstance(error, CutReplyError):
-            said = f"the answer of {self.server.url} stops in the middle of its JSON: {error}"
+            message = f"the answer of {self.server.url} stops in the middle of its JSON: {error}"
             mend = "check whether the server, or a proxy in between, sends a wrong content-length"
-            return self.server.told("protocol", said, f"{mend}; {PAGE}")
+            return self.server.told("protocol", message, f"{mend}; {PAGE}")
         if isinstance(error, _Packed):
             return errors.undecodable_answer(self.server, str(error))
         if isinstance(error, EmptyResponseError):
@@ -249,12 +253,12 @@ class HttpClient:
                 "protocol", ErrorCode.TOO_LONG, f"{self.server.url}: {error}", "raise `max_reply_mb`"
             )
         if isinstance(error, _Silent):
-            said, option = error.args
+            message, option = error.args
             mend = f"raise `timeouts.{option}`"
-            return self.server.failed("timeout", ErrorCode.SILENCE, said, mend, retry=True, after=option)
+            return self.server.failed("timeout", ErrorCode.SILENCE, message, mend, retry=True, after=option)
         if isinstance(error, _NotSent):
-            said = f"the request to {self.server.url} would be no JSON: {error}"
-            return self.server.told("bad_request", said, "check `extra_body` and the parameters of the tools")
+            message = f"the request to {self.server.url} would be no JSON: {error}"
+            return self.server.told("bad_request", message, "check `extra_body` and the parameters of the tools")
         if isinstance(error, UnicodeError):
             return self.server.told(
                 "bad_request", f"the request to {self.server.url} can't be sent: {error}", "check `headers` and the key"
@@ -290,8 +294,8 @@ class _Pieces:
         except TimeoutError:
             if not self.spoke:
                 raise _no_answer(self._url, self._began) from None
-            said = f"{self._url} fell silent for {self._limits.silence:g} s in the middle of its answer"
-            raise _Silent(said, "silence") from None
+            message = f"{self._url} fell silent for {self._limits.silence:g} s in the middle of its answer"
+            raise _Silent(message, "silence") from None
         if self.kept is not None:
             self.kept.append(data)
         self._left -= len(data)
@@ -319,8 +323,8 @@ def _encoded(body: Any) -> bytes:
 
 
 def _no_answer(url: str, began: float) -> _Silent:
-    said = f"{url} sent no answer within {time.monotonic() - began:.3g} s"
-    return _Silent(said, "first_token")
+    message = f"{url} sent no answer within {time.monotonic() - began:.3g} s"
+    return _Silent(message, "first_token")
 
 
 async def _streamed(pieces: _Pieces, reply: StreamReply, reader: StreamReader) -> AsyncGenerator[AgentEvent, None]:
@@ -380,24 +384,24 @@ def joined(events: list[AgentEvent]) -> list[AgentEvent]:
     """The same events, with texts that follow one another in one: what a piece of the network brought is one step."""
     if len(events) < 2:
         return events
-    made: list[AgentEvent] = []
+    merged: list[AgentEvent] = []
     texts: list[str] = []
     kind: type[TextDelta] | type[ReasoningDelta] = TextDelta
     for event in events:
         if isinstance(event, (TextDelta, ReasoningDelta)):
             if texts and type(event) is not kind:
-                made.append(kind("".join(texts)))
+                merged.append(kind("".join(texts)))
                 texts = []
             kind = type(event)
             texts.append(event.text)
             continue
         if texts:
-            made.append(kind("".join(texts)))
+            merged.append(kind("".join(texts)))
             texts = []
-        made.append(event)
+        merged.append(event)
     if texts:
-        made.append(kind("".join(texts)))
-    return made
+        merged.append(kind("".join(texts)))
+    return merged
 
 
 def _whole_reply(text: str, reply: StreamReply, reader: Callable[[], StreamReader] | None) -> list[AgentEvent]:

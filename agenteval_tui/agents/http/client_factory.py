@@ -42,14 +42,14 @@ async def run_on_client(
     """The events of one run, without secrets. `begin` reads the options that the run needs, and returns the client and
     the events. If it raises `AgentevalError` or `NoWayError`, the run has failed."""
     try:
-        wire, found = begin()
+        wire, agent_events = begin()
     except AgentevalError as error:
         yield Failed(RunError.told("bad_request", error.what, error.mend))
         return
     except NoWayError as missing:
         yield missing.failed
         return
-    async with aclosing(EventRedactor(wire.server.secrets).clean_all(found)) as events:
+    async with aclosing(EventRedactor(wire.server.secrets).clean_all(agent_events)) as events:
         async for event in events:
             yield event
 
@@ -88,9 +88,9 @@ def api_key(setup: AgentSetup, name: str) -> str:
         raise NoWayError(ErrorMapper("").told("auth", error.what, error.mend)) from None
     if name and not key:
         server = ErrorMapper("")
-        said = f"the environment variable {name} is not set"
+        message = f"the environment variable {name} is not set"
         raise NoWayError(
-            server.failed("auth", ErrorCode.KEY_MISSING, said, f"set {name} to the server's key", variable=name)
+            server.failed("auth", ErrorCode.KEY_MISSING, message, f"set {name} to the server's key", variable=name)
         )
     return key
 
@@ -114,8 +114,8 @@ def make_client(
     """
     sent = {name.lower(): value for name, value in options.headers.items()}
     sent.update({name.lower(): value for name, value in headers.items()})
-    kept = secrets.of(config, key, sent, options.query, url)
-    server = ErrorMapper(without_credentials(url), key_name, kept, option, usual)
+    redactor = secrets.of(config, key, sent, options.query, url)
+    server = ErrorMapper(without_credentials(url), key_name, redactor, option, usual)
     try:
         connection = connections.to(url)
     except AgentevalError as error:

@@ -67,8 +67,8 @@ class Connections:
     async def close(self) -> None:
         """Close them all."""
         while self._known:
-            _, known = self._known.popitem()
-            await known.client.aclose()
+            _, pooled = self._known.popitem()
+            await pooled.client.aclose()
 
     def _context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -92,9 +92,9 @@ def _tls_context() -> ssl.SSLContext:
     variable, place = named_source()
     if not variable:
         return httpx.create_ssl_context(trust_env=False)
-    places = [one for one in place.split(os.pathsep) if one] if variable == "SSL_CERT_DIR" else [place]
+    places = [folder for folder in place.split(os.pathsep) if folder] if variable == "SSL_CERT_DIR" else [place]
     try:
-        there = [Path(one).is_dir() for one in places if Path(one).exists()]
+        there = [Path(place).is_dir() for place in places if Path(place).exists()]
     except OSError as error:
         raise _unusable(variable, place, error.strerror or "it can't be read") from None
     if not there:

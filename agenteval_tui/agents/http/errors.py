@@ -178,7 +178,7 @@ class ErrorMapper(Struct, frozen=True):
         self,
         kind: str,
         code: ErrorCode,
-        said: str,
+        message: str,
         mend: str = "",
         *,
         retry: bool = False,
@@ -186,12 +186,12 @@ class ErrorMapper(Struct, frozen=True):
         **fields: Any,
     ) -> Failed:
         """The failure, with the secrets taken out of it. Its sentence is ours alone: the code and fields say it all."""
-        return Failed(RunError(kind, self.clean(said), self.clean(mend), code, fields), retry, retry_after_s)
+        return Failed(RunError(kind, self.clean(message), self.clean(mend), code, fields), retry, retry_after_s)
 
     def told(
         self,
         kind: str,
-        said: str,
+        message: str,
         mend: str = "",
         code: ErrorCode = ErrorCode.TOLD,
         *,
@@ -200,14 +200,14 @@ class ErrorMapper(Struct, frozen=True):
         **fields: Any,
     ) -> Failed:
         """The same where the sentence quotes the server or a library."""
-        error = RunError.told(kind, self.clean(said), self.clean(mend), code, **fields)
+        error = RunError.told(kind, self.clean(message), self.clean(mend), code, **fields)
         return Failed(error, retry, retry_after_s)
 
     def answered(
         self,
         kind: str,
         code: ErrorCode,
-        said: str,
+        message: str,
         words: str,
         mend: str,
         *,
@@ -217,8 +217,8 @@ class ErrorMapper(Struct, frozen=True):
     ) -> Failed:
         """The failure for an answer with `words` of the server's behind our own, or with none."""
         if words:
-            return self.told(kind, f"{said}{words}", mend, code, retry=retry, retry_after_s=retry_after_s, **fields)
-        return self.failed(kind, code, said, mend, retry=retry, retry_after_s=retry_after_s, **fields)
+            return self.told(kind, f"{message}{words}", mend, code, retry=retry, retry_after_s=retry_after_s, **fields)
+        return self.failed(kind, code, message, mend, retry=retry, retry_after_s=retry_after_s, **fields)
 
 
 def from_status(server: ErrorMapper, status: int, headers: Mapping[str, str], body: str) -> Failed:
@@ -231,8 +231,8 @@ def from_status(server: ErrorMapper, status: int, headers: Mapping[str, str], bo
             f"{server.url} redirects to {place}",
             f"set `{server.option}` to the address that it redirects to",
         )
-    said = words_in(server.clean(body))  # before it is shortened: half a key is a secret too
-    words = f": {said}" if said else ""
+    reason = words_in(server.clean(body))  # before it is shortened: half a key is a secret too
+    words = f": {reason}" if reason else ""
     if status == 407:
         return _proxy_wants_a_password(server)
     if status == 400 and not server.secure and _HTTP_TO_TLS.search(body):
@@ -247,25 +247,25 @@ def from_status(server: ErrorMapper, status: int, headers: Mapping[str, str], bo
     mend = _remedy(server, kind, status, wait)
     if through:
         mend = f"the server or the proxy failed: {mend}; {PAGE}"
-    said = f"{server.url} answered {status}{through}"
-    return server.answered(kind, ErrorCode.STATUS, said, words, mend, retry=retry, retry_after_s=wait, status=status)
+    reason = f"{server.url} answered {status}{through}"
+    return server.answered(kind, ErrorCode.STATUS, reason, words, mend, retry=retry, retry_after_s=wait, status=status)
 
 
 def from_reply(server: ErrorMapper, error: Any) -> Failed:
     """The failure for an error object in a reply with status 200, also in the middle of a stream."""
     body = json.dumps(error if _is_whole(error) else {"error": error}, ensure_ascii=False, default=str)
-    said = words_in(server.clean(body)) or "no reason given"
+    reason = words_in(server.clean(body)) or "no reason given"
     status = _status_in(error)
     kind, retry = _kind_of_status(status, body)
     if kind in _REFUSED:
-        return _refused(server, kind, status, f": {said}")
+        return _refused(server, kind, status, f": {reason}")
     mend = _remedy(server, kind, status, None)
-    return server.told(kind, f"{server.url} answered with an error: {said}", mend, retry=retry)
+    return server.told(kind, f"{server.url} answered with an error: {reason}", mend, retry=retry)
 
 
 def from_exception(server: ErrorMapper, error: Exception) -> Failed:
     """The failure for an exception of httpx."""
-    said = " ".join((str(error) or type(error).__name__).split())
+    reason = " ".join((str(error) or type(error).__name__).split())
     strange = _behind(error, NotHttpError)
     if strange is not None:
         return _not_http(server, strange)
@@ -298,12 +298,12 @@ def from_exception(server: ErrorMapper, error: Exception) -> Failed:
     if isinstance(error, httpx.ConnectError):
         why = _why_no_connection(error)
         if server.proxy is not None:
-            return _dead_proxy(server, why, said)
+            return _dead_proxy(server, why, reason)
         mend = f"is the server running? check `{server.option}`"
         if not why:
-            return server.told("connection", f"no connection to {server.url}: {said}", mend, retry=True)
-        said = f"no connection to {server.url}: {_NO_CONNECTION[why]}"
-        return server.failed("connection", ErrorCode.NO_CONNECTION, said, mend, retry=True, why=why)
+            return server.told("connection", f"no connection to {server.url}: {reason}", mend, retry=True)
+        reason = f"no connection to {server.url}: {_NO_CONNECTION[why]}"
+        return server.failed("connection", ErrorCode.NO_CONNECTION, reason, mend, retry=True, why=why)
     silent = _behind(error, NoAnswerBytesError)
     if silent is not None and silent.tunnel and server.proxy is not None:
         return _dead_proxy(server, "closed_without_answer")
@@ -320,17 +320,17 @@ def from_exception(server: ErrorMapper, error: Exception) -> Failed:
     if isinstance(error, httpx.RemoteProtocolError) and _is_broken(error):
         return server.told(
             "protocol",
-            f"{server.url} answered in broken HTTP: {on_one_line(said, 200)}",
+            f"{server.url} answered in broken HTTP: {on_one_line(reason, 200)}",
             "fix the server or the proxy in between: its headers or its body violate HTTP",
         )
     if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError | httpx.CloseError):
         return broken_stream(server)
     if isinstance(error, httpx.DecodingError):
-        return undecodable_answer(server, f"it does not decompress ({said})")
+        return undecodable_answer(server, f"it does not decompress ({reason})")
     if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL):
         mend = f"check `{server.option}`"
-        return server.told("bad_request", f"{server.url} is not an address: {said}", mend)
-    return server.told("connection", f"the request to {server.url} failed: {said}", f"check `{server.option}`")
+        return server.told("bad_request", f"{server.url} is not an address: {reason}", mend)
+    return server.told("connection", f"the request to {server.url} failed: {reason}", f"check `{server.option}`")
 
 
 def broken_stream(server: ErrorMapper) -> Failed:
@@ -358,13 +358,13 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     in_ms = _positive(headers.get("retry-after-ms"))
     if in_ms is not None:
         return min(in_ms / 1000, _LONGEST_WAIT_S)
-    given = headers.get("retry-after")
-    if given is None:
+    value = headers.get("retry-after")
+    if value is None:
         return None
-    seconds = _positive(given)
+    seconds = _positive(value)
     if seconds is None:
         try:
-            seconds = max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
+            seconds = max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
         except (ValueError, TypeError, OverflowError):
             return None
     return min(seconds, _LONGEST_WAIT_S)
@@ -372,18 +372,18 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 def _behind(error: BaseException, kind: type[Cause]) -> Cause | None:
     """The exception of this kind among those that led to `error`."""
-    seen: list[BaseException] = []
-    left: list[BaseException] = [error]
-    while left and len(seen) < _CAUSES:
-        one = left.pop()
-        if isinstance(one, kind):
-            return one
-        if one in seen:
+    visited: list[BaseException] = []
+    waiting: list[BaseException] = [error]
+    while waiting and len(visited) < _CAUSES:
+        current = waiting.pop()
+        if isinstance(current, kind):
+            return current
+        if current in visited:
             continue
-        seen.append(one)
-        if isinstance(one, BaseExceptionGroup):
-            left.extend(one.exceptions)
-        left.extend(cause for cause in (one.__context__, one.__cause__) if cause is not None)
+        visited.append(current)
+        if isinstance(current, BaseExceptionGroup):
+            waiting.extend(current.exceptions)
+        waiting.extend(cause for cause in (current.__context__, current.__cause__) if cause is not None)
     return None
 
 
@@ -395,7 +395,7 @@ def _why_no_connection(error: Exception) -> str:
         return "lookup_failed" if unsure else "unknown_host"
     if _behind(error, ConnectionRefusedError) is not None:
         return "refused"
-    numbers = {one.errno for one in [_behind(error, OSError)] if one is not None}
+    numbers = {os_error.errno for os_error in [_behind(error, OSError)] if os_error is not None}
     if numbers & {errno.ENETUNREACH, errno.EHOSTUNREACH}:
         return "no_route"
     if _behind(error, ConnectionError) is not None:
@@ -403,15 +403,15 @@ def _why_no_connection(error: Exception) -> str:
     return ""
 
 
-def _dead_proxy(server: ErrorMapper, why: str, said: str = "", kind: str = "connection") -> Failed:
+def _dead_proxy(server: ErrorMapper, why: str, reason: str = "", kind: str = "connection") -> Failed:
     """`why`: a key of `_NO_CONNECTION`, or "" where only the library's words say it."""
     proxy = server.proxy
     assert proxy is not None
     mend = f"check {proxy.variable}, or name the server's host in NO_PROXY; {PAGE}"
     if not why:
-        return server.told(kind, f"no connection to {proxy.named}: {said}", mend, retry=True)
-    said = f"no connection to {proxy.named}: {_NO_CONNECTION[why]}"
-    return server.failed(kind, ErrorCode.PROXY_UNREACHABLE, said, mend, retry=True, why=why)
+        return server.told(kind, f"no connection to {proxy.named}: {reason}", mend, retry=True)
+    reason = f"no connection to {proxy.named}: {_NO_CONNECTION[why]}"
+    return server.failed(kind, ErrorCode.PROXY_UNREACHABLE, reason, mend, retry=True, why=why)
 
 
 def _proxy_wants_a_password(server: ErrorMapper) -> Failed:
@@ -432,16 +432,16 @@ def _proxy_wants_a_password(server: ErrorMapper) -> Failed:
 
 def _proxy_refused(server: ErrorMapper, error: httpx.ProxyError) -> Failed:
     """The proxy answered, and did not lead to the server."""
-    said = " ".join(str(error).split())
+    reason = " ".join(str(error).split())
     if server.proxy is None:
-        return server.told("connection", f"a proxy does not lead to {server.url}: {said}", PAGE)
-    found = _STATUS_LINE.match(str(error))
-    status = int(found[1]) if found is not None else 0
+        return server.told("connection", f"a proxy does not lead to {server.url}: {reason}", PAGE)
+    match = _STATUS_LINE.match(str(error))
+    status = int(match[1]) if match is not None else 0
     if status == 407:
         return _proxy_wants_a_password(server)
     return server.told(
         "connection",
-        f"{server.proxy.named} does not lead to {server.url}: {on_one_line(said, 200) or 'no reason given'}",
+        f"{server.proxy.named} does not lead to {server.url}: {on_one_line(reason, 200) or 'no reason given'}",
         f"check that it may reach that host, or name the host in NO_PROXY; {PAGE}",
         retry=status == 0 or status >= 500,
     )
@@ -450,9 +450,9 @@ def _proxy_refused(server: ErrorMapper, error: httpx.ProxyError) -> Failed:
 def _not_http(server: ErrorMapper, error: NotHttpError) -> Failed:
     what = next((words for sign, words in _PROTOCOLS if sign.match(error.head)), "something that is not HTTP")
     if server.proxy is not None and (error.tunnel or not server.secure):
-        said = f"{server.proxy.named} does not speak HTTP: it sent {what}"
+        message = f"{server.proxy.named} does not speak HTTP: it sent {what}"
         return server.failed(
-            "connection", ErrorCode.NOT_HTTP, said, f"check the port in {server.proxy.variable}; {PAGE}"
+            "connection", ErrorCode.NOT_HTTP, message, f"check the port in {server.proxy.variable}; {PAGE}"
         )
     if what == _TLS:
         return _http_to_tls(server, "")
@@ -465,8 +465,8 @@ def _not_http(server: ErrorMapper, error: NotHttpError) -> Failed:
 
 
 def _http_to_tls(server: ErrorMapper, words: str) -> Failed:
-    said = f"{server.url} expects TLS on this port, and was asked in plain HTTP"
-    return server.answered("connection", ErrorCode.TLS_EXPECTED, said, words, f"write https:// in `{server.option}`")
+    message = f"{server.url} expects TLS on this port, and was asked in plain HTTP"
+    return server.answered("connection", ErrorCode.TLS_EXPECTED, message, words, f"write https:// in `{server.option}`")
 
 
 def _broken_tls(server: ErrorMapper, error: ssl.SSLError) -> Failed:
@@ -486,35 +486,35 @@ def _broken_tls(server: ErrorMapper, error: ssl.SSLError) -> Failed:
     why = f": {reason}" if reason else ""
     if closed:
         mend = f"try again; check the port in `{server.option}`"
-    said = f"the TLS handshake with {server.url} failed{why}"
-    return server.told("connection", said, f"{mend}; {PAGE}", retry=closed)
+    message = f"the TLS handshake with {server.url} failed{why}"
+    return server.told("connection", message, f"{mend}; {PAGE}", retry=closed)
 
 
 def _not_trusted(server: ErrorMapper, error: ssl.SSLCertVerificationError) -> Failed:
-    said = f"the certificate of {server.url} "
+    message = f"the certificate of {server.url} "
     code = error.verify_code
     variable, place = named_source()
     if code in (_EXPIRED, _NOT_YET):
-        said += "has expired" if code == _EXPIRED else "is not valid yet"
+        message += "has expired" if code == _EXPIRED else "is not valid yet"
         mend, why = f"renew it at the server, or set this machine's clock; {PAGE}", _CERTIFICATES[code]
-        return server.failed("connection", ErrorCode.CERTIFICATE, said, mend, why=why)
+        return server.failed("connection", ErrorCode.CERTIFICATE, message, mend, why=why)
     if code in _OTHER_HOST:
-        said += "was made for another host"
+        message += "was made for another host"
         mend = f"write the host that it was made for into `{server.option}`, or renew it; {PAGE}"
-        return server.failed("connection", ErrorCode.CERTIFICATE, said, mend, why="other_host")
+        return server.failed("connection", ErrorCode.CERTIFICATE, message, mend, why="other_host")
     if code == _SELF_SIGNED:
-        said += "is self-signed, and not trusted here"
+        message += "is self-signed, and not trusted here"
     elif code in _UNKNOWN_AUTHORITY:
-        said += "was signed by an authority that is not trusted here"
+        message += "was signed by an authority that is not trusted here"
     else:
-        said += f"is not trusted: {error.verify_message}"
+        message += f"is not trusted: {error.verify_message}"
     what = "it" if code == _SELF_SIGNED else "the authority's certificate"
     mend = f"write {what} into a PEM file, and its path into SSL_CERT_FILE; {PAGE}"
     if variable:
         mend = f"add {what} to {place[:200]}, which {variable} names; {PAGE}"
     if code in _CERTIFICATES:
-        return server.failed("connection", ErrorCode.CERTIFICATE, said, mend, why=_CERTIFICATES[code])
-    return server.told("connection", said, mend, ErrorCode.CERTIFICATE, why="untrusted")
+        return server.failed("connection", ErrorCode.CERTIFICATE, message, mend, why=_CERTIFICATES[code])
+    return server.told("connection", message, mend, ErrorCode.CERTIFICATE, why="untrusted")
 
 
 def _is_broken(error: Exception) -> bool:
@@ -555,23 +555,23 @@ def _refused(server: ErrorMapper, kind: str, status: int, words: str, *, page: b
             "the key is not the problem: use a proxy in a region that the server serves, or another server; " + PAGE,
         )
     if kind == "permission":
-        said = f"{server.url} refused the request ({status}): no permission"
+        message = f"{server.url} refused the request ({status}): no permission"
         if page:
             mend = f"a page answered, not an API: check `{server.option}`; a firewall or proxy may block this machine"
         elif named:
             mend = f"the server did not call the key in {named} wrong: give it access to this model or project"
         else:
             mend = "if the server needs a key, name its environment variable in `api_key_env`; if not, ask for access"
-        return server.answered(kind, ErrorCode.NO_PERMISSION, said, words, mend)
+        return server.answered(kind, ErrorCode.NO_PERMISSION, message, words, mend)
     if named:
-        said, mend = (
+        message, mend = (
             f"{server.url} refused the key ({status})",
             f"set the environment variable {named} to a key that it accepts",
         )
     else:
-        said = f"{server.url} refused the key, or wants one ({status})"
+        message = f"{server.url} refused the key, or wants one ({status})"
         mend = "name the environment variable that holds the key in `api_key_env`"
-    return server.answered("auth", ErrorCode.KEY_REFUSED, said, words, mend)
+    return server.answered("auth", ErrorCode.KEY_REFUSED, message, words, mend)
 
 
 def _kind_of_status(status: int, body: str) -> tuple[str, bool]:
@@ -595,8 +595,8 @@ def _remedy(server: ErrorMapper, kind: str, status: int, wait_s: float | None) -
             return f"wait {spoken_seconds(wait_s)}, as the server asks, or raise the limit at the provider"
         return "lower `concurrency`, or wait"
     if kind == "server":
-        asked = f" in {spoken_seconds(wait_s)}" if wait_s is not None and wait_s >= _NOTED_WAIT_S else ""
-        return f"the server failed: try again{asked}, and look at its log"
+        delay = f" in {spoken_seconds(wait_s)}" if wait_s is not None and wait_s >= _NOTED_WAIT_S else ""
+        return f"the server failed: try again{delay}, and look at its log"
     if kind == "timeout":
         return "try again"
     if status in (404, 405):
@@ -698,7 +698,7 @@ def words_of_page(text: str) -> str:
     page = _Page()
     page.feed(text[:64_000])
     page.close()
-    title, heading = (" ".join("".join(one).split()) for one in (page.title, page.heading))
+    title, heading = (" ".join("".join(pieces).split()) for pieces in (page.title, page.heading))
     said = (
         title
         if not heading or heading.casefold() in title.casefold()
@@ -730,14 +730,14 @@ def _codes(value: Any, depth: int) -> Iterator[str]:
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
-        for one in value[:20]:
-            yield from _codes(one, depth + 1)
+        for item in value[:20]:
+            yield from _codes(item, depth + 1)
     elif isinstance(value, Mapping):
-        for key, one in value.items():
-            if key in _CODES and isinstance(one, str | int) and not isinstance(one, bool):
-                yield str(one)[:200].lower()
-            elif isinstance(one, Mapping | list):
-                yield from _codes(one, depth + 1)
+        for key, item in value.items():
+            if key in _CODES and isinstance(item, str | int) and not isinstance(item, bool):
+                yield str(item)[:200].lower()
+            elif isinstance(item, Mapping | list):
+                yield from _codes(item, depth + 1)
 
 
 class _Page(HTMLParser):

@@ -99,7 +99,7 @@ class LoopbackServer:
             self._server = await asyncio.start_server(self._connected, require_host(host), port)
         except (OSError, UnicodeError) as error:
             raise OSError(getattr(error, "errno", None), why_not_listening(error)) from None
-        self._own = [one.getsockname()[:2] for one in self._server.sockets]
+        self._own = [socket.getsockname()[:2] for socket in self._server.sockets]
         for name, number in self._own:
             opened(name, number)
 
@@ -146,9 +146,9 @@ class LoopbackServer:
             self._unread("not HTTP")
             await client.refuse(error.error_status_hint or 400, "this is not HTTP that can be read")
         except _TooLargeError:
-            said = f"a request may have {self._largest // 1_000_000} MB"
-            self._unread(said)
-            await client.refuse(413, said)
+            message = f"a request may have {self._largest // 1_000_000} MB"
+            self._unread(message)
+            await client.refuse(413, message)
         except (ConnectionError, h11.LocalProtocolError):
             pass  # the client went away
         except Exception as error:
@@ -232,7 +232,7 @@ class ServerConnection:
         """The answer is complete."""
         await self._write(self._http.send(h11.EndOfMessage()))
 
-    async def refuse(self, status: int, said: str) -> None:
+    async def refuse(self, status: int, message: str) -> None:
         """An error of the server itself, after which the connection is closed; nothing where an answer has begun.
 
         What the client still sends is read first, up to a limit: many clients send all of a request before they read,
@@ -240,7 +240,7 @@ class ServerConnection:
         """
         if self._began or self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             return
-        data = f"agenteval: {said}\n".encode()
+        data = f"agenteval: {message}\n".encode()
         headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(data)).encode()),
                    (b"connection", b"close")]  # fmt: skip
         with suppress(ConnectionError, OSError, h11.LocalProtocolError):
@@ -254,9 +254,9 @@ class ServerConnection:
 
     async def _drain(self) -> None:
         self._writer.write_eof()
-        left = _DRAIN_BYTES
-        while left > 0 and (data := await self._reader.read(min(left, _READ_AT_ONCE))):
-            left -= len(data)
+        room = _DRAIN_BYTES
+        while room > 0 and (data := await self._reader.read(min(room, _READ_AT_ONCE))):
+            room -= len(data)
 
     def abort(self) -> None:
         """Break the connection in the middle of an answer. Raises ConnectionAbortedError."""

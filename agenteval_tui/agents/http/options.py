@@ -208,18 +208,18 @@ class HttpOptions(AgentOptions):
 
     def paths(self) -> dict[str, str]:
         """Every JMESPath expression by its option."""
-        found: dict[str, str | None] = {name: getattr(self, name) for name in _PATHS}
+        paths: dict[str, str | None] = {name: getattr(self, name) for name in _PATHS}
         for group in ("tool_call", "tool_result", "usage"):
             nested: OptionGroup = getattr(self, group)
-            found.update({f"{group}.{name}": getattr(nested, name) for name in type(nested).model_fields})
-        return {name: text for name, text in found.items() if text is not None}
+            paths.update({f"{group}.{name}": getattr(nested, name) for name in type(nested).model_fields})
+        return {name: text for name, text in paths.items() if text is not None}
 
     def templates(self) -> list[tuple[str, str]]:
         """Every text that may be a template, with its option."""
-        found = [("url", self.url)]
-        found += [(f"headers.{name}", text) for name, text in self.headers.items()]
-        found += [(f"query.{name}", text) for name, text in self.query.items()]
-        return found + _texts("body", self.body)
+        templates = [("url", self.url)]
+        templates += [(f"headers.{name}", text) for name, text in self.headers.items()]
+        templates += [(f"query.{name}", text) for name, text in self.query.items()]
+        return templates + _texts("body", self.body)
 
 
 # What a template may name.

@@ -37,13 +37,13 @@ def proxy_to(url: str) -> Proxy | None:
     """
     target = urlsplit(url)
     host = target.hostname or ""
-    known = getproxies()
-    scheme = next((one for one in (target.scheme, "all") if known.get(one)), None)
-    if scheme is None or is_local(host) or _excepted(host, _port(target), known.get("no", "")):
+    proxies = getproxies()
+    scheme = next((name for name in (target.scheme, "all") if proxies.get(name)), None)
+    if scheme is None or is_local(host) or _excepted(host, _port(target), proxies.get("no", "")):
         return None
-    given = known[scheme].strip()
-    variable = _variable(scheme, known[scheme])
-    whole = given if "://" in given else f"http://{given}"
+    proxy = proxies[scheme].strip()
+    variable = _variable(scheme, proxies[scheme])
+    whole = proxy if "://" in proxy else f"http://{proxy}"
     try:
         parts = urlsplit(whole)
         address = f"{parts.scheme.lower()}://{_bare(parts)}"
@@ -86,18 +86,18 @@ def _excepted(host: str, port: int, no_proxy: str) -> bool:
     """Whether `NO_PROXY` names the host: a host and all below it, `.domain`, `*.domain`, an address, a network
     (10.0.0.0/8), each also with a port; or `*`."""
     name = host.rstrip(".").lower()
-    for entry in (one.strip().lower() for part in no_proxy.split(",") for one in part.split()):
-        one = entry.partition("://")[2] or entry
-        if one == "*" or _same_address(name, one.strip("[]")):
+    for entry in (entry_text.strip().lower() for part in no_proxy.split(",") for entry_text in part.split()):
+        pattern = entry.partition("://")[2] or entry
+        if pattern == "*" or _same_address(name, pattern.strip("[]")):
             return True
-        bare, colon, last = one.rpartition(":")
+        bare, colon, last = pattern.rpartition(":")
         if colon and last.isdigit() and (bare.startswith("[") or ":" not in bare):
             if int(last) != port:
                 continue
-            one = bare
-        if _same_address(name, one.strip("[]")):
+            pattern = bare
+        if _same_address(name, pattern.strip("[]")):
             return True
-        domain = one.removeprefix("*").strip(".")
+        domain = pattern.removeprefix("*").strip(".")
         if domain and (name == domain or name.endswith(f".{domain}")):
             return True
     return False
@@ -120,14 +120,14 @@ def _port(target: SplitResult) -> int:
 def _bare(parts: SplitResult) -> str:
     """Host and port. Raises `ValueError` where the port is none."""
     host = parts.hostname or ""
-    shown = f"[{host}]" if ":" in host else host
-    return shown if parts.port is None else f"{shown}:{parts.port}"
+    shown_host = f"[{host}]" if ":" in host else host
+    return shown_host if parts.port is None else f"{shown_host}:{parts.port}"
 
 
 def _variable(scheme: str, value: str) -> str:
     name = f"{scheme}_proxy"
-    for one in (name, name.upper()):
-        if os.environ.get(one) == value:
-            return one
+    for variable in (name, name.upper()):
+        if os.environ.get(variable) == value:
+            return variable
     # Windows and macOS keep proxies elsewhere too.
-    return next((one for one in os.environ if one.lower() == name), "the settings of this system")
+    return next((variable for variable in os.environ if variable.lower() == name), "the settings of this system")

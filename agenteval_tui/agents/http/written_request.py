@@ -23,23 +23,25 @@ class WrittenRequest(Struct, frozen=True):
 
 
 def own_headers(
-    headers: Mapping[str, str], written: Mapping[str, Any], taken: Collection[str]
+    headers: Mapping[str, str], written: Mapping[str, Any], reserved: Collection[str]
 ) -> tuple[dict[str, str], list[str]]:
     """The headers of an agent's options that are safe to write down, as the suite has them (`written`), and the names
     of the other headers. A reference to the environment is safe; any other value may be a key. `taken`: names of
     headers (lower case) that the request already has."""
-    told: dict[str, str] = {}
+    own: dict[str, str] = {}
     others: list[str] = []
     for name in headers:
-        if name.lower() in taken:
+        if name.lower() in reserved:
             continue
         value = written.get(name)
-        found = [one for one in pieces(value) if isinstance(one, Reference)] if isinstance(value, str) else []
-        if found and not any(is_key(name, one.default, sent=True) for one in found):
-            told[name.lower()] = str(value)
+        references = (
+            [piece for piece in pieces(value) if isinstance(piece, Reference)] if isinstance(value, str) else []
+        )
+        if references and not any(is_key(name, reference.default, sent=True) for reference in references):
+            own[name.lower()] = str(value)
         else:
             others.append(name)
-    return told, others
+    return own, others
 
 
 @runtime_checkable

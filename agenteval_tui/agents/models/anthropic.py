@@ -76,7 +76,9 @@ class MessagesDialogue:
         self._options = options
         self._ids = CallIds()
         # The API has one system prompt and no such messages.
-        self._system = "\n\n".join(one.text for one in messages if one.role in ("system", "developer") and one.text)
+        self._system = "\n\n".join(
+            message.text for message in messages if message.role in ("system", "developer") and message.text
+        )
         self._messages: list[dict[str, Any]] = []
         for message in messages:
             if message.role not in ("system", "developer"):
@@ -127,8 +129,8 @@ class MessagesDialogue:
         else:
             self._messages.append({"role": role, "content": blocks})
 
-    def _id(self, wanted: str) -> str:
-        return self._ids.fresh(_NOT_IN_IDS.sub("_", wanted))
+    def _id(self, call_id: str) -> str:
+        return self._ids.fresh(_NOT_IN_IDS.sub("_", call_id))
 
 
 def _block(part: str | SentFile) -> dict[str, Any]:
@@ -152,8 +154,8 @@ def _source(part: SentFile) -> dict[str, Any]:
 
 
 def _input(arguments: str) -> dict[str, Any]:
-    given = arguments_object(arguments)
-    return {_INVALID: arguments} if given is None else given
+    parsed = arguments_object(arguments)
+    return {_INVALID: arguments} if parsed is None else parsed
 
 
 def _result(call_id: str, text: str, error: bool) -> dict[str, Any]:
@@ -186,15 +188,15 @@ class MessagesReply(ModelReply):
     @property
     def blocks(self) -> list[tuple[dict[str, Any], CallParts | None]]:
         """The blocks in order, each with the call that it is."""
-        made: list[tuple[dict[str, Any], CallParts | None]] = []
+        blocks: list[tuple[dict[str, Any], CallParts | None]] = []
         for place in sorted(self._blocks):
             block = self._blocks[place]
             for name, pieces in self._pieces.get(place, {}).items():
                 block = {**block, name: string(block.get(name)) + "".join(pieces)}
             if place in self._json:
                 block = {**block, "input": _object("".join(self._json[place])) or block.get("input") or {}}
-            made.append((block, self._calls_at.get(place)))
-        return made
+            blocks.append((block, self._calls_at.get(place)))
+        return blocks
 
     def take(self, sent: ServerEvent) -> Iterator[AgentEvent]:
         chunk = decoded_object(sent.data)
@@ -247,8 +249,8 @@ class MessagesReply(ModelReply):
             self._calls_at[place] = self.add_call(string(block.get("id")), index=place)
             yield from self.take_name(self._calls_at[place], block.get("name"))
         elif string(kind).endswith("tool_result") and string(block.get("tool_use_id")) in self._hosted:
-            asked = self._hosted.pop(string(block["tool_use_id"]))
-            yield from self._tell_hosted(asked, block)
+            called_at = self._hosted.pop(string(block["tool_use_id"]))
+            yield from self._tell_hosted(called_at, block)
         elif kind in _HOSTED:
             self._hosted[string(block.get("id"))] = place
         elif kind == "text":
@@ -285,13 +287,13 @@ class MessagesReply(ModelReply):
         call = self._calls_at.get(place)
         if call is None or call.arguments:
             return
-        given = self._blocks[place].get("input")
-        yield from self.add_arguments(call, given if isinstance(given, str) else given or {})
+        arguments = self._blocks[place].get("input")
+        yield from self.add_arguments(call, arguments if isinstance(arguments, str) else arguments or {})
 
     def _tell_hosted(self, place: int, answer: Mapping[str, Any] | None) -> Iterator[AgentEvent]:
         """A call of a tool that the server ran, with its answer; None: it has none."""
         block = self._blocks[place]
-        given = "".join(self._json.get(place, ())) or json.dumps(block.get("input") or {}, ensure_ascii=False)
+        arguments = "".join(self._json.get(place, ())) or json.dumps(block.get("input") or {}, ensure_ascii=False)
         content = None if answer is None else answer.get("content")
         failed = answer is not None and (
             answer.get("is_error") is True
@@ -299,7 +301,7 @@ class MessagesReply(ModelReply):
         )
         result = None if answer is None else content_text(content)
         yield from self.add_hosted(
-            HostedCall(string(block.get("id")), string(block.get("name")), given, result, failed)
+            HostedCall(string(block.get("id")), string(block.get("name")), arguments, result, failed)
         )
 
     def _stop(self, reason: Any) -> None:

@@ -53,22 +53,24 @@ def parts_of(message: ProviderMessage) -> list[str | SentFile]:
 
 def refuse(file: SentFile, protocol: str, takes: str) -> AgentevalError:
     """The error for what a protocol has no form for."""
-    said = f"{protocol} takes no {file.media_type or 'file of an unknown kind'}" + (" by its URL" if file.url else "")
-    return AgentevalError(f"{said}: {file.name or file.url}", mend=takes)
+    message = f"{protocol} takes no {file.media_type or 'file of an unknown kind'}" + (
+        " by its URL" if file.url else ""
+    )
+    return AgentevalError(f"{message}: {file.name or file.url}", mend=takes)
 
 
 def received(part: Mapping[str, Any], kind: str) -> Iterator[AgentEvent]:
     """The events of an image or file in a model's reply: it is kept, or the run says that it was not read."""
-    found, data = attachment_and_bytes(part, f"[{kind}]")
-    if found is None:
+    attachment, data = attachment_and_bytes(part, f"[{kind}]")
+    if attachment is None:
         yield Noted(Note("unread", kind))
         return
     if data is not None:
         try:
-            found = replace(found, sha256=keep(data))
+            attachment = replace(attachment, sha256=keep(data))
         except AgentevalError as error:
             yield Noted(Note("left_out", f"the bytes of an image or file: {error.what}"))
-    yield Attached(found)
+    yield Attached(attachment)
 
 
 def image_of_base64(data: Any, media_type: str) -> dict[str, Any]:
@@ -76,14 +78,14 @@ def image_of_base64(data: Any, media_type: str) -> dict[str, Any]:
     return {"type": "image", "data": data if isinstance(data, str) else "", "media_type": media_type}
 
 
-def _sent(one: Attachment) -> SentFile:
-    name = PurePath(one.name).name[:200]
-    if one.url:
-        return SentFile(one.media_type, name, one.url, b"")
-    data = kept(one.sha256)
+def _sent(attachment: Attachment) -> SentFile:
+    name = PurePath(attachment.name).name[:200]
+    if attachment.url:
+        return SentFile(attachment.media_type, name, attachment.url, b"")
+    data = kept(attachment.sha256)
     if data is None:
         raise AgentevalError(
-            f"the bytes of {one.name or 'an image or file'} are not on this machine",
+            f"the bytes of {attachment.name or 'an image or file'} are not on this machine",
             mend="run the suite again: they are read from its folder then",
         )
-    return SentFile(one.media_type, name, "", data)
+    return SentFile(attachment.media_type, name, "", data)

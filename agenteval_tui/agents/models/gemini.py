@@ -73,7 +73,9 @@ class GeminiDialogue:
         self._options = options
         self._seed = seed
         # The API has one system instruction and no such messages.
-        self._system = "\n\n".join(one.text for one in messages if one.role in ("system", "developer") and one.text)
+        self._system = "\n\n".join(
+            message.text for message in messages if message.role in ("system", "developer") and message.text
+        )
         self._contents: list[dict[str, Any]] = []
         for message in messages:
             if message.role not in ("system", "developer"):
@@ -104,8 +106,8 @@ class GeminiDialogue:
         parts = [_part(part) for part in parts_of(message)]
         answers: list[dict[str, Any]] = []
         for call in message.calls:
-            given = arguments_object(call.arguments)
-            args = {_INVALID: call.arguments} if given is None else given
+            parsed = arguments_object(call.arguments)
+            args = {_INVALID: call.arguments} if parsed is None else parsed
             # Calls are told apart by their order: an id that the model did not give might not be taken.
             parts.append({"functionCall": {"name": call.name, "args": args}})
             answers.append(_result("", call.name, call.result, call.error))
@@ -126,10 +128,10 @@ def _part(part: str | SentFile) -> dict[str, Any]:
     if isinstance(part, str):
         return {"text": part}
     if part.url:
-        known = part.media_type if "*" not in part.media_type else ""
-        if not known:
+        media_type = part.media_type if "*" not in part.media_type else ""
+        if not media_type:
             raise refuse(part, "the Gemini API", "write its `media_type`: image/png, image/jpeg, application/pdf, ...")
-        return {"fileData": {"mimeType": known, "fileUri": part.url}}
+        return {"fileData": {"mimeType": media_type, "fileUri": part.url}}
     return {"inlineData": {"mimeType": part.media_type, "data": part.base64}}
 
 
@@ -204,8 +206,8 @@ class GeminiReply(ModelReply):
         if (code := executed_code(part)) is not None:
             yield from self._ran(None)
             self._code = code
-        elif (given := code_result(part)) is not None:
-            yield from self._ran(given)
+        elif (outcome := code_result(part)) is not None:
+            yield from self._ran(outcome)
         text = text_at(part, "text")
         if text or set(part) - {"text", "thought"}:
             self.parts.append(part)
@@ -226,6 +228,6 @@ class GeminiReply(ModelReply):
         yield from self.add_arguments(call, called.get("args") or {})
 
 
-def _is_image(given: Any) -> bool:
-    told = given.get("mimeType", given.get("mime_type")) if isinstance(given, Mapping) else ""
-    return string(told).startswith("image/")
+def _is_image(data: Any) -> bool:
+    media_type = data.get("mimeType", data.get("mime_type")) if isinstance(data, Mapping) else ""
+    return string(media_type).startswith("image/")

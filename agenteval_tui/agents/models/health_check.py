@@ -56,43 +56,43 @@ async def check_model(
     """The report on a server and its model. Not `thorough`: free, or one token where the server has no list of models
     or the model is not on it."""
     began = time.perf_counter()
-    found = _Findings()
+    findings = _Findings()
     place = protocol(options).models_path
     names, failed = await _models(wire, place) if place else (None, None)
     took = (time.perf_counter() - began) * 1000
-    listed = names is not None and any(one in names for one in (options.model, f"{options.model}:latest"))
+    listed = names is not None and any(name in names for name in (options.model, f"{options.model}:latest"))
     if not place:
         pass  # only an answer tells
     elif failed is not None and failed.error.kind in ("connection", "timeout"):
-        found.failed = failed
-        found.add("reachable", False, failed.error.message, took)
-        found.skip("key", "model")
+        findings.failed = failed
+        findings.add("reachable", False, failed.error.message, took)
+        findings.skip("key", "model")
     else:
-        found.add("reachable", True, f"{wire.server.url} answers", took)
+        findings.add("reachable", True, f"{wire.server.url} answers", took)
         if failed is not None and failed.error.kind == "auth":
-            found.failed = failed
-            found.add("key", False, failed.error.message)
-            found.skip("model")
-    if found.failed is None and (thorough or not listed):
-        await _ask(wire, options, protocol, found, names, thorough=thorough)
-    elif found.failed is None:
+            findings.failed = failed
+            findings.add("key", False, failed.error.message)
+            findings.skip("model")
+    if findings.failed is None and (thorough or not listed):
+        await _ask(wire, options, protocol, findings, names, thorough=thorough)
+    elif findings.failed is None:
         # A list that is open to all says nothing of the key: only an answer does.
         named = wire.server.key_env
-        found.add(
+        findings.add(
             "key", True, f"the server accepts the key in {named} to list its models" if named else "no key is needed"
         )
-        found.add("model", True, f"{options.model} is on the server's list")
-    if thorough and found.failed is None:
-        await _call_a_tool(wire, options, protocol, found)
+        findings.add("model", True, f"{options.model} is on the server's list")
+    if thorough and findings.failed is None:
+        await _call_a_tool(wire, options, protocol, findings)
     elif thorough:
-        done = {step.name for step in found.steps}
-        found.skip(*(name for name in ("streams", "tools") if name not in done))
+        done = {step.name for step in findings.steps}
+        findings.skip(*(name for name in ("streams", "tools") if name not in done))
     total = (time.perf_counter() - began) * 1000
     if not place:
-        _say_whether_reached(wire, found)
-    steps = tuple(found.steps)
-    if found.failed is not None:
-        return CheckReport(False, found.failed.error.message, total, found.failed.error.mend, steps)
+        _say_whether_reached(wire, findings)
+    steps = tuple(findings.steps)
+    if findings.failed is not None:
+        return CheckReport(False, findings.failed.error.message, total, findings.failed.error.mend, steps)
     missing = [step.message for step in steps if step.ok is False]
     words = f"{wire.server.url} answers" + (f" and has {options.model}" if listed else "")
     return CheckReport(True, "; ".join([words, *missing]), total, "", steps)
@@ -112,11 +112,11 @@ def _say_whether_reached(wire: ModelClient, findings: _Findings) -> None:
 
 async def _models(wire: ModelClient, path: str) -> tuple[set[str] | None, Failed | None]:
     """The names of the server's models (None: it does not say), or why they can't be had."""
-    given, failed = await wire.get(path)
+    listing, failed = await wire.get(path)
     try:
-        if "models" in given:  # Gemini's list, where each name begins with models/
-            return {str(one["name"]).removeprefix("models/") for one in given["models"]}, None
-        return {str(one["id"]) for one in given["data"]}, None
+        if "models" in listing:  # Gemini's list, where each name begins with models/
+            return {str(model["name"]).removeprefix("models/") for model in listing["models"]}, None
+        return {str(model["id"]) for model in listing["data"]}, None
     except (KeyError, TypeError):
         return None, failed
 
@@ -131,19 +131,19 @@ async def _ask(
     thorough: bool,
 ) -> None:
     """Ask for an answer, which tells of the key and the model; `thorough` streams it."""
-    asked = options.model_copy(update={"stream": thorough, "system": None})
-    tried = await _try(wire, protocol(asked if thorough else asked.limited(1)), _ASK)
+    probe_options = options.model_copy(update={"stream": thorough, "system": None})
+    tried = await _try(wire, protocol(probe_options if thorough else probe_options.limited(1)), _ASK)
     if not thorough and tried.failed is not None and tried.failed.error.kind == "bad_request":
         # Some models take no limit by that name, or none so small.
-        tried = await _try(wire, protocol(asked), _ASK)
+        tried = await _try(wire, protocol(probe_options), _ASK)
     failed = tried.failed
     if thorough and failed is not None and options.stream is False and failed.error.kind in ("bad_request", "protocol"):
-        said = failed.error.message
+        reason = failed.error.message
         tried = await _try(wire, protocol(options.model_copy(update={"system": None})), _ASK)
         failed = tried.failed
         if failed is None:
             _say_of_answer(wire, options, findings, names, tried)
-            findings.add("streams", False, f"the server does not stream: {said}")
+            findings.add("streams", False, f"the server does not stream: {reason}")
             return
     if failed is None:
         _say_of_answer(wire, options, findings, names, tried)
@@ -155,8 +155,8 @@ async def _ask(
     findings.add("key", not refused if refused or names is not None else None, failed.error.message if refused else "")
     if names is not None and failed.error.kind in ("bad_request", "protocol"):
         some = ", ".join(sorted(names)[:5])
-        said = f"{wire.server.url} has no model {options.model!r}"
-        findings.failed = wire.server.told(failed.error.kind, said, f"models: {some}")
+        reason = f"{wire.server.url} has no model {options.model!r}"
+        findings.failed = wire.server.told(failed.error.kind, reason, f"models: {some}")
         if options.model in names:
             findings.failed = failed
     findings.add("model", None if refused else False, "not tried" if refused else findings.failed.error.message)
@@ -185,10 +185,10 @@ def _say_of_stream(tried: _Tried, findings: _Findings) -> None:
 async def _call_a_tool(
     wire: ModelClient, options: Options, protocol: Callable[[Options], ModelProtocol], findings: _Findings
 ) -> None:
-    asked: dict[str, Any] = {"system": None}
+    changes: dict[str, Any] = {"system": None}
     if getattr(options, "tool_choice", None) is not None:
-        asked["tool_choice"] = None
-    tried = await _try(wire, protocol(options.model_copy(update=asked)), _CALL, _PING)
+        changes["tool_choice"] = None
+    tried = await _try(wire, protocol(options.model_copy(update=changes)), _CALL, _PING)
     calls = tried.reply.calls
     if tried.failed is not None:
         findings.add("tools", False, f"a request with a tool failed: {tried.failed.error.message}", tried.total_ms)

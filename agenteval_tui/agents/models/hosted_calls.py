@@ -38,14 +38,14 @@ def hosted_call(item: Mapping[str, Any]) -> HostedCall | None:
     if not isinstance(kind, str) or not kind.endswith("_call") or kind in _OF_OTHERS:
         return None
     name = item.get("name")
-    given = item.get("arguments")
-    if not isinstance(given, str):
-        given = json.dumps(_given(item) if given is None else given, ensure_ascii=False)
+    arguments = item.get("arguments")
+    if not isinstance(arguments, str):
+        arguments = json.dumps(_given(item) if arguments is None else arguments, ensure_ascii=False)
     error = item.get("error")
     return HostedCall(
         id=_text(item.get("call_id")) or _text(item.get("id")),
         name=name if isinstance(name, str) and name else kind.removesuffix("_call"),
-        arguments=given,
+        arguments=arguments,
         result=_text(error) if error else None if kind in _BY_CLIENT else _result(item),
         failed=bool(error) or item.get("status") == "failed",
     )
@@ -60,8 +60,8 @@ def executed_code(part: Mapping[str, Any]) -> HostedCall | None:
     code = _inner(part, "executableCode", "executable_code")
     if code is None:
         return None
-    given = {key: code[key] for key in ("language", "code") if key in code}
-    return HostedCall(_text(code.get("id")), CODE_EXECUTION, json.dumps(given, ensure_ascii=False), None)
+    fields = {key: code[key] for key in ("language", "code") if key in code}
+    return HostedCall(_text(code.get("id")), CODE_EXECUTION, json.dumps(fields, ensure_ascii=False), None)
 
 
 def code_result(part: Mapping[str, Any]) -> tuple[str, bool] | None:
@@ -88,11 +88,15 @@ def _result(item: Mapping[str, Any]) -> str:
         return ""  # the image is a part of the answer
     outputs = item.get("outputs")
     if isinstance(outputs, list):  # of the code interpreter
-        logs = [one.get("logs") if isinstance(one, Mapping) and "logs" in one else one for one in outputs]
+        logs = [
+            output.get("logs") if isinstance(output, Mapping) and "logs" in output else output for output in outputs
+        ]
         return "\n".join(map(_text, logs))
     action = item.get("action")
     sources = action.get("sources") if isinstance(action, Mapping) else None
-    return next((_text(one) for one in (item.get("output"), item.get("results"), sources) if one is not None), "")
+    return next(
+        (_text(output) for output in (item.get("output"), item.get("results"), sources) if output is not None), ""
+    )
 
 
 def _text(value: Any) -> str:

@@ -94,9 +94,9 @@ class LiteLLMDialogue(ChatDialogue):
         own = self._messages[-1 - len(reply.calls)]
         whole = reply.whole
         own.update({name: whole[name] for name in ("thinking_blocks", "provider_specific_fields") if whole.get(name)})
-        for sent, made in zip(own["tool_calls"], whole.get("tool_calls") or (), strict=False):
-            if isinstance(made, Mapping) and made.get("provider_specific_fields"):  # signatures of thinking
-                sent["provider_specific_fields"] = made["provider_specific_fields"]
+        for sent, whole_call in zip(own["tool_calls"], whole.get("tool_calls") or (), strict=False):
+            if isinstance(whole_call, Mapping) and whole_call.get("provider_specific_fields"):  # signatures of thinking
+                sent["provider_specific_fields"] = whole_call["provider_specific_fields"]
 
 
 class LiteLLMClient:
@@ -120,16 +120,16 @@ class LiteLLMClient:
             first = "litellm" not in sys.modules
             litellm = await asyncio.to_thread(_load)
         except Exception as error:  # whatever importing a large package of others raises
-            said = f"litellm can't be imported: {on_one_line(str(error), 200)}"
-            yield self.server.told("bad_request", said, "install it again: pip install 'agenteval-tui[litellm]'")
+            message = f"litellm can't be imported: {on_one_line(str(error), 200)}"
+            yield self.server.told("bad_request", message, "install it again: pip install 'agenteval-tui[litellm]'")
             return
         if first:
             yield Prepared("import of litellm", (time.perf_counter() - began) * 1000)
         answer: Any = None
         wait = _Wait(self._options, self.server)
         try:
-            asked = litellm.acompletion(**json, **self._arguments(litellm))
-            answer = await wait.for_piece(asked)
+            completion = litellm.acompletion(**json, **self._arguments(litellm))
+            answer = await wait.for_piece(completion)
             if not hasattr(answer, "__aiter__"):
                 for event in self._take(litellm, answer, reply):
                     yield event
@@ -165,22 +165,22 @@ class LiteLLMClient:
         """The arguments beside the request. Raises `NoWayError` where the key is missing."""
         options = self._options
         limit = max(options.timeouts.first_token, options.timeouts.silence) + 5  # ours come first
-        found: dict[str, Any] = {"num_retries": 0, "max_retries": 0, "timeout": limit}
+        arguments: dict[str, Any] = {"num_retries": 0, "max_retries": 0, "timeout": limit}
         if options.url:
-            found["base_url"] = options.url
+            arguments["base_url"] = options.url
         key = self._key
         if not key and options.url:
             key = _NO_KEY  # else litellm sends the environment's key for this provider
         elif not key and "mock_response" not in options.params:
             key = self._usual_key(litellm)
-        return {**found, "api_key": key} if key else found
+        return {**arguments, "api_key": key} if key else arguments
 
     def _usual_key(self, litellm: Any) -> str:
         """The provider's key, if it is not in our environment, where litellm looks, but in `.env` or the keyring. ""
         where litellm finds what it needs, or where that is more than a key. Raises `NoWayError` where there is none."""
         try:
             missing = litellm.validate_environment(self._options.model)["missing_keys"]
-            (name,) = [str(one) for one in missing]
+            (name,) = [str(name_missing) for name_missing in missing]
         except Exception:  # a provider that litellm can't tell of, or that needs several things
             return ""
         if not name.endswith(("_API_KEY", "_TOKEN")):
@@ -190,8 +190,8 @@ class LiteLLMClient:
         except AgentevalError as error:
             raise NoWayError(self.server.told("auth", error.what, error.mend)) from None
         if not key:
-            said, mend = f"the environment variable {name} is not set", f"set {name} to the provider's key"
-            raise NoWayError(self.server.failed("auth", ErrorCode.KEY_MISSING, said, mend, variable=name))
+            message, mend = f"the environment variable {name} is not set", f"set {name} to the provider's key"
+            raise NoWayError(self.server.failed("auth", ErrorCode.KEY_MISSING, message, mend, variable=name))
         return key
 
     def _take(self, litellm: Any, piece: Any, reply: ChatReply) -> Iterator[AgentEvent]:
@@ -237,12 +237,12 @@ class _Wait:
                 raise
             option = "silence" if self._spoke else "first_token"
             url = self._server.url
-            said = f"{url} sent no answer within {self._limits.first_token:g} s"
+            message = f"{url} sent no answer within {self._limits.first_token:g} s"
             if self._spoke:
-                said = f"{url} fell silent for {self._limits.silence:g} s in the middle of its answer"
+                message = f"{url} fell silent for {self._limits.silence:g} s in the middle of its answer"
             mend = f"raise `timeouts.{option}`"
             raise _TooLateError(
-                self._server.failed("timeout", ErrorCode.SILENCE, said, mend, retry=True, after=option)
+                self._server.failed("timeout", ErrorCode.SILENCE, message, mend, retry=True, after=option)
             ) from None
 
     def heard(self, event: AgentEvent) -> None:
@@ -250,8 +250,8 @@ class _Wait:
         self._spoke = True
         self._characters += len(getattr(event, "text", ""))
         if self._characters > self._most:
-            said = f"{self._server.url}: the reply is longer than {self._most / 1_000_000:g} MB"
-            raise _TooLateError(self._server.failed("protocol", ErrorCode.TOO_LONG, said, "raise `max_reply_mb`"))
+            message = f"{self._server.url}: the reply is longer than {self._most / 1_000_000:g} MB"
+            raise _TooLateError(self._server.failed("protocol", ErrorCode.TOO_LONG, message, "raise `max_reply_mb`"))
 
 
 @cache
@@ -278,9 +278,9 @@ def _message(built: Any) -> Mapping[str, Any]:
 
 def _cost(litellm: Any, reply: Any, model: str) -> float | None:
     """US dollars; None for a model that litellm has no price for."""
-    said = getattr(reply, "_hidden_params", {}).get("response_cost")
-    if said is not None:
-        return float(said)
+    cost = getattr(reply, "_hidden_params", {}).get("response_cost")
+    if cost is not None:
+        return float(cost)
     try:
         return float(litellm.completion_cost(completion_response=reply, model=model))
     except Exception:  # it raises a plain one for a model without a price
@@ -290,48 +290,48 @@ def _cost(litellm: Any, reply: Any, model: str) -> float | None:
 def _failure(litellm: Any, server: ErrorMapper, error: Exception) -> Failed:
     """The failure for an exception of litellm: what the connection or the server's reply was, if it is known."""
     chain = _chain(error)
-    for one in chain[1:]:
-        if isinstance(one, httpx.TransportError | httpx.InvalidURL | httpx.DecodingError):
-            return errors.from_exception(server, one)
-        if isinstance(one, ImportError):
-            said = f"litellm lacks a package for this model: {on_one_line(str(one), 200)}"
-            return server.told("bad_request", said, "install it beside litellm")
+    for error_behind in chain[1:]:
+        if isinstance(error_behind, httpx.TransportError | httpx.InvalidURL | httpx.DecodingError):
+            return errors.from_exception(server, error_behind)
+        if isinstance(error_behind, ImportError):
+            message = f"litellm lacks a package for this model: {on_one_line(str(error_behind), 200)}"
+            return server.told("bad_request", message, "install it beside litellm")
     if isinstance(error, litellm.exceptions.APIConnectionError):  # what litellm calls any failure of its own too
-        said = f"{type(chain[-1]).__name__}: {on_one_line(str(chain[-1]), 200)}"
-        return server.told("protocol", f"litellm can't use the answer of {server.url}: {said}", "check the model")
+        message = f"{type(chain[-1]).__name__}: {on_one_line(str(chain[-1]), 200)}"
+        return server.told("protocol", f"litellm can't use the answer of {server.url}: {message}", "check the model")
     status = getattr(error, "status_code", None)
     if not isinstance(status, int) or not 300 <= status < 600:
-        said = f"litellm failed: {type(error).__name__}: {on_one_line(str(error), 300)}"
-        return server.told("bad_request", said, "check the options of the agent, `params` among them")
+        message = f"litellm failed: {type(error).__name__}: {on_one_line(str(error), 300)}"
+        return server.told("bad_request", message, "check the options of the agent, `params` among them")
     return errors.from_status(server, status, _headers(chain), _body(chain))
 
 
 def _chain(error: BaseException) -> list[BaseException]:
     """The exception, and those that led to it."""
-    found: list[BaseException] = []
+    errors_behind: list[BaseException] = []
     at: BaseException | None = error
-    while at is not None and at not in found and len(found) < _CAUSES:
-        found.append(at)
+    while at is not None and at not in errors_behind and len(errors_behind) < _CAUSES:
+        errors_behind.append(at)
         at = at.__cause__ or at.__context__
-    return found
+    return errors_behind
 
 
 def _headers(chain: Sequence[BaseException]) -> Mapping[str, str]:
     """The headers of the server's reply. Only some of litellm's exceptions have them."""
-    for one in chain:
-        for holder in (one, getattr(one, "response", None)):
+    for error in chain:
+        for holder in (error, getattr(error, "response", None)):
             for name in ("litellm_response_headers", "headers"):
-                found = getattr(holder, name, None)
-                if isinstance(found, Mapping) and found:
-                    return found
+                headers = getattr(holder, name, None)
+                if isinstance(headers, Mapping) and headers:
+                    return headers
     return {}
 
 
 def _body(chain: Sequence[BaseException]) -> str:
     """The server's words. litellm's own exception adds words to them; an exception below it has the server's words
     alone, as bytes if they are unchanged."""
-    said = [words for one in chain if (words := getattr(one, "message", None))]
-    for words in said:
+    messages = [words for error in chain if (words := getattr(error, "message", None))]
+    for words in messages:
         if isinstance(words, bytes):
             return words.decode("utf-8", "replace")
-    return next((words for words in said[1:] if isinstance(words, str)), str(chain[0]))
+    return next((words for words in messages[1:] if isinstance(words, str)), str(chain[0]))

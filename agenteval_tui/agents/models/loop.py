@@ -89,8 +89,8 @@ class ModelAgent(ABC, Generic[Options]):
         options = options_for(request, self._setup, self._options)
         tools = await self.offered_tools(request)
         protocol = self._protocol(options)
-        given = provider_messages(with_system(request, options.system), request.tool_calls, CallIds())
-        body = dict(protocol.begin(given, tools, request.seed).body())
+        messages = provider_messages(with_system(request, options.system), request.tool_calls, CallIds())
+        body = dict(protocol.begin(messages, tools, request.seed).body())
         body.pop("stream", None)
         body.pop("stream_options", None)
         path = protocol.path.replace(":streamGenerateContent?alt=sse", ":generateContent")
@@ -125,9 +125,9 @@ class ModelAgent(ABC, Generic[Options]):
     async def _converse(
         self, request: AgentRequest, options: Options, wire: ModelClient, toolbox: Toolbox
     ) -> AsyncGenerator[AgentEvent, None]:
-        given = with_system(request, options.system)
-        if given != request.messages:
-            yield PromptSent(given)
+        messages = with_system(request, options.system)
+        if messages != request.messages:
+            yield PromptSent(messages)
         async with AsyncExitStack() as stack:
             began = time.perf_counter()
             try:
@@ -138,9 +138,9 @@ class ModelAgent(ABC, Generic[Options]):
             if toolbox.sources:
                 yield Prepared("start of tool servers", (time.perf_counter() - began) * 1000)
             protocol = self._protocol(options)
-            told = provider_messages(given, request.tool_calls, CallIds())
+            own_messages = provider_messages(messages, request.tool_calls, CallIds())
             try:
-                dialogue = protocol.begin(told, toolbox.specs(), request.seed)
+                dialogue = protocol.begin(own_messages, toolbox.specs(), request.seed)
             except AgentevalError as error:  # an image or file that can't be sent
                 yield wire.server.told("bad_request", error.what, error.mend)
                 return

@@ -50,15 +50,15 @@ class CallIds(Struct):
         """With those that calls of these messages have already."""
         return cls({call.id for message in messages for call in message.calls})
 
-    def fresh(self, wanted: str) -> str:
+    def fresh(self, base: str) -> str:
         """`wanted` if it is still free, else a new one that begins with it."""
-        wanted = wanted or "call"
-        made, number = wanted, len(self.taken)
-        while made in self.taken or made == "call":
+        base = base or "call"
+        candidate, number = base, len(self.taken)
+        while candidate in self.taken or candidate == "call":
             number += 1
-            made = f"{wanted}_{number}"
-        self.taken.add(made)
-        return made
+            candidate = f"{base}_{number}"
+        self.taken.add(candidate)
+        return candidate
 
 
 def provider_messages(messages: Sequence[Message], calls: Sequence[ToolCall], ids: CallIds) -> list[ProviderMessage]:
@@ -69,28 +69,28 @@ def provider_messages(messages: Sequence[Message], calls: Sequence[ToolCall], id
     """
     results = _results(messages, calls)
     used = {place for place, _ in results.values()}
-    made: list[ProviderMessage] = []
+    translated: list[ProviderMessage] = []
     for place, message in enumerate(messages):
         if place in used:
             continue
         if message.role == "tool":
             tool = message.name or message.tool_call_id
-            made.append(
+            translated.append(
                 ProviderMessage("user", f"Result of {f'the tool {tool}' if tool else 'a tool'}: {message.content}")
             )
             continue
         own = [index for index in message.tool_calls if 0 <= index < len(calls)]
-        told = tuple(_made(calls[index], results.get(index), ids) for index in own)
-        made.append(ProviderMessage(message.role, message.content, message.name, told, message.attachments))
-    return made
+        drafts = tuple(_made(calls[index], results.get(index), ids) for index in own)
+        translated.append(ProviderMessage(message.role, message.content, message.name, drafts, message.attachments))
+    return translated
 
 
 def _results(messages: Sequence[Message], calls: Sequence[ToolCall]) -> dict[int, tuple[int, str]]:
     """Call -> (place of the message that answers it, its text)."""
-    asked = {index for message in messages for index in message.tool_calls}
-    found: dict[int, tuple[int, str]] = {}
+    with_calls = {index for message in messages for index in message.tool_calls}
+    results: dict[int, tuple[int, str]] = {}
     waiting: dict[str, list[int]] = {}
-    for index in sorted(asked, reverse=True):
+    for index in sorted(with_calls, reverse=True):
         if 0 <= index < len(calls):
             waiting.setdefault(calls[index].id, []).append(index)
     for place, message in enumerate(messages):
@@ -98,18 +98,18 @@ def _results(messages: Sequence[Message], calls: Sequence[ToolCall]) -> dict[int
             continue
         answers = message.tool_call
         if answers is None:
-            same = [one for one in waiting.get(message.tool_call_id or "", ()) if one not in found]
+            same = [index for index in waiting.get(message.tool_call_id or "", ()) if index not in results]
             answers = same[-1] if same else None
-        if answers is not None and answers in asked and answers not in found:
-            found[answers] = (place, message.content)
-    return found
+        if answers is not None and answers in with_calls and answers not in results:
+            results[answers] = (place, message.content)
+    return results
 
 
 def _made(call: ToolCall, result: tuple[int, str] | None, ids: CallIds) -> ToolCallDraft:
     text = result[1] if result is not None else call.result
-    given = call.arguments if call.malformed and isinstance(call.arguments, str) else arguments_text(call)
+    arguments = call.arguments if call.malformed and isinstance(call.arguments, str) else arguments_text(call)
     return ToolCallDraft(
-        ids.fresh(call.id), call.name, given, NO_RESULT if text is None else text, call.status == "error"
+        ids.fresh(call.id), call.name, arguments, NO_RESULT if text is None else text, call.status == "error"
     )
 
 

@@ -34,17 +34,17 @@ class OpenAIChatAgent(ModelAgent[OpenAIOptions]):
         except NoWayError as missing:
             return missing.failed
         body = {"model": self._options.model, "input": text, **self._options.extra_body}
-        given, failed = await wire.post("embeddings", body)
+        answer, failed = await wire.post("embeddings", body)
         if failed is not None:
             return failed
         try:
-            vector = tuple(float(one) for one in given["data"][0]["embedding"])
+            vector = tuple(float(number) for number in answer["data"][0]["embedding"])
         except (KeyError, IndexError, TypeError, ValueError):
-            said = f"{wire.server.url} sent no embedding"
+            message = f"{wire.server.url} sent no embedding"
             return wire.server.failed(
-                "protocol", ErrorCode.NO_EMBEDDING, said, "check `base_url`, and that `model` is one for embeddings"
+                "protocol", ErrorCode.NO_EMBEDDING, message, "check `base_url`, and that `model` is one for embeddings"
             )
-        used, model = read_usage(given.get("usage")), given.get("model")
+        used, model = read_usage(answer.get("usage")), answer.get("model")
         return Embedding(
             vector,
             model if isinstance(model, str) else self._options.model,

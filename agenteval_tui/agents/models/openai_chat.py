@@ -63,7 +63,7 @@ class ChatDialogue:
         self._options = options
         self._seed = seed
         self._ids = CallIds.of(messages)
-        self._messages = [made for message in messages for made in _told(message)]
+        self._messages = [own_message for message in messages for own_message in _told(message)]
         self._tools = [spec.declared for spec in tools]
 
     def body(self) -> dict[str, Any]:
@@ -89,20 +89,20 @@ class ChatDialogue:
         if reply.details:
             message["reasoning_details"] = _merged(reply.details)
         self._messages.append(message)
-        for one in reply.calls:
-            self._messages.append(_result(ids[one.key], results[one.key].result))
+        for call in reply.calls:
+            self._messages.append(_result(ids[call.key], results[call.key].result))
 
 
 def _told(message: ProviderMessage) -> Iterable[dict[str, Any]]:
-    told: dict[str, Any] = {"role": message.role, "content": message.text}
+    fields: dict[str, Any] = {"role": message.role, "content": message.text}
     if message.attachments and message.role == "user":
-        told["content"] = [_part(part) for part in parts_of(message)]
+        fields["content"] = [_part(part) for part in parts_of(message)]
     if message.name is not None:
-        told["name"] = message.name
+        fields["name"] = message.name
     if message.calls:
-        told["content"] = message.text or None
-        told["tool_calls"] = [_call(call.id, call.name, call.arguments) for call in message.calls]
-    yield told
+        fields["content"] = message.text or None
+        fields["tool_calls"] = [_call(call.id, call.name, call.arguments) for call in message.calls]
+    yield fields
     for call in message.calls:
         yield _result(call.id, call.result)
 
@@ -129,23 +129,23 @@ def _result(call_id: str, text: str) -> dict[str, Any]:
 
 def _merged(details: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Pieces of a stream's thinking put together: those of one kind and index follow one another."""
-    made: list[dict[str, Any]] = []
+    merged: list[dict[str, Any]] = []
     for piece in details:
-        last = made[-1] if made else None
+        last = merged[-1] if merged else None
         same = (
             last is not None
             and piece.get("index") is not None
             and all(last.get(key) == piece.get(key) for key in ("type", "index"))
         )
         if last is None or not same:
-            made.append(dict(piece))
+            merged.append(dict(piece))
             continue
         for key, value in piece.items():
             if key in _JOINED and isinstance(value, str) and isinstance(last.get(key), str):
                 last[key] += value
             elif value is not None:
                 last[key] = value
-    return made
+    return merged
 
 
 # Joining the pieces of a Chat Completions reply, in all the dialects that servers speak
@@ -267,22 +267,22 @@ class ChatReply(ModelReply):
         By index as a rule. Some servers leave the index out, or give every call the index 0: then a new id begins a
         new call, and so does a name where the last call can't go on. A fragment without both belongs to the last one.
         """
-        index, given = _index_and_id(part)
+        index, call_id = _index_and_id(part)
         if index is not None:
             call = self._by_index.get(index)
         else:
-            call = self._by_id.get(given) or (self.calls[-1] if self.calls else None)
-        if call is None or (given and call.given_id and call.given_id != given):
+            call = self._by_id.get(call_id) or (self.calls[-1] if self.calls else None)
+        if call is None or (call_id and call.given_id and call.given_id != call_id):
             return self._new_call(part)
-        if given and call.given_id:
+        if call_id and call.given_id:
             return call
         if self._begins_another(part, call):
             following = self._new_call(part)
             following.name = _name(part) or call.name
             return following
-        if given and not call.started:
-            call.id = call.given_id = given
-            self._by_id[given] = call
+        if call_id and not call.started:
+            call.id = call.given_id = call_id
+            self._by_id[call_id] = call
         return call
 
     def _begins_another(self, part: Mapping[str, Any], call: CallParts) -> bool:
@@ -305,12 +305,12 @@ class ChatReply(ModelReply):
         return False
 
     def _new_call(self, part: Mapping[str, Any]) -> CallParts:
-        index, given = _index_and_id(part)
-        call = self.add_call(given, index=index)
+        index, call_id = _index_and_id(part)
+        call = self.add_call(call_id, index=index)
         if index is not None:
             self._by_index[index] = call
-        if given:
-            self._by_id[given] = call
+        if call_id:
+            self._by_id[call_id] = call
         return call
 
 
@@ -337,8 +337,8 @@ def _only_text(chunk: Any) -> str | None:
 
 
 def _index_and_id(part: Mapping[str, Any]) -> tuple[int | None, str]:
-    index, given = part.get("index"), part.get("id")
-    return index if isinstance(index, int) else None, given if isinstance(given, str) else ""
+    index, call_id = part.get("index"), part.get("id")
+    return index if isinstance(index, int) else None, call_id if isinstance(call_id, str) else ""
 
 
 def _name(part: Mapping[str, Any]) -> str:

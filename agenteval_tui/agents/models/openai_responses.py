@@ -97,7 +97,7 @@ class ResponsesDialogue:
 def _told(message: ProviderMessage) -> Iterable[dict[str, Any]]:
     if message.text or not message.calls:
         parts = message.attachments and message.role == "user"
-        yield {"role": message.role, "content": [_part(one) for one in parts_of(message)] if parts else message.text}
+        yield {"role": message.role, "content": [_part(part) for part in parts_of(message)] if parts else message.text}
     for call in message.calls:
         yield _call(call.id, call.name, call.arguments)
     for call in message.calls:
@@ -213,8 +213,8 @@ class ResponsesReply(ModelReply):
         elif (hosted := hosted_call(item)) is not None:
             yield from self.add_hosted(hosted)
             if kind == "image_generation_call":
-                told = f"image/{string(item.get('output_format')) or 'png'}"
-                yield from received(image_of_base64(item.get("result"), told), "image")
+                media_type = f"image/{string(item.get('output_format')) or 'png'}"
+                yield from received(image_of_base64(item.get("result"), media_type), "image")
         elif kind == "message":
             content = item.get("content")
             for part in listed({"content": [{"text": content}]} if isinstance(content, str) else item, "content"):
@@ -223,9 +223,9 @@ class ResponsesReply(ModelReply):
             self._said |= {(place, "text"), (place, "refusal")}
         elif kind == "reasoning" and (place, "reasoning") not in self._said:
             parts = [string(part.get("text")) for key in ("summary", "content") for part in mappings(item.get(key))]
-            said = "\n\n".join(part for part in parts if part)
-            if said:
-                yield ReasoningDelta(said)
+            thought = "\n\n".join(part for part in parts if part)
+            if thought:
+                yield ReasoningDelta(thought)
 
     def _take_piece(self, kind: str, chunk: Mapping[str, Any]) -> Iterator[AgentEvent]:
         place, delta = (
@@ -274,8 +274,8 @@ class ResponsesReply(ModelReply):
     def _call(self, place: int, item: Mapping[str, Any]) -> Iterator[AgentEvent]:
         """The call of an item, announced if it was not."""
         if place not in self._calls_at:
-            given = string(item.get("call_id")) or string(item.get("id"))
-            call = self.add_call(given, string(item.get("name")), place)
+            call_id = string(item.get("call_id")) or string(item.get("id"))
+            call = self.add_call(call_id, string(item.get("name")), place)
             self._calls_at[place] = call
             if string(item.get("id")):
                 self._call_of_item[item["id"]] = call
@@ -286,5 +286,5 @@ class ResponsesReply(ModelReply):
             yield from self.add_arguments(call, arguments)
 
     def _call_at(self, chunk: Mapping[str, Any]) -> CallParts | None:
-        found = self._call_of_item.get(string(chunk.get("item_id")))
-        return found or self._calls_at.get(place_at(chunk, "output_index"))
+        call = self._call_of_item.get(string(chunk.get("item_id")))
+        return call or self._calls_at.get(place_at(chunk, "output_index"))

@@ -161,9 +161,15 @@ class ModelReply(StreamReply):
         if call.name and not call.started:
             yield from self.start(call)
 
-    def add_arguments(self, call: CallParts, given: Any) -> Iterator[AgentEvent]:
+    def add_arguments(self, call: CallParts, arguments: Any) -> Iterator[AgentEvent]:
         """More of a call's arguments: a piece of their JSON text, or the value itself; None for nothing."""
-        text = given if isinstance(given, str) else "" if given is None else json.dumps(given, ensure_ascii=False)
+        text = (
+            arguments
+            if isinstance(arguments, str)
+            else ""
+            if arguments is None
+            else json.dumps(arguments, ensure_ascii=False)
+        )
         if text:
             call.arguments.append(text)
             if call.started:
@@ -238,8 +244,8 @@ class ProviderError(Exception):
 class EmptyResponseError(Exception):
     """This is not a reply of the protocol; the text says what it is instead. `mend`: the next step, if it is known."""
 
-    def __init__(self, said: str, mend: str = "") -> None:
-        super().__init__(said)
+    def __init__(self, message: str, mend: str = "") -> None:
+        super().__init__(message)
         self.mend = mend
 
 
@@ -291,13 +297,13 @@ def decoded(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        said = f"not JSON ({on_one_line(words_in(text), _QUOTED) or 'nothing at all'})"
+        message = f"not JSON ({on_one_line(words_in(text), _QUOTED) or 'nothing at all'})"
         if is_markup(text):
             page = "a page for people answered: a login, a proxy or a wrong address"
             raise EmptyResponseError(
                 f"a page of HTML ({on_one_line(words_in(text), _QUOTED)})", f"check the address: {page}"
             ) from None
-        raise (CutReplyError if is_cut(text) else EmptyResponseError)(said) from None
+        raise (CutReplyError if is_cut(text) else EmptyResponseError)(message) from None
 
 
 def is_cut(text: str) -> bool:
@@ -331,7 +337,7 @@ def reply_with(key: str, text: str) -> Mapping[str, Any]:
 
 def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
     """The objects in a list; nothing when it is none."""
-    return (one for one in value if isinstance(one, Mapping)) if isinstance(value, list) else iter(())
+    return (item for item in value if isinstance(item, Mapping)) if isinstance(value, list) else iter(())
 
 
 def listed(holder: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
@@ -341,11 +347,11 @@ def listed(holder: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
         return
     if not isinstance(value, list):
         raise EmptyResponseError(f"`{key}` is {kind_of(value)} where a list is due")
-    for one in value:
-        if isinstance(one, Mapping):
-            yield one
-        elif one is not None:
-            raise EmptyResponseError(f"`{key}` has {kind_of(one)} in it where an object is due")
+    for item in value:
+        if isinstance(item, Mapping):
+            yield item
+        elif item is not None:
+            raise EmptyResponseError(f"`{key}` has {kind_of(item)} in it where an object is due")
 
 
 def kind_of(value: Any) -> str:

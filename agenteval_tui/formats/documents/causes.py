@@ -107,7 +107,7 @@ def causes_document(causes: Causes, decided: Mapping[str, TriageStatus]) -> Fail
         execution=scope.execution_id,
         runs=causes.ended,
         failed=causes.failed,
-        causes=tuple(failure_cause(one, decided.get(one.cause.signature)) for one in causes.groups),
+        causes=tuple(failure_cause(group, decided.get(group.cause.signature)) for group in causes.groups),
     )
 
 
@@ -151,11 +151,11 @@ def _decision(decision: Decision, open_again: str) -> dict[str, Any]:
 
 def properties_of(causes: Sequence[Cause], decided: Mapping[str, TriageStatus]) -> list[tuple[str, str]]:
     """(name, value) pairs for a test case of a report: each cause with its short name, and what was decided."""
-    found: list[tuple[str, str]] = []
+    properties: list[tuple[str, str]] = []
     for cause in causes:
-        found.append(("cause", f"{cause.id} {cause.title}"))
+        properties.append(("cause", f"{cause.id} {cause.title}"))
         standing = decided.get(cause.signature)
         if standing is not None:
             note = f" ({standing.decision.note})" if standing.decision.note else ""
-            found.append(("triage", f"{cause.id} {standing.said}{note}"))
-    return found
+            properties.append(("triage", f"{cause.id} {standing.said}{note}"))
+    return properties

@@ -302,13 +302,13 @@ def _attribution(attribution: Attribution | None) -> AttributedCriterion | None:
     return extended(AttributedCriterion, attribution, reason=reason_text(attribution.reason))
 
 
-def _attributed(one: Attributed | None) -> AttributedTest | None:
-    if one is None:
+def _attributed(attributed: Attributed | None) -> AttributedTest | None:
+    if attributed is None:
         return None
     return AttributedTest(
-        who=one.who,
-        reason=reason_text(one.reason),
-        divergence=step_change_text(one.divergence),
+        who=attributed.who,
+        reason=reason_text(attributed.reason),
+        divergence=step_change_text(attributed.divergence),
         flips=tuple(
             AttributedFlip(
                 before=flip.before,
@@ -316,24 +316,24 @@ def _attributed(one: Attributed | None) -> AttributedTest | None:
                 who=flip.test.who,
                 divergence=step_change_text(flip.divergence),
             )
-            for flip in one.flips
+            for flip in attributed.flips
         ),
     )
 
 
-def listed_baseline(one: Baseline) -> ListedBaseline:
+def listed_baseline(baseline: Baseline) -> ListedBaseline:
     """What `agenteval baseline list` says of a baseline."""
     return ListedBaseline(
-        suite=one.suite_name,
-        suite_key=one.suite_key,
-        test=one.test_id,
-        name=one.test_name,
-        execution=one.execution_id,
-        run=one.run_id,
-        who=one.who,
-        set=iso(one.at_ms),
-        started=iso(one.started_ms),
-        runs=one.runs,
-        passed=one.passed,
-        errors=one.errors,
+        suite=baseline.suite_name,
+        suite_key=baseline.suite_key,
+        test=baseline.test_id,
+        name=baseline.test_name,
+        execution=baseline.execution_id,
+        run=baseline.run_id,
+        who=baseline.who,
+        set=iso(baseline.at_ms),
+        started=iso(baseline.started_ms),
+        runs=baseline.runs,
+        passed=baseline.passed,
+        errors=baseline.errors,
     )

@@ -123,48 +123,57 @@ class FlakyTests(Document, frozen=True, kw_only=True):
 
 
 def flaky_document(
-    found: VarianceReport, shown: Sequence[VarianceComponent], suggested: Sequence[VarianceComponent]
+    variance_report: VarianceReport,
+    variance_components: Sequence[VarianceComponent],
+    suggested: Sequence[VarianceComponent],
 ) -> FlakyTests:
     """The tests `shown` with their criteria, those that do otherwise since something changed, and what is `suggested`
     for quarantine."""
     return FlakyTests(
-        since=found.since_ms,
-        cut=found.cut,
+        since=variance_report.since_ms,
+        cut=variance_report.cut,
         tests=tuple(
             TestVariance(
-                **_variance(one), criteria=tuple(Variance(**_variance(part)) for part in found.criteria_of(one))
+                **_variance(variance_component),
+                criteria=tuple(Variance(**_variance(part)) for part in variance_report.criteria_of(variance_component)),
             )
-            for one in shown
+            for variance_component in variance_components
         ),
-        changed=tuple(Variance(**_variance(one)) for one in found.changed),
+        changed=tuple(Variance(**_variance(variance_component)) for variance_component in variance_report.changed),
         suggested=tuple(
-            SuggestedQuarantine(file=one.suite_key, test=one.test_id, criterion=one.criterion or None)
-            for one in suggested
+            SuggestedQuarantine(
+                file=variance_component.suite_key,
+                test=variance_component.test_id,
+                criterion=variance_component.criterion or None,
+            )
+            for variance_component in suggested
         ),
     )
 
 
-def _variance(one: VarianceComponent) -> dict[str, Any]:
-    ks = [k for k in KS if k <= one.n]
-    split, step = one.split, one.step
+def _variance(variance_component: VarianceComponent) -> dict[str, Any]:
+    ks = [k for k in KS if k <= variance_component.n]
+    split, step = variance_component.split, variance_component.step
     return {
-        "suite": one.suite,
-        "file": one.suite_key,
-        "test": one.test_id,
-        "variation": one.variation,
-        "row": one.row,
-        "row_key": one.row_key,
-        "criterion": one.criterion or None,
-        "n": one.n,
-        "passed": one.passed,
-        "errors": one.errors,
-        "undecided": one.review,
-        "pass_rate": one.rate,
-        "interval": one.interval,
-        "pass_at_k": {str(k): pass_at_k(one.passed, one.n, k) for k in ks},
-        "pass_hat_k": {str(k): pass_hat_k(one.passed, one.n, k) for k in ks},
-        "flaky": one.flaky,
-        "by_agent": tuple(AgentPasses(agent=agent, passed=passed, n=n) for agent, passed, n in one.by_agent),
+        "suite": variance_component.suite,
+        "file": variance_component.suite_key,
+        "test": variance_component.test_id,
+        "variation": variance_component.variation,
+        "row": variance_component.row,
+        "row_key": variance_component.row_key,
+        "criterion": variance_component.criterion or None,
+        "n": variance_component.n,
+        "passed": variance_component.passed,
+        "errors": variance_component.errors,
+        "undecided": variance_component.review,
+        "pass_rate": variance_component.rate,
+        "interval": variance_component.interval,
+        "pass_at_k": {str(k): pass_at_k(variance_component.passed, variance_component.n, k) for k in ks},
+        "pass_hat_k": {str(k): pass_hat_k(variance_component.passed, variance_component.n, k) for k in ks},
+        "flaky": variance_component.flaky,
+        "by_agent": tuple(
+            AgentPasses(agent=agent, passed=passed, n=n) for agent, passed, n in variance_component.by_agent
+        ),
         "step": None if step is None else step.kind,
         "step_counts": () if step is None else step.parts,
         "step_p_value": None if step is None else step.p_value,
@@ -177,14 +186,14 @@ def _variance(one: VarianceComponent) -> dict[str, Any]:
                 n=part.n,
                 executions=part.executions,
             )
-            for part in one.parts
+            for part in variance_component.parts
         ),
-        "variance": one.variance,
-        "whose": one.whose,
+        "variance": variance_component.variance,
+        "whose": variance_component.whose,
         "judge_share": None if split is None else split.judge_share,
         "agent_variance": None if split is None else split.agent,
         "judge_variance": None if split is None else split.judge,
         "judged_outputs": None if split is None else split.outputs,
         "judge_verdicts": None if split is None else split.verdicts,
-        "quarantined_until": None if one.quarantine is None else one.quarantine.until_ms,
+        "quarantined_until": None if variance_component.quarantine is None else variance_component.quarantine.until_ms,
     }

@@ -139,17 +139,17 @@ def _rate(passed: int, decided: int, interval: Interval | None) -> PassRate:
     return PassRate(passed=passed, decided=decided, rate=rate, low=low, high=high)
 
 
-def _continuation(one: Answer) -> Continuation:
-    row = one.run
+def _continuation(answer: Answer) -> Continuation:
+    row = answer.run
     return Continuation(
         run=row.id,
         status=row.status,
-        failed=one.failed,
-        causes=one.causes,
+        failed=answer.failed,
+        causes=answer.causes,
         answer=row.output_head,
         why=row.why or row.error_message,
         cost=row.cost,
-        known=one.stored,
+        known=answer.stored,
     )
 
 

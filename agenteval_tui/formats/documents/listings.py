@@ -281,16 +281,16 @@ class Quarantines(Document, frozen=True, kw_only=True):
     quarantines: tuple[ListedQuarantine, ...]
 
 
-def listed_quarantine(one: Quarantine, now: int) -> ListedQuarantine:
+def listed_quarantine(quarantine: Quarantine, now: int) -> ListedQuarantine:
     """What `agenteval quarantine` lists of a quarantine. `now`: milliseconds since 1970."""
     return ListedQuarantine(
-        file=one.suite_key,
-        suite=one.suite_name,
-        test=one.test_id,
-        criterion=one.criterion or None,
-        reason=one.reason,
-        who=one.who,
-        at=one.at_ms,
-        until=one.until_ms,
-        holds=one.holds(now),
+        file=quarantine.suite_key,
+        suite=quarantine.suite_name,
+        test=quarantine.test_id,
+        criterion=quarantine.criterion or None,
+        reason=quarantine.reason,
+        who=quarantine.who,
+        at=quarantine.at_ms,
+        until=quarantine.until_ms,
+        holds=quarantine.holds(now),
     )

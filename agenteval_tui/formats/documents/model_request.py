@@ -118,8 +118,8 @@ def requests_document(run_id: str, requests: ModelRequests, numbers: Iterable[in
     return RunRequests(
         run=run_id,
         agents=[
-            AskingAgent(name=one.name, about=one.about, called_by=one.called_by, used_in=one.used_in)
-            for one in requests.lines
+            AskingAgent(name=line.name, about=line.about, called_by=line.called_by, used_in=line.used_in)
+            for line in requests.lines
         ],
         unrecorded=list(requests.unrecorded),
         requests=[_request(requests, number) for number in numbers],
@@ -134,7 +134,9 @@ def _request(requests: ModelRequests, number: int) -> RunRequest:
         model=request.model,
         system=request.system,
         messages=list(request.messages),
-        tools=[Tool(name=one.name, description=one.description, parameters=one.parameters) for one in request.tools],
+        tools=[
+            Tool(name=tool.name, description=tool.description, parameters=tool.parameters) for tool in request.tools
+        ],
         parameters=request.parameters,
         previous=request.previous,
         cached_tokens=request.cached_tokens,

@@ -80,5 +80,5 @@ def volatile_document(part: Volatile) -> VolatilePart:
     return VolatilePart(at=part.at, like=part.like)
 
 
-def _difference(one: RequestDifference) -> RecordedDifference:
-    return RecordedDifference(at=one.at, recorded=one.recorded, now=one.now)
+def _difference(difference: RequestDifference) -> RecordedDifference:
+    return RecordedDifference(at=difference.at, recorded=difference.recorded, now=difference.now)

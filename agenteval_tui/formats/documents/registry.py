@@ -140,8 +140,8 @@ def schema(name: str) -> Schema:
         near = get_close_matches(name, SCHEMAS, n=1)
         mend = f"did you mean {near[0]}?" if near else f"schemas: {', '.join(SCHEMAS)}"
         raise AgentevalError(f"there is no schema {name!r}", mend=mend)
-    about, found = SCHEMAS[name]
-    body = found() if isinstance(found, FunctionType) else schema_of(found)
+    about, source = SCHEMAS[name]
+    body = source() if isinstance(source, FunctionType) else schema_of(source)
     head = {"$schema": body.get("$schema", DIALECT), **({"$id": body["$id"]} if "$id" in body else {})}
     return {**head, "title": f"agenteval: {about}", **{k: v for k, v in body.items() if k not in _HEAD}}
 

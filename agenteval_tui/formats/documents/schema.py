@@ -24,18 +24,18 @@ def schema_of(kind: Any) -> Schema:
     return schema
 
 
-def _names(body: Any, definitions: Mapping[str, Schema], wanted: str) -> bool:
+def _names(body: Any, definitions: Mapping[str, Schema], sought: str) -> bool:
     """Whether a definition names `wanted`, itself or through another."""
-    seen: set[str] = set()
+    visited: set[str] = set()
     waiting = [body]
     while waiting:
         part = waiting.pop()
         if isinstance(part, dict):
             name = _named(part)
-            if name == wanted:
+            if name == sought:
                 return True
-            if name and name not in seen:
-                seen.add(name)
+            if name and name not in visited:
+                visited.add(name)
                 waiting.append(definitions[name])
             waiting.extend(part.values())
         elif isinstance(part, list):
@@ -60,36 +60,36 @@ def _plain(part: Schema, definitions: Mapping[str, Schema], recursive: Mapping[s
         if name in recursive:
             return {"$ref": part["$ref"], **about}
         return {**_object(definitions[name], definitions, recursive), **about}
-    made = {key: value for key, value in part.items() if key not in ("title", "default")}
+    plain = {key: value for key, value in part.items() if key not in ("title", "default")}
     for key in ("items", "additionalProperties"):
-        if isinstance(made.get(key), dict):
-            made[key] = _plain(made[key], definitions, recursive)
-    if "enum" in made:
-        made.pop("type", None)
-        if len(made["enum"]) == 1:
-            made["const"] = made.pop("enum")[0]
-    if "prefixItems" in made:
-        parts = [_plain(one, definitions, recursive) for one in made.pop("prefixItems")]
-        if any(one != parts[0] for one in parts):
-            made["prefixItems"] = parts
+        if isinstance(plain.get(key), dict):
+            plain[key] = _plain(plain[key], definitions, recursive)
+    if "enum" in plain:
+        plain.pop("type", None)
+        if len(plain["enum"]) == 1:
+            plain["const"] = plain.pop("enum")[0]
+    if "prefixItems" in plain:
+        parts = [_plain(item, definitions, recursive) for item in plain.pop("prefixItems")]
+        if any(part != parts[0] for part in parts):
+            plain["prefixItems"] = parts
         else:
-            made["items"] = parts[0]
-    if "anyOf" in made:
-        made.pop("type", None)
-        return _any_of(made, definitions, recursive)
-    return made
+            plain["items"] = parts[0]
+    if "anyOf" in plain:
+        plain.pop("type", None)
+        return _any_of(plain, definitions, recursive)
+    return plain
 
 
-def _any_of(made: Schema, definitions: Mapping[str, Schema], recursive: Mapping[str, Schema]) -> Schema:
-    parts = made.pop("anyOf")
-    options = [_plain(one, definitions, recursive) for one in parts]
-    if made.pop("discriminator", None):  # tagged types: the docstring of each says what it is
-        docs = [{"description": definitions[_named(one)]["description"]} for one in parts]
-        return {"oneOf": [{**one, **doc} for one, doc in zip(options, docs, strict=True)], **made}
-    others = [one for one in options if one != {"type": "null"}]
+def _any_of(schema: Schema, definitions: Mapping[str, Schema], recursive: Mapping[str, Schema]) -> Schema:
+    parts = schema.pop("anyOf")
+    options = [_plain(part, definitions, recursive) for part in parts]
+    if schema.pop("discriminator", None):  # tagged types: the docstring of each says what it is
+        docs = [{"description": definitions[_named(part)]["description"]} for part in parts]
+        return {"oneOf": [{**option, **doc} for option, doc in zip(options, docs, strict=True)], **schema}
+    others = [option for option in options if option != {"type": "null"}]
     if len(others) == 1 and len(options) == 2 and isinstance(others[0].get("type"), str):
-        return {**others[0], "type": [others[0]["type"], "null"], **made}
-    return {"anyOf": options, **made}
+        return {**others[0], "type": [others[0]["type"], "null"], **schema}
+    return {"anyOf": options, **schema}
 
 
 def _object(body: Schema, definitions: Mapping[str, Schema], recursive: Mapping[str, Schema]) -> Schema:
@@ -100,7 +100,7 @@ def _object(body: Schema, definitions: Mapping[str, Schema], recursive: Mapping[
     """
     if "properties" not in body:
         return _plain({key: value for key, value in body.items() if key != "description"}, definitions, recursive)
-    properties = {name: _plain(one, definitions, recursive) for name, one in body["properties"].items()}
+    properties = {name: _plain(part, definitions, recursive) for name, part in body["properties"].items()}
     always = [name for name, one in body["properties"].items() if name in body["required"] or "default" in one]
     return {
         "type": "object",

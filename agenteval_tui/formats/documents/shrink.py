@@ -59,7 +59,7 @@ def shrunk_document(
     question: ShrinkQuestion, shrunk: Shrunk, *, asked: int, execution: str, cost: float | None
 ) -> ShrunkRun:
     """The document of the result."""
-    found = shrunk.conversation
+    conversation = shrunk.conversation
     before, after = shrunk.sizes
     return ShrunkRun(
         run=question.run.id,
@@ -79,9 +79,9 @@ def shrunk_document(
         asked=asked,
         execution=execution,
         cost=cost,
-        messages=tuple(to_openai_messages(Transcript(found.messages, found.tool_calls))),
+        messages=tuple(to_openai_messages(Transcript(conversation.messages, conversation.tool_calls))),
         tools=None if shrunk.tools_stay else tuple(spec.declared for spec in shrunk.tools),
-        without_tools=() if found.tools is None else found.tools.without,
+        without_tools=() if conversation.tools is None else conversation.tools.without,
     )
 
 

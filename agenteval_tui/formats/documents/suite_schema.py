@@ -47,52 +47,56 @@ _SUFFIXES = "(?:TestCriterion|TestMetric|Criterion|Metric)?"
 
 def suite_schema() -> Schema:
     """The schema of a suite file; JSON data."""
-    made = _Definitions()
-    whole = made.of_model(Suite, "suite.", _Yaml())
-    made.add(_VARIABLE, _variable())
-    made.add(_EXPORTED, _exported())
+    schemas = _Definitions()
+    whole = schemas.of_model(Suite, "suite.", _Yaml())
+    schemas.add(_VARIABLE, _variable())
+    schemas.add(_EXPORTED, _exported())
     for name, named in ((_EXPECTED, False), (_EXPECTED_ARGUMENT, True)):
-        made.add(name, _expected(named))
-    made.add(_TOOL, _tool(made))
-    made.add("suite.AgentConfig", _agent(made))
+        schemas.add(name, _expected(named))
+    schemas.add(_TOOL, _tool(schemas))
+    schemas.add("suite.AgentConfig", _agent(schemas))
     whole["properties"]["tests"]["type"] = "array"
-    criterion = made.found["suite.Criterion"]
+    criterion = schemas.found["suite.Criterion"]
     criterion["properties"]["prototype_class"] |= _class_name(registry.prototype_names(), registry.prototype)
     criterion["properties"]["config_uxon"] |= {
         "type": ["string", "object"],
         "pattern": r"^[\s\ufeff]*(?:\{(?!\{)|/[/*]|$)",
     }
     criterion["properties"]["config_uxon"].pop("anyOf")
-    criterion["allOf"] = list(_configs(made))
-    made.share()
+    criterion["allOf"] = list(_configs(schemas))
+    schemas.share()
     return {
         "$schema": DIALECT,
         "$id": ADDRESS,
         "title": "agenteval suite",
         **{key: value for key, value in whole.items() if key != "title"},
         "required": ["tests"],
-        "definitions": dict(sorted(made.found.items())),
+        "definitions": dict(sorted(schemas.found.items())),
     }
 
 
 def criteria_schema() -> Schema:
     """The schema of a file of criteria, as `agenteval grade --criteria` takes it: one, several, or `criteria:`."""
     whole = suite_schema()
-    wanted = "suite.Criterion"
+    name = "suite.Criterion"
     definitions = {**whole["definitions"]}
-    definitions[wanted] = {**definitions[wanted], "required": ["prototype_class", "config_uxon"]}
-    one: Schema = {"$ref": _REFERENCE + wanted}
-    several: Schema = {"type": "array", "items": one}
+    definitions[name] = {**definitions[name], "required": ["prototype_class", "config_uxon"]}
+    criterion: Schema = {"$ref": _REFERENCE + name}
+    several: Schema = {"type": "array", "items": criterion}
     return {
         "$schema": DIALECT,
-        "anyOf": [one, several, {"type": "object", "properties": {"criteria": several}, "required": ["criteria"]}],
-        "definitions": {name: definitions[name] for name in sorted(_used(one, definitions))},
+        "anyOf": [
+            criterion,
+            several,
+            {"type": "object", "properties": {"criteria": several}, "required": ["criteria"]},
+        ],
+        "definitions": {name: definitions[name] for name in sorted(_used(criterion, definitions))},
     }
 
 
 def _used(schema: Any, definitions: dict[str, Schema]) -> set[str]:
     """The definitions that a schema needs, however deep."""
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = [schema]
     while waiting:
         part = waiting.pop()
@@ -101,10 +105,10 @@ def _used(schema: Any, definitions: dict[str, Schema]) -> set[str]:
         elif isinstance(part, dict):
             waiting += part.values()
             name = part.get("$ref")
-            if isinstance(name, str) and (name := name.removeprefix(_REFERENCE)) not in found:
-                found.add(name)
+            if isinstance(name, str) and (name := name.removeprefix(_REFERENCE)) not in names:
+                names.add(name)
                 waiting.append(definitions[name])
-    return found
+    return names
 
 
 def _reference(name: str) -> Schema:
@@ -118,11 +122,11 @@ class _Generator(GenerateJsonSchema):
     """Notes the other names of a field: pydantic knows the first alone."""
 
     def model_field_schema(self, schema: core_schema.ModelField) -> Schema:
-        made = super().model_field_schema(schema)
+        field_schema = super().model_field_schema(schema)
         aliases: Any = schema.get("validation_alias")
         if isinstance(aliases, list) and isinstance(aliases[0], list) and len(aliases) > 1:
-            return {**made, _ALIASES: [path[0] for path in aliases[1:]]}
-        return made
+            return {**field_schema, _ALIASES: [path[0] for path in aliases[1:]]}
+        return field_schema
 
 
 class _Dialect:
@@ -181,10 +185,10 @@ class _Config(_Dialect):
 
     def value(self, schema: Schema) -> Schema:
         if isinstance(schema.get("type"), list):
-            kinds = [one for one in _types(schema) if one != "null"]
+            kinds = [kind for kind in _types(schema) if kind != "null"]
             schema = {**schema, "type": kinds[0] if len(kinds) == 1 else kinds}
         if "anyOf" in schema:
-            options = [one for one in schema["anyOf"] if one != {"type": "null"}]
+            options = [option for option in schema["anyOf"] if option != {"type": "null"}]
             rest = {key: value for key, value in schema.items() if key != "anyOf"}
             return {**options[0], **rest} if len(options) == 1 else {**rest, "anyOf": options}
         if "enum" in schema or "const" in schema:
@@ -204,7 +208,7 @@ def _is_text(schema: Any) -> bool:
 
 
 def _allows_null(schema: Schema) -> bool:
-    return any(one.get("type") == "null" for one in schema.get("anyOf", ()))
+    return any(option.get("type") == "null" for option in schema.get("anyOf", ()))
 
 
 _ABOUT = ("title", "description", "markdownDescription", "default", "examples")
@@ -245,32 +249,32 @@ class _Definitions:
         places: dict[str, list[tuple[Schema, str]]] = {}
         for owner, schema in self.found.items():
             for part in (schema, schema.get("else", {})):
-                for name, one in part.get("properties", {}).items():
-                    text = json.dumps(one, sort_keys=True)
+                for name, value in part.get("properties", {}).items():
+                    text = json.dumps(value, sort_keys=True)
                     if len(text) >= _SHARED_FROM:
                         first.setdefault(text, (owner, name))
                         places.setdefault(text, []).append((part["properties"], name))
-        for text, found in places.items():
-            if len(found) > 1:
+        for text, places_of in places.items():
+            if len(places_of) > 1:
                 owner, name = first[text]
                 reference = self.add(f"{owner}:{name}", json.loads(text))
-                for properties, key in found:
+                for properties, key in places_of:
                     properties[key] = reference
 
     def _model(self, schema: Schema, dialect: _Dialect) -> Schema:
         """An object with properties, as the dialect writes them."""
         rules = schema.pop("allOf", None)
-        made = _object(schema, dialect)
+        body = _object(schema, dialect)
         if rules:
-            made["allOf"] = rules
-        return made
+            body["allOf"] = rules
+        return body
 
 
 def _object(schema: Schema, dialect: _Dialect) -> Schema:
     required = schema.get("required", [])
     properties: dict[str, Schema] = {}
-    made = {key: value for key, value in schema.items() if key not in ("properties", "title")}
-    _describe(made)
+    body = {key: value for key, value in schema.items() if key not in ("properties", "title")}
+    _describe(body)
     for name, one in schema.get("properties", {}).items():
         others = one.pop(_ALIASES, ())
         facts = one.pop(_FACTS, "")
@@ -280,31 +284,31 @@ def _object(schema: Schema, dialect: _Dialect) -> Schema:
         properties[name] = {"title": name, **(value if name in required else dialect.optional(value))}
         for other in others:
             properties[other] = {**properties[name], "doNotSuggest": True}
-            made.setdefault("dependencies", {})[other] = {"not": {"required": [name]}}
+            body.setdefault("dependencies", {})[other] = {"not": {"required": [name]}}
             if name in required:
-                made["required"] = [one for one in required if one != name]
-                made.setdefault("anyOf", [{"required": [key]} for key in (name, *others)])
+                body["required"] = [one for one in required if one != name]
+                body.setdefault("anyOf", [{"required": [key]} for key in (name, *others)])
     if dialect.comments:
-        made["patternProperties"] = _COMMENTS
-    return {**made, "properties": properties}
+        body["patternProperties"] = _COMMENTS
+    return {**body, "properties": properties}
 
 
 def _value(schema: Schema, dialect: _Dialect) -> Schema:
     """The schema of a value, with its parts."""
-    made = {key: value for key, value in schema.items() if key != "title"}
-    if made.get("default", 0) in (None, "", [], {}):
-        del made["default"]  # says nothing
+    plain = {key: value for key, value in schema.items() if key != "title"}
+    if plain.get("default", 0) in (None, "", [], {}):
+        del plain["default"]  # says nothing
     for key in ("items", "additionalProperties"):
-        if isinstance(made.get(key), dict) and "type" in made[key] | {"type": 0}:
-            made[key] = _value(made[key], dialect)
-    if "anyOf" in made:
-        made["anyOf"] = [_value(one, dialect) for one in made["anyOf"]]
-        made = _or_null(made)
-    _describe(made)
-    made = dialect.value(made)
-    if dialect.comments and "additionalProperties" in made:
-        made["patternProperties"] = _COMMENTS
-    return made
+        if isinstance(plain.get(key), dict) and "type" in plain[key] | {"type": 0}:
+            plain[key] = _value(plain[key], dialect)
+    if "anyOf" in plain:
+        plain["anyOf"] = [_value(option, dialect) for option in plain["anyOf"]]
+        plain = _or_null(plain)
+    _describe(plain)
+    plain = dialect.value(plain)
+    if dialect.comments and "additionalProperties" in plain:
+        plain["patternProperties"] = _COMMENTS
+    return plain
 
 
 def _or_null(schema: Schema) -> Schema:
@@ -354,29 +358,29 @@ def _named(key: str, name: str) -> Schema:
     return {"required": [key], "properties": {key: {"type": "string", "pattern": _long_name(name)}}}
 
 
-def _configs(made: _Definitions) -> Iterator[Schema]:
+def _configs(schemas: _Definitions) -> Iterator[Schema]:
     """For each prototype class: what its config is made of."""
-    metric = made.add("metric", _metric(made))
+    metric = schemas.add("metric", _metric(schemas))
     for name in registry.prototype_names():
         try:
             model = registry.prototype(name)
         except AgentevalError:
             continue  # a plug-in that can't be loaded: `validate` says so
-        body = made.of_model(model, f"{name}.", _Config())
+        body = schemas.of_model(model, f"{name}.", _Config())
         body["properties"]["metrics"] = {
             "type": "array",
             "description": "How the value is judged: a list of metrics. The score is their weighted mean.",
             "items": metric,
         }
         head = {key: body.pop(key) for key in _ABOUT if key in body}
-        config = made.add(
+        config = schemas.add(
             f"config.{name}",
             {"title": name, **head, "if": _reference(_EXPORTED), "else": {**body, "type": ["object", "string"]}},
         )
         yield where(_named("prototype_class", name), {"properties": {"config_uxon": config}})
 
 
-def _metric(made: _Definitions) -> Schema:
+def _metric(schemas: _Definitions) -> Schema:
     """One metric: its type decides which properties it has."""
     kinds: list[Schema] = []
     names = registry.metric_names()
@@ -385,17 +389,17 @@ def _metric(made: _Definitions) -> Schema:
             model = registry.metric(name)
         except AgentevalError:
             continue
-        body = made.of_model(model, "metric.", _Config())
+        body = schemas.of_model(model, "metric.", _Config())
         body["properties"] = {"type": {"description": "Which metric this is."}, **body["properties"]}
-        kinds.append(where(_named("type", name), made.add(f"metric.{name}", {"title": name, **body})))
-    known = _class_name(names, registry.metric)
-    known["anyOf"].append({"pattern": r"\{\{"})
+        kinds.append(where(_named("type", name), schemas.add(f"metric.{name}", {"title": name, **body})))
+    type_schema = _class_name(names, registry.metric)
+    type_schema["anyOf"].append({"pattern": r"\{\{"})
     return {
         "title": "metric",
         "description": "One metric: a check with a score.",
         "type": "object",
         "required": ["type"],
-        "properties": {"type": {"title": "type", **known, "description": "Which metric this is."}},
+        "properties": {"type": {"title": "type", **type_schema, "description": "Which metric this is."}},
         "allOf": kinds,
     }
 
@@ -426,11 +430,11 @@ def _exported() -> Schema:
 
 def _expect_arguments(schema: Schema) -> None:
     """Values of arguments are expected values, in an object or in each of a list."""
-    for one in (schema, *schema.get("anyOf", ())):
-        if one.get("type") == "object":
-            one["additionalProperties"] = _reference(_EXPECTED_ARGUMENT)
-        elif one.get("type") == "array":
-            one["items"] = {**one["items"], "additionalProperties": _reference(_EXPECTED_ARGUMENT)}
+    for option in (schema, *schema.get("anyOf", ())):
+        if option.get("type") == "object":
+            option["additionalProperties"] = _reference(_EXPECTED_ARGUMENT)
+        elif option.get("type") == "array":
+            option["items"] = {**option["items"], "additionalProperties": _reference(_EXPECTED_ARGUMENT)}
 
 
 def _expected(named: bool) -> Schema:
@@ -477,7 +481,7 @@ def _unless_variable(schema: Schema) -> None:
         schema |= {"if": _reference(_VARIABLE), "else": {"allOf": rules}}
 
 
-def _agent(made: _Definitions) -> Schema:
+def _agent(schemas: _Definitions) -> Schema:
     """An agent: its kind decides which options it has."""
     kinds: list[Schema] = []
     known: list[str] = []
@@ -489,17 +493,17 @@ def _agent(made: _Definitions) -> Schema:
         known.append(kind)
         if not (isinstance(model, type) and issubclass(model, AgentOptions)):
             continue
-        body = made.of_model(model, "agent.", _Options())
-        for name in [name for name in made.found if name.startswith("agent.")]:
-            _unless_variable(made.found[name])
+        body = schemas.of_model(model, "agent.", _Options())
+        for name in [name for name in schemas.found if name.startswith("agent.")]:
+            _unless_variable(schemas.found[name])
         _unless_variable(body)
         if "tools" in body["properties"]:
             _list_tools(body["properties"]["tools"])
         body["properties"]["kind"] = {"description": body.get("description", "")}
         condition = {"required": ["kind"], "properties": {"kind": {"const": kind}}}
-        kinds.append(where(condition, made.add(f"kind.{kind}", {"title": kind, **body})))
+        kinds.append(where(condition, schemas.add(f"kind.{kind}", {"title": kind, **body})))
     known += [kind for kind in agents.embedder_kinds() if kind not in known]
-    said = [made.found.get(f"kind.{kind}", {}).get("description", "") for kind in known]
+    descriptions = [schemas.found.get(f"kind.{kind}", {}).get("description", "") for kind in known]
     return {
         "title": "agent",
         "description": "An agent: its kind, and what that kind takes.",
@@ -510,7 +514,10 @@ def _agent(made: _Definitions) -> Schema:
                 "description": "What kind of agent it is; the kind decides which options there are.",
                 "title": "kind",
                 "anyOf": [
-                    {"enum": known, "enumDescriptions": [one.partition(". ")[0] for one in said]},
+                    {
+                        "enum": known,
+                        "enumDescriptions": [description.partition(". ")[0] for description in descriptions],
+                    },
                     {"type": "string", "pattern": r"\$\{"},
                 ],
             },
@@ -521,22 +528,22 @@ def _agent(made: _Definitions) -> Schema:
 
 
 def _list_tools(schema: Schema) -> None:
-    for one in schema.get("anyOf", ()):
-        if one.get("type") == "array":
-            one["items"] = _reference(_TOOL)
-        elif one.get("type") == "string":
-            one["minLength"] = 1
+    for option in schema.get("anyOf", ()):
+        if option.get("type") == "array":
+            option["items"] = _reference(_TOOL)
+        elif option.get("type") == "string":
+            option["minLength"] = 1
 
 
 _MOCK_TOOL: type[BaseModel] = MockEntry
 _TOOLS: dict[str, type[BaseModel]] = {"python": PythonEntry, "command": CommandEntry, "mcp": McpEntry}
 
 
-def _tool(made: _Definitions) -> Schema:
+def _tool(schemas: _Definitions) -> Schema:
     """A tool of a list. OpenAI's form has it below `function`."""
-    models = [made.of_model(model, "tool.", _Dialect()) for model in (_MOCK_TOOL, *_TOOLS.values())]
+    models = [schemas.of_model(model, "tool.", _Dialect()) for model in (_MOCK_TOOL, *_TOOLS.values())]
     for name, model in zip(("mock", *_TOOLS), models, strict=True):
-        made.add(f"tool.{name}", {"title": f"{name} tool", **model})
+        schemas.add(f"tool.{name}", {"title": f"{name} tool", **model})
     kinds = [
         where({"required": [key]}, {"allOf": [_reference(f"tool.{key}"), {"not": _any_key(others)}]})
         for key in _TOOLS
@@ -551,7 +558,7 @@ def _tool(made: _Definitions) -> Schema:
         "if": _reference(_VARIABLE),
         "else": {"allOf": [*kinds, where(_any_key(list(_TOOLS)), {}, _reference("tool.mock"))]},
     }
-    inner = made.add("tool.itself", body)
+    inner = schemas.add("tool.itself", body)
     return {
         "title": "tool",
         "description": "A tool: canned answers, a Python function, a command, or the tools of an MCP server.",

@@ -246,18 +246,18 @@ def _scores(score: Scores) -> CriterionScores:
     )
 
 
-def _break(trend: trends.Trend, one: Break) -> TrendBreak:
+def _break(trend: trends.Trend, trend_break: Break) -> TrendBreak:
     return TrendBreak(
-        at=_moment(one.at_ms),
-        bin=bin_of(trend.bins, one),
-        file=one.suite_key,
-        suite=one.suite,
-        test=one.test_id,
-        criterion=one.criterion,
-        agent=one.agent,
-        kind=one.kind,
-        old=one.old or None,
-        new=one.new or None,
+        at=_moment(trend_break.at_ms),
+        bin=bin_of(trend.bins, trend_break),
+        file=trend_break.suite_key,
+        suite=trend_break.suite,
+        test=trend_break.test_id,
+        criterion=trend_break.criterion,
+        agent=trend_break.agent,
+        kind=trend_break.kind,
+        old=trend_break.old or None,
+        new=trend_break.new or None,
     )
 
 
@@ -304,14 +304,14 @@ def trends_csv(trend: trends.Trend) -> str:
     writer = csv.writer(out, lineterminator="\r\n")
     spent = [f"{_NAMES[m]}_{figure}" for m in MEASURES for figure in ("p50", "p95", "total")]
     writer.writerow([*_COLUMNS, *spent])
-    for one in trend.series:
-        for number, (place, point) in enumerate(zip(trend.bins, one.points, strict=True)):
+    for series in trend.series:
+        for number, (place, point) in enumerate(zip(trend.bins, series.points, strict=True)):
             if point is None:
                 continue
-            spent_here = _spent_at(one, number)
+            spent_here = _spent_at(series, number)
             taken = [spent_here.get(measure) for measure in MEASURES]
             writer.writerow(
-                [_moment(place.since_ms), _moment(place.until_ms), place.execution, _plain(one.name), point.tests]
+                [_moment(place.since_ms), _moment(place.until_ms), place.execution, _plain(series.name), point.tests]
                 + [point.n, point.passed, point.failed, point.errors, point.review, _number(point.rate)]
                 + [_number(edge) for edge in point.interval or (None, None)]
                 + [_number(figure) for s in taken for figure in ((s.p50, s.p95, s.total) if s else (None, None, None))]

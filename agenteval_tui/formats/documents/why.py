@@ -70,9 +70,9 @@ class Why(Document, frozen=True, kw_only=True):
     criteria: tuple[ExplainedCriterion, ...]
 
 
-def explanation_document(one: Explanation) -> Why:
+def explanation_document(explanation: Explanation) -> Why:
     """The run, why its agent failed, labels, and each criterion with its facts and its result; texts are raw."""
-    row = one.run
+    row = explanation.run
     return Why(
         run=row.id,
         execution=row.execution_id,
@@ -84,19 +84,21 @@ def explanation_document(one: Explanation) -> Why:
         agent=row.agent,
         status=row.status,
         checks_not_made=row.checks_not_made,
-        error=stored_error(one.error),
+        error=stored_error(explanation.error),
         ending=None
-        if one.ending is None
+        if explanation.ending is None
         else AnswerEnding(
-            code=one.ending.code,
-            finish_reason=one.ending.finish_reason,
-            message=one.ending.said,
+            code=explanation.ending.code,
+            finish_reason=explanation.ending.finish_reason,
+            message=explanation.ending.said,
         ),
-        notes=tuple(map(stored_note, one.notes)),
-        divergence=parting_text(one.divergence),
-        decisive=None if one.blame is None or one.blame.decisive is None else suspect_document(one.blame.decisive),
-        lost_from_sight=tuple(lost_document(lost, row.id) for lost in one.lost),
-        labels=tuple(label_document(label) for label in one.labels),
+        notes=tuple(map(stored_note, explanation.notes)),
+        divergence=parting_text(explanation.divergence),
+        decisive=None
+        if explanation.blame is None or explanation.blame.decisive is None
+        else suspect_document(explanation.blame.decisive),
+        lost_from_sight=tuple(lost_document(lost, row.id) for lost in explanation.lost),
+        labels=tuple(label_document(label) for label in explanation.labels),
         criteria=tuple(
             ExplainedCriterion(
                 address=address_of(row.id, number),
@@ -104,6 +106,6 @@ def explanation_document(one: Explanation) -> Why:
                 explanation=fact_document(fact),
                 result=result_document(result),
             )
-            for (number, result), fact in zip(one.criteria, one.facts, strict=True)
+            for (number, result), fact in zip(explanation.criteria, explanation.facts, strict=True)
         ),
     )

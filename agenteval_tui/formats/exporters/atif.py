@@ -33,10 +33,10 @@ def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
         if parent is None:
             yield from _lines(family)
             family = {}
-        family[run.row.test_id] = made = _trajectory(run)
+        family[run.row.test_id] = trajectory = _trajectory(run)
         if parent is not None:
             assert isinstance(link, Mapping)
-            _adopt(parent, made, str(link.get("call") or ""))
+            _adopt(parent, trajectory, str(link.get("call") or ""))
     yield from _lines(family)
 
 
@@ -76,14 +76,14 @@ def _trajectory(run: ExportRun) -> dict[str, Any]:
 
 def _metrics(usage: Usage) -> dict[str, Any]:
     written = usage.cache_write_tokens
-    given = {
+    metrics = {
         "total_prompt_tokens": usage.input_tokens,
         "total_completion_tokens": usage.output_tokens,
         "total_cached_tokens": usage.cached_tokens,
         "total_cost_usd": usage.cost,
         "extra": None if written is None else {"cache_creation_input_tokens": written},
     }
-    return {key: value for key, value in given.items() if value is not None}
+    return {key: value for key, value in metrics.items() if value is not None}
 
 
 def _steps(transcript: Transcript) -> Iterator[dict[str, Any]]:
@@ -103,10 +103,10 @@ def _steps(transcript: Transcript) -> Iterator[dict[str, Any]]:
             step["reasoning_content"] = message["reasoning_content"]
         if calls:
             step["tool_calls"] = [
-                {"tool_call_id": one["id"], "function_name": one["function"]["name"], "arguments": arguments}
-                for one, arguments in zip(calls, _arguments(calls), strict=True)
+                {"tool_call_id": call["id"], "function_name": call["function"]["name"], "arguments": arguments}
+                for call, arguments in zip(calls, _arguments(calls), strict=True)
             ]
-        ids = [one["id"] for one in calls]
+        ids = [call["id"] for call in calls]
         results, failed = [], []
         while at < len(messages) and _answers(messages[at], ids):
             answer = messages[at]
@@ -123,12 +123,12 @@ def _steps(transcript: Transcript) -> Iterator[dict[str, Any]]:
 
 
 def _answers(message: Mapping[str, Any], ids: list[str]) -> bool:
-    known = {"role", "content", "tool_call_id", "is_error"}
-    return message["role"] == "tool" and message.get("tool_call_id") in ids and not message.keys() - known
+    handled = {"role", "content", "tool_call_id", "is_error"}
+    return message["role"] == "tool" and message.get("tool_call_id") in ids and not message.keys() - handled
 
 
 def _arguments(calls: Iterable[Mapping[str, Any]]) -> list[Any]:
-    return [decode_arguments(one["function"]["arguments"])[0] for one in calls]
+    return [decode_arguments(call["function"]["arguments"])[0] for call in calls]
 
 
 def _is_object(arguments: Any) -> bool:

@@ -42,7 +42,7 @@ def exporters() -> dict[str, Exporter]:
         except AgentevalError:
             if name in entry_points.own(EXPORTERS):
                 raise
-    return {one.name: one for one in sorted(loaded, key=attrgetter("rank", "name"))}
+    return {exporter.name: exporter for exporter in sorted(loaded, key=attrgetter("rank", "name"))}
 
 
 def exporter_named(name: str) -> Exporter:
@@ -101,7 +101,7 @@ def forms() -> dict[str, tuple[str, str]]:
     exported = sorted(exporters().values(), key=attrgetter("name"))
     return {
         MARKDOWN: ("Markdown: a bug report", "why it passed or failed, as Markdown for a bug report"),
-        **{one.name: (one.title, one.about) for one in exported},
+        **{exporter.name: (exporter.title, exporter.about) for exporter in exported},
     }
 
 
@@ -134,8 +134,12 @@ class Losses:
 
 def listed() -> str:
     """All losses in words, a line a format: for the help and the page."""
-    lines = [f"{one.name}: {'; '.join(loss.said for loss in one.losses)}." for one in own_exporters() if one.losses]
-    return "\n".join([*lines, f"power-ui: {', '.join(one.said for one in POWER_UI)}."])
+    lines = [
+        f"{own_exporter.name}: {'; '.join(loss.said for loss in own_exporter.losses)}."
+        for own_exporter in own_exporters()
+        if own_exporter.losses
+    ]
+    return "\n".join([*lines, f"power-ui: {', '.join(sheet_loss.said for sheet_loss in POWER_UI)}."])
 
 
 class SheetLoss(Struct, frozen=True):
@@ -154,11 +158,13 @@ POWER_UI = (
         "severity of criteria",
         lambda test: any(criterion.severity != "error" for criterion in test.criteria),
     ),
-    SheetLoss("negate", "negated criteria", lambda test: any(one.negate for one in test.criteria)),
+    SheetLoss("negate", "negated criteria", lambda test: any(criterion.negate for criterion in test.criteria)),
     SheetLoss(
         "pass_threshold",
         "thresholds",
-        lambda test: test.pass_threshold is not None or any(one.pass_threshold is not None for one in test.criteria),
+        lambda test: (
+            test.pass_threshold is not None or any(criterion.pass_threshold is not None for criterion in test.criteria)
+        ),
     ),
     SheetLoss("gate", "gates", lambda test: test.gate is not None),
     SheetLoss("tags", "tags", lambda test: bool(test.tags)),

@@ -50,7 +50,7 @@ LABELS = Loss(
 ATTACHED = Loss(
     "attached_bytes",
     "the bytes of images and files: the file has their type, size and hash",
-    lambda run: any(one.sha256 for message in run.transcript.messages for one in message.attachments),
+    lambda run: any(attachment.sha256 for message in run.transcript.messages for attachment in message.attachments),
 )
 
 
@@ -80,30 +80,30 @@ def codes_of(run: ExportRun, losses: Sequence[Loss]) -> list[str]:
 def chat_messages(transcript: Transcript) -> list[dict[str, Any]]:
     """OpenAI chat messages with what those have no place for: reasoning, and that a tool failed."""
     messages = to_openai_messages(transcript)
-    for message, made in zip(transcript.messages, messages, strict=True):
+    for message, chat_message in zip(transcript.messages, messages, strict=True):
         if message.reasoning:
-            made["reasoning_content"] = message.reasoning
+            chat_message["reasoning_content"] = message.reasoning
         if message.tool_call is not None and transcript.tool_calls[message.tool_call].status == "error":
-            made["is_error"] = True
+            chat_message["is_error"] = True
     return messages
 
 
 def about(run: ExportRun) -> dict[str, Any]:
     """Which run it is: its test, repetition, agent, variables, labels, feedback."""
     row = run.row
-    known: dict[str, Any] = {"test_id": row.test_id, "name": row.test_name, "repetition": row.repetition}
+    fields: dict[str, Any] = {"test_id": row.test_id, "name": row.test_name, "repetition": row.repetition}
     for key, value in (("variation", row.variation), ("agent", row.agent)):
         if value:
-            known[key] = value
+            fields[key] = value
     if row.variables:
-        known["variables"] = dict(row.variables)
+        fields["variables"] = dict(row.variables)
     if row.started_ms is not None:
-        known["started"] = iso(row.started_ms)
+        fields["started"] = iso(row.started_ms)
     if run.labels:
-        known["labels"] = to_builtins([label_document(label) for label in run.labels])
+        fields["labels"] = to_builtins([label_document(label) for label in run.labels])
     if run.feedback:
-        known["feedback"] = to_builtins([feedback_document(feedback) for feedback in run.feedback])
-    return known
+        fields["feedback"] = to_builtins([feedback_document(feedback) for feedback in run.feedback])
+    return fields
 
 
 def json_line(value: Any) -> str:
@@ -143,6 +143,6 @@ def of_execution(run: ExportRun) -> dict[str, Any]:
 
 def own(run: ExportRun, losses: Sequence[Loss]) -> dict[str, Any]:
     """What comes back of a run from formats that have no place for its name, agent, and so on."""
-    known = about(run)
-    whole = beside_of(run, losses) | {key: known[key] for key in RUN_FIELDS if key in known}
+    fields = about(run)
+    whole = beside_of(run, losses) | {key: fields[key] for key in RUN_FIELDS if key in fields}
     return {**whole, "variables": dict(run.row.variables)}

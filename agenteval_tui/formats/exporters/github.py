@@ -53,19 +53,19 @@ def annotation_lines(
         if run.status in BAD and run.id not in excused:
             tests.setdefault((run.suite_key, run.test_id), []).append(run)
     worse = regressed or {}
-    ordered = sorted(tests.items(), key=lambda one: one[0] not in worse)
+    ordered = sorted(tests.items(), key=lambda entry: entry[0] not in worse)
     for number, (key, alike) in enumerate(ordered):
-        left = len(tests) - number
-        if number == MOST - 1 and left > 1:
-            yield command("error", f"{left} more tests did not pass", title="agenteval")
+        remaining = len(tests) - number
+        if number == MOST - 1 and remaining > 1:
+            yield command("error", f"{remaining} more tests did not pass", title="agenteval")
             break
         first = alike[0]
-        told = [replace(run, why=held.whys.get(run.id) or run.why) for run in alike]
-        why = one_line(reasons_text(told), 1000)
+        rows = [replace(run, why=held.whys.get(run.id) or run.why) for run in alike]
+        why = one_line(reasons_text(rows), 1000)
         since = f"regressed since the baseline ({worse[key]}); " if key in worse else ""
-        missing = f"; {said}" if (said := not_made_in_runs_sentence(checks_not_made(alike))) else ""
-        verdicts = dict.fromkeys(one for run in alike if (one := gates.missed_by(run)) is not None)
-        missed = "".join(f"{one_line(verdict_text(one), 300)}\n" for one in verdicts)
+        missing = f"; {sentence}" if (sentence := not_made_in_runs_sentence(checks_not_made(alike))) else ""
+        verdicts = dict.fromkeys(verdict for run in alike if (verdict := gates.missed_by(run)) is not None)
+        missed = "".join(f"{one_line(verdict_text(verdict), 300)}\n" for verdict in verdicts)
         message = f"{since}{missed}{_statuses(alike)}: {why}{missing}\nagenteval why {first.id}"
         yield command("error", message, place=place_of(first), title=one_line(first.test_name, 200))
     yield from _warnings(runs, place_of)
@@ -79,14 +79,14 @@ def _warnings(runs: list[RunRow], place_of: Callable[[RunRow], Place | None]) ->
         if run.status == "passed" and run.checks_not_made:
             tests.setdefault((run.suite_key, run.test_id), []).append(run)
     for number, alike in enumerate(tests.values()):
-        left = len(tests) - number
-        if number == MOST - 1 and left > 1:
-            yield command("warning", f"checks of {left} more tests could not run", title="agenteval")
+        remaining = len(tests) - number
+        if number == MOST - 1 and remaining > 1:
+            yield command("warning", f"checks of {remaining} more tests could not run", title="agenteval")
             break
         first = alike[0]
         # The reason of a run that passed is which of its checks could not run; an imported one may have none.
-        told = [replace(run, why=run.why or not_made_sentence(run.checks_not_made)) for run in alike]
-        why = one_line(reasons_text(told), 1000)
+        rows = [replace(run, why=run.why or not_made_sentence(run.checks_not_made)) for run in alike]
+        why = one_line(reasons_text(rows), 1000)
         whole = f" ({not_made_in_runs_sentence(checks_not_made(alike))})" if len(alike) > 1 else ""
         message = f"passed, but {why}{whole}\nagenteval why {first.id}"
         yield command("warning", message, place=place_of(first), title=one_line(first.test_name, 200))
@@ -131,9 +131,9 @@ def baseline_annotations(against: BaselineResult) -> Iterator[str]:
 
 def command(kind: str, message: str, *, place: Place | None = None, title: str = "") -> str:
     """`::error file=...,line=...,title=...::message`, with everything escaped that has a meaning there."""
-    given = [("file", place[0]), ("line", str(place[1]))] if place is not None else []
-    given += [("title", title)] if title else []
-    properties = ",".join(f"{name}={_property(value)}" for name, value in given)
+    properties_given = [("file", place[0]), ("line", str(place[1]))] if place is not None else []
+    properties_given += [("title", title)] if title else []
+    properties = ",".join(f"{name}={_property(value)}" for name, value in properties_given)
     return f"::{kind}{' ' if properties else ''}{properties}::{_data(displayable(message))}"
 
 

@@ -39,7 +39,7 @@ TOKENS = frozenset({"good", "bad", "broken", "dim"})
 
 def head_html(title: str, style: str = "") -> Iterator[str]:
     """The head of a page and its title, up to the body. A policy in it forbids a browser to run or load anything."""
-    shown = line_html(title)
+    heading = line_html(title)
     yield "<!doctype html>"
     yield '<html lang="en">'
     yield "<head>"
@@ -51,11 +51,11 @@ def head_html(title: str, style: str = "") -> Iterator[str]:
     )
     yield '<meta name="viewport" content="width=device-width">'
     yield '<meta name="referrer" content="no-referrer">'
-    yield f"<title>{shown}</title>"
+    yield f"<title>{heading}</title>"
     yield f"<style>{_STYLE}{style}</style>"
     yield "</head>"
     yield "<body>"
-    yield f"<h1>{shown}</h1>"
+    yield f"<h1>{heading}</h1>"
 
 
 def table_html(table: Table) -> Iterator[str]:
@@ -70,12 +70,12 @@ def table_html(table: Table) -> Iterator[str]:
 
 
 def _cell(words: Text, column: Column) -> str:
-    shown = []
+    parts = []
     for part, token in words:
-        said = escape(" ".join(displayable(part).split("\n")))
-        shown.append(f'<span class="{token}">{said}</span>' if token in TOKENS else said)
+        text = escape(" ".join(displayable(part).split("\n")))
+        parts.append(f'<span class="{token}">{text}</span>' if token in TOKENS else text)
     head = '<td class="n">' if column.align == "right" else "<td>"
-    return f"{head}{''.join(shown)}</td>"
+    return f"{head}{''.join(parts)}</td>"
 
 
 def transcript_html(transcript: Transcript, notes: Mapping[int, str] = MappingProxyType({})) -> Iterator[str]:
@@ -90,8 +90,8 @@ def transcript_html(transcript: Transcript, notes: Mapping[int, str] = MappingPr
             yield f'<pre class="dim">{block_html(message.reasoning)}</pre>'
         if message.content:
             yield f"<pre>{block_html(message.content)}</pre>"
-        for one in message.attachments:
-            yield f'<p class="dim">{line_html(attachment_text(one))}</p>'
+        for attachment in message.attachments:
+            yield f'<p class="dim">{line_html(attachment_text(attachment))}</p>'
         for index in message.tool_calls:
             call = transcript.tool_calls[index]
             failed = ' <span class="bad">failed</span>' if call.status == "error" else ""

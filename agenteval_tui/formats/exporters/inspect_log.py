@@ -36,8 +36,8 @@ _GRADES = {Outcome.PASSED: "C", Outcome.FAILED: "I"}
 
 def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
     """The log's head, then sample by sample: it is written as a stream. What sums them up comes last."""
-    given = iter(runs)
-    first = next(given, None)
+    iterator = iter(runs)
+    first = next(iterator, None)
     if first is None:
         yield json_line(_head("", "", None) | {"samples": []}) + "\n"
         return
@@ -45,13 +45,13 @@ def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
     yield json_line(head)[:-1] + ', "samples": [\n'
     counts: Counter[str] = Counter()
     models: dict[str, Usage] = {}
-    taken: set[tuple[str, int]] = set()
+    used_ids: set[tuple[str, int]] = set()
     before = ""
-    for run in chain([first], given):
+    for run in chain([first], iterator):
         counts[run.row.status] += 1
         model = run.transcript.model or run.row.agent or "unknown"
         models[model] = models.get(model, Usage()) + run.transcript.usage
-        yield before + json_line(_sample(run, model, taken))
+        yield before + json_line(_sample(run, model, used_ids))
         before = ",\n"
     total = sum(counts.values())
     results = {"total_samples": total, "completed_samples": total - counts["cancelled"], "scores": []}
@@ -71,17 +71,17 @@ def _head(task: str, model: str, started_ms: int | None) -> dict[str, Any]:
     return {"version": 2, "status": "success", "eval": evaluation}
 
 
-def _sample(run: ExportRun, model: str, taken: set[tuple[str, int]]) -> dict[str, Any]:
+def _sample(run: ExportRun, model: str, used_ids: set[tuple[str, int]]) -> dict[str, Any]:
     row, transcript = run.row, run.transcript
     name = row.test_id + (f" [{row.variation}]" if row.variation else "") + (f" #{row.row_label}" if row.row else "")
     sample_id, number = name, 1
-    while (sample_id, row.repetition) in taken:
+    while (sample_id, row.repetition) in used_ids:
         number += 1
         sample_id = f"{name} ({number})"
-    taken.add((sample_id, row.repetition))
+    used_ids.add((sample_id, row.repetition))
     messages = list(_messages(transcript))
-    answer = next((one for one in reversed(messages) if one["role"] == "assistant"), None)
-    made: dict[str, Any] = {
+    answer = next((message for message in reversed(messages) if message["role"] == "assistant"), None)
+    sample: dict[str, Any] = {
         "id": sample_id,
         "epoch": row.repetition,
         "input": row.prompt_head,
@@ -93,19 +93,19 @@ def _sample(run: ExportRun, model: str, taken: set[tuple[str, int]]) -> dict[str
             "choices": [],
             "usage": _usage(transcript.usage),
         },
-        "scores": {one.criterion: _score(one) for one in run.results if one.outcome in _GRADES},
+        "scores": {result.criterion: _score(result) for result in run.results if result.outcome in _GRADES},
         "metadata": {KEY: {**own(run, LOSSES), "repetition": row.repetition, "variation": row.variation}},
         "model_usage": {model: _usage(transcript.usage)},
     }
     if answer is not None:
         stop = _STOPS.get(transcript.finish_reason, "unknown" if transcript.finish_reason else "stop")
-        made["output"]["choices"] = [{"message": answer, "stop_reason": stop}]
+        sample["output"]["choices"] = [{"message": answer, "stop_reason": stop}]
     if row.duration_ms is not None:
-        made["total_time"] = row.duration_ms / 1000
+        sample["total_time"] = row.duration_ms / 1000
     if transcript.error is not None:
-        said = transcript.error.message
-        made["error"] = {"message": said, "traceback": said, "traceback_ansi": said}
-    return made
+        message = transcript.error.message
+        sample["error"] = {"message": message, "traceback": message, "traceback_ansi": message}
+    return sample
 
 
 def _messages(transcript: Transcript) -> Iterator[dict[str, Any]]:
@@ -117,26 +117,26 @@ def _messages(transcript: Transcript) -> Iterator[dict[str, Any]]:
             role = message["role"] if message["role"] in ("system", "assistant") and not calls else "user"
             yield {"role": role, "content": content, "metadata": {KEY: {"message": message}}}
             continue
-        made: dict[str, Any] = {"role": message["role"], "content": content}
+        message_out: dict[str, Any] = {"role": message["role"], "content": content}
         if message.get("reasoning_content"):
             thought = {"type": "reasoning", "reasoning": message["reasoning_content"]}
-            made["content"] = [thought, *([{"type": "text", "text": content}] if content else [])]
+            message_out["content"] = [thought, *([{"type": "text", "text": content}] if content else [])]
         if calls:
-            made["tool_calls"] = [_call(one) for one in calls]
+            message_out["tool_calls"] = [_call(call) for call in calls]
         if message["role"] == "tool":
-            made["tool_call_id"] = message.get("tool_call_id")
+            message_out["tool_call_id"] = message.get("tool_call_id")
             if message.get("is_error"):
-                made["error"] = {"type": "unknown", "message": content}
-        yield made
+                message_out["error"] = {"type": "unknown", "message": content}
+        yield message_out
 
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     text = call["function"]["arguments"]
     arguments, malformed = decode_arguments(text)
-    made = {"id": call["id"], "function": call["function"]["name"], "type": "function"}
+    fields = {"id": call["id"], "function": call["function"]["name"], "type": "function"}
     if malformed or not isinstance(arguments, Mapping):
-        return {**made, "arguments": {}, "parse_error": text}
-    return {**made, "arguments": arguments}
+        return {**fields, "arguments": {}, "parse_error": text}
+    return {**fields, "arguments": arguments}
 
 
 def _score(result: CriterionResult) -> dict[str, Any]:
@@ -145,21 +145,21 @@ def _score(result: CriterionResult) -> dict[str, Any]:
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if usage.input_tokens is not None:
         apart = (usage.cached_tokens or 0) + (usage.cache_write_tokens or 0)
-        found["input_tokens"] = max(0, usage.input_tokens - apart)
+        fields["input_tokens"] = max(0, usage.input_tokens - apart)
     if usage.output_tokens is not None:
-        found["output_tokens"] = usage.output_tokens
+        fields["output_tokens"] = usage.output_tokens
     if usage.total_tokens is not None:
-        found["total_tokens"] = usage.total_tokens
+        fields["total_tokens"] = usage.total_tokens
     if usage.cached_tokens is not None:
-        found["input_tokens_cache_read"] = usage.cached_tokens
+        fields["input_tokens_cache_read"] = usage.cached_tokens
     if usage.cache_write_tokens is not None:
-        found["input_tokens_cache_write"] = usage.cache_write_tokens
+        fields["input_tokens_cache_write"] = usage.cache_write_tokens
     if usage.reasoning_tokens is not None:
-        found["reasoning_tokens"] = usage.reasoning_tokens
-    return found
+        fields["reasoning_tokens"] = usage.reasoning_tokens
+    return fields
 
 
 EXPORTER = Exporter(

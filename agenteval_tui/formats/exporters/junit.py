@@ -102,14 +102,17 @@ def _case(
         "time": f"{(row.duration_ms or 0) / 1000:.3f}",
     }
     head = "    <testcase" + "".join(f" {key}={_attribute(value)}" for key, value in attributes.items())
-    if said := held_text(held.of_run(row)):
-        properties = [("quarantine", said), *properties]
+    if text := held_text(held.of_run(row)):
+        properties = [("quarantine", text), *properties]
     if (verdict := gates.of_run(row)) is not None:
         properties = [("gate", verdict_text(verdict)), *properties]
     if row.checks_not_made and row.status in DECIDED:
         properties = [*properties, ("checks_not_made", _not_made(store, row))]
-    properties = [*properties, *(("label", label_text(one)) for one in labels)]
-    properties = [*properties, *(("feedback", feedback_text(one).removeprefix("feedback ")) for one in feedback)]
+    properties = [*properties, *(("label", label_text(label)) for label in labels)]
+    properties = [
+        *properties,
+        *(("feedback", feedback_text(entry).removeprefix("feedback ")) for entry in feedback),
+    ]
     if row.status == "passed":
         return [head + ">", *_notes(properties), "    </testcase>"] if properties else [head + "/>"]
     return [head + ">", *_notes(properties), *_ending(store, row, held, gates, labels), "    </testcase>"]
@@ -144,19 +147,19 @@ def _of_baseline(against: BaselineResult | None, suites: set[str]) -> list[tuple
     """What changed since the baseline, and how sure that is."""
     if against is None:
         return []
-    one = against.gating.overall
-    found = [("baseline", ", ".join(against.shown.a.executions)), ("baseline.pass_rate", overall_text(one))]
+    overall = against.gating.overall
+    properties = [("baseline", ", ".join(against.shown.a.executions)), ("baseline.pass_rate", overall_text(overall))]
     if fell := fell_text(against):
-        found.append(("baseline.regression", fell))
-    found += [
+        properties.append(("baseline.regression", fell))
+    properties += [
         ("baseline.regression", regressed_text(against, test)) for test in against.regressed if test.suite_key in suites
     ]
-    found += [
+    properties += [
         ("baseline.within chance", regression_text(test)) for test in against.by_chance if test.suite_key in suites
     ]
     names = {test.suite for test in against.gating.tests if test.suite_key in suites}
     notices = [notice for notice in against.notices if notice.suite in names]
-    return found + [("baseline.notice", line) for line in notice_lines(notices)]
+    return properties + [("baseline.notice", line) for line in notice_lines(notices)]
 
 
 def _properties(properties: Sequence[tuple[str, str]]) -> list[str]:
@@ -169,8 +172,8 @@ def _properties(properties: Sequence[tuple[str, str]]) -> list[str]:
 
 def _notes(notes: Sequence[tuple[str, str]]) -> list[str]:
     """What is known of a case: its gate, the causes of its failure, and what was decided about them."""
-    said = "\n".join(f"{name}: {one_line(value)}" for name, value in notes)
-    return [f"      <system-out>{_text(said)}</system-out>"] if notes else []
+    text = "\n".join(f"{name}: {one_line(value)}" for name, value in notes)
+    return [f"      <system-out>{_text(text)}</system-out>"] if notes else []
 
 
 def _ending(store: Store, row: RunRow, held: GatedRuns, gates: TestGates, labels: Sequence[Label]) -> list[str]:
@@ -181,14 +184,14 @@ def _ending(store: Store, row: RunRow, held: GatedRuns, gates: TestGates, labels
     message = _attribute(why)
     if row.status in ("failed", "error"):
         transcript = store.transcript(row.id)
-        said = plain_text(explanation(missed_of(row, store.results(row.id), transcript, labels)))
+        text = plain_text(explanation(missed_of(row, store.results(row.id), transcript, labels)))
         tag, kind = ("failure", "criterion") if row.status == "failed" else ("error", row.error_kind or "error")
         if excuse:
             tag, kind = "skipped", "quarantine" if row.id in held.excused else "gate"
         output, more = transcript.final_output[:_OUTPUT], len(transcript.final_output) - _OUTPUT
         output += f"\n… {count(more, 'more character')}: agenteval show {row.id}" if more > 0 else ""
         return [
-            f"      <{tag} message={message} type={_attribute(kind)}>{_text(said)}</{tag}>",
+            f"      <{tag} message={message} type={_attribute(kind)}>{_text(text)}</{tag}>",
             f"      <system-out>{_text(output)}</system-out>",
         ]
     return [f"      <skipped message={message}/>"]

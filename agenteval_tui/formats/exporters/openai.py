@@ -24,15 +24,15 @@ LOSSES = (LABELS, ATTACHED)
 def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
     for run in runs:
         transcript = run.transcript
-        said: dict[str, Any] = {**about(run), "messages": chat_messages(transcript)}
+        line: dict[str, Any] = {**about(run), "messages": chat_messages(transcript)}
         for key, value in (("model", transcript.model), ("finish_reason", transcript.finish_reason)):
             if value:
-                said[key] = value
+                line[key] = value
         if transcript.final_output != last_answer(transcript.messages):
-            said["final_output"] = transcript.final_output
+            line["final_output"] = transcript.final_output
         usage = transcript.usage
         if usage.input_tokens is not None or usage.output_tokens is not None:
-            said["usage"] = {
+            line["usage"] = {
                 "prompt_tokens": usage.input_tokens,
                 "completion_tokens": usage.output_tokens,
                 "total_tokens": usage.total_tokens,
@@ -44,9 +44,9 @@ def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
                 "cost": usage.cost,
             }
         if transcript.error is not None:
-            said["error"] = error_fields(transcript.error)
-        said |= {"outcome": run.row.status, KEY: beside_of(run, LOSSES)}
-        yield json_line(said) + "\n"
+            line["error"] = error_fields(transcript.error)
+        line |= {"outcome": run.row.status, KEY: beside_of(run, LOSSES)}
+        yield json_line(line) + "\n"
 
 
 EXPORTER = Exporter(

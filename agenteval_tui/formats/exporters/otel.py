@@ -59,9 +59,9 @@ def _otlp_of(run: ExportRun, not_kept: Sequence[str] = ()) -> dict[str, Any]:
     ]
     names = {call.name for call in transcript.tool_calls}
     models = [
-        _step(one, index, trace, root, row.id, begin, transcript.model)
-        for index, one in enumerate(transcript.timing.steps)
-        if one.name not in names
+        _step(step, index, trace, root, row.id, begin, transcript.model)
+        for index, step in enumerate(transcript.timing.steps)
+        if step.name not in names
     ]
     spans = [agent, *models, *tools]
     scope = {"scope": {"name": "agenteval"}, "spans": spans}
@@ -73,8 +73,8 @@ def _otlp_of(run: ExportRun, not_kept: Sequence[str] = ()) -> dict[str, Any]:
 def _about_run(run: ExportRun) -> dict[str, Any]:
     row, transcript = run.row, run.transcript
     usage = transcript.usage
-    said = [_message(transcript, message) for message in transcript.messages]
-    last = len(said) - 1 if said and said[-1]["role"] == "assistant" else len(said)
+    messages = [_message(transcript, message) for message in transcript.messages]
+    last = len(messages) - 1 if messages and messages[-1]["role"] == "assistant" else len(messages)
     return {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": row.agent,
@@ -86,8 +86,8 @@ def _about_run(run: ExportRun) -> dict[str, Any]:
         "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
         "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
         "operation.cost": usage.cost,
-        "gen_ai.input.messages": _text(said[:last]),
-        "gen_ai.output.messages": _text(said[last:]) if said[last:] else None,
+        "gen_ai.input.messages": _text(messages[:last]),
+        "gen_ai.output.messages": _text(messages[last:]) if messages[last:] else None,
         "agenteval.run": _text(replace_non_finite({**own_fields(row, transcript, ()), **of_execution(run)})),
         "agenteval.run.id": row.id,
         "agenteval.run.outcome": row.status,
@@ -115,8 +115,8 @@ def _message(transcript: Transcript, message: Message) -> dict[str, Any]:
     for index in message.tool_calls:
         made = transcript.tool_calls[index]
         parts.append({"type": "tool_call", "id": made.id, "name": made.name, "arguments": made.arguments})
-    said: dict[str, Any] = {"role": message.role, "parts": parts}
-    return {**said, "name": message.name} if message.name is not None else said
+    fields: dict[str, Any] = {"role": message.role, "parts": parts}
+    return {**fields, "name": message.name} if message.name is not None else fields
 
 
 def _tool(call: ToolCall, index: int, trace: str, root: str, run: str, begin: int) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _any(value: Any) -> dict[str, Any]:
     if isinstance(value, float):
         return {"doubleValue": value}
     if isinstance(value, list):
-        return {"arrayValue": {"values": [_any(one) for one in value]}}
+        return {"arrayValue": {"values": [_any(item) for item in value]}}
     return {"stringValue": str(value)}
 
 

@@ -22,15 +22,15 @@ def sheets_of(suite: Suite, key: str) -> tuple[list[dict[str, Any]], list[str]]:
     notes: list[str] = []
     cases, criteria = [], []
     for test, prompt in tests_with_a_prompt(suite, notes):
-        if lost := [one.said for one in POWER_UI if one.of(test)]:
+        if lost := [sheet_loss.said for sheet_loss in POWER_UI if sheet_loss.of(test)]:
             notes.append(f"{test.id}: not kept: {', '.join(lost)}")
         uid = _uid(f"{key}\0{test.id}")
         cases.append({
             "UID": uid, "NAME": test.name or test.id, "DESCRIPTION": test.description, "PROMPT": prompt,
             "CONTEXT": test.context.as_dict() if test.context is not None else {}, "AUTOMATABLE_FLAG": 1, "LOCALE": "",
         })  # fmt: skip
-        for index, one in enumerate(test.criteria):
-            criteria.append(_criterion(one, test, uid, f"{key}\0{test.id}\0{index}", notes))
+        for index, criterion in enumerate(test.criteria):
+            criteria.append(_criterion(criterion, test, uid, f"{key}\0{test.id}\0{index}", notes))
     return [_sheet("AI_TEST_CASE", _CASE, cases), _sheet("AI_TEST_CRITERION", _CRITERION, criteria)], notes
 
 

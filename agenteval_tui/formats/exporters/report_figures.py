@@ -118,8 +118,8 @@ class ReportFigures(Struct, frozen=True):
         day = _day(self.execution.started_ms)
         if self.execution.kind != "import":
             return day
-        made = sorted({_day(run.started_ms) for run in self.runs if run.started_ms is not None})
-        days = made[0] if len(made) == 1 else f"{made[0]} to {made[-1]}" if made else ""
+        days_run = sorted({_day(run.started_ms) for run in self.runs if run.started_ms is not None})
+        days = days_run[0] if len(days_run) == 1 else f"{days_run[0]} to {days_run[-1]}" if days_run else ""
         return f"{days} (imported {day})" if days else f"{day} (imported)"
 
     @property
@@ -175,37 +175,37 @@ class ReportFigures(Struct, frozen=True):
         whole = [
             test for test in decided if test.passed == test.n and not (test.errors or test.waiting or test.not_run)
         ]
-        said = []
+        sentences = []
         if not decided:
             graded = row.kind != "import" or row.skipped < row.runs
-            said.append("No run was decided." if graded else "No run is graded yet: `agenteval grade` does it.")
+            sentences.append("No run was decided." if graded else "No run is graded yet: `agenteval grade` does it.")
         elif len(whole) == len(tests):
-            said.append(f"All {count(len(tests), 'test')} passed." if len(tests) > 1 else "The test passed.")
+            sentences.append(f"All {count(len(tests), 'test')} passed." if len(tests) > 1 else "The test passed.")
         else:
-            said.append(f"{len(whole)} of {count(len(tests), 'test')} passed in every run.")
+            sentences.append(f"{len(whole)} of {count(len(tests), 'test')} passed in every run.")
         if never := sum(test.passed == 0 for test in decided):
-            said.append(f"{count(never, 'test')} never passed.")
+            sentences.append(f"{count(never, 'test')} never passed.")
         if flaky := sum(test.flaky for test in tests):
-            said.append(f"{count(flaky, 'test')} passed in some runs and not in others.")
+            sentences.append(f"{count(flaky, 'test')} passed in some runs and not in others.")
         if row.errors:
-            said.append(f"{count(row.errors, 'run')} ended in an error, which no rate counts.")
+            sentences.append(f"{count(row.errors, 'run')} ended in an error, which no rate counts.")
         if row.needs_review:
-            said.append(
+            sentences.append(
                 f"{count(row.needs_review, 'run')} {'waits' if row.needs_review == 1 else 'wait'} for a person."
             )
         if not_run := sum(test.not_run for test in tests):
-            said.append(f"{count(not_run, 'run')} did not take place.")
+            sentences.append(f"{count(not_run, 'run')} did not take place.")
         if missing := checks_not_made(self.runs):
-            said.append(f"{not_made_in_runs_sentence(missing)}.")
+            sentences.append(f"{not_made_in_runs_sentence(missing)}.")
         if self.gates.verdicts:
-            said.append(gates_text(self.gates))
+            sentences.append(gates_text(self.gates))
         if self.gating.left_out:
-            said.append(left_out_text(self.gating.left_out))
+            sentences.append(left_out_text(self.gating.left_out))
         if self.against is not None:
-            said.append(_said_of_baseline(self.against))
+            sentences.append(_said_of_baseline(self.against))
         if row.status not in ("finished", "running"):
-            said.append(f"The execution was {row.status}" + (f": {row.message}." if row.message else "."))
-        return " ".join(said)
+            sentences.append(f"The execution was {row.status}" + (f": {row.message}." if row.message else "."))
+        return " ".join(sentences)
 
 
 def results_table(figures: ReportFigures) -> Table:
@@ -263,29 +263,29 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
     gates_said = _gates_by_test(gates)
     notes = {(run.suite_name, run.test_id): held_text(gating.of_run(run)) for run in runs}
     ends = Counter((run.suite_name, run.test_id, run.variation, run.row, run.row_key, run.status) for run in runs)
-    found = [*_metrics(execution, runs, stats["overall"], stats["tests"], gating), *others]
+    figures = [*_metrics(execution, runs, stats["overall"], stats["tests"], gating), *others]
     if missing := checks_not_made(runs):
-        found.append(Figure("Checks that could not run", f"{missing:,}", missing, "count"))
+        figures.append(Figure("Checks that could not run", f"{missing:,}", missing, "count"))
     against = compare_to_baseline(store, execution)
     labels = labels_by_run(store, [run.id for run in runs])
     feedback = feedback_by_run(store, [run.id for run in runs])
-    found += [
+    figures += [
         Figure(f"Feedback {mean.key}", f"{mean.mean:.2f} ({count(mean.n, 'score')})", mean.mean, "share")
         for mean in means(
-            (given.key, run.rowid, given.who, given.score) for run in runs for given in feedback.get(run.id, ())
+            (entry.key, run.rowid, entry.who, entry.score) for run in runs for entry in feedback.get(run.id, ())
         )
     ]
     return ReportFigures(
         execution=execution,
         runs=runs,
-        metrics=tuple((one.name, one.text) for one in found),
-        tests=tuple(_test(one, notes, gates_said, ends) for one in stats["tests"]),
+        metrics=tuple((figure.name, figure.text) for figure in figures),
+        tests=tuple(_test(test, notes, gates_said, ends) for test in stats["tests"]),
         against=against,
-        compared=_compared(store, execution, against, found) if against is not None else (),
+        compared=_compared(store, execution, against, figures) if against is not None else (),
         gating=gating,
         gates=gates,
         labels=tuple((run, label) for run in runs for label in labels.get(run.id, ())),
-        feedback=tuple((run, given) for run in runs for given in feedback.get(run.id, ())),
+        feedback=tuple((run, entry) for run in runs for entry in feedback.get(run.id, ())),
     )
 
 
@@ -297,19 +297,19 @@ def _compared(
     stats = execution_stats(rows, steps=_steps(store, against))
     was_held = gating_now(store, rows)
     before = _metrics(_as_execution(execution, rows), rows, stats["overall"], stats["tests"], was_held)
-    known = {one.name: one for one in before}
+    figure_by_name = {figure.name: figure for figure in before}
     found = []
-    for one in now:
-        was = known.get(one.name)
-        found.append((one.name, was.text if was is not None else "–", one.text, _change(was, one)))
+    for figure in now:
+        was = figure_by_name.get(figure.name)
+        found.append((figure.name, was.text if was is not None else "–", figure.text, _change(was, figure)))
     return tuple(found)
 
 
 def _steps(store: Store, against: BaselineResult) -> dict[str, int]:
-    found: dict[str, int] = {}
+    steps: dict[str, int] = {}
     for execution in against.shown.a.executions:
-        found |= store.steps_of_execution(execution)
-    return found
+        steps |= store.steps_of_execution(execution)
+    return steps
 
 
 def _as_execution(execution: ExecutionRow, rows: Sequence[RunRow]) -> ExecutionRow:
@@ -347,19 +347,19 @@ def _change(was: Figure | None, now: Figure) -> str:
 
 def _said_of_baseline(against: BaselineResult) -> str:
     """What the numbers say against the baseline: what regressed, the difference, how sure that is, what is missing."""
-    one = against.gating.overall
+    overall = against.gating.overall
     regressed = [regressed_text(against, test) for test in against.regressed]
-    said = [f"Against the baseline: {counts_text(against.shown)}."]
+    sentences = [f"Against the baseline: {counts_text(against.shown)}."]
     if regressed:
         more = f" and {len(regressed) - 5} more" if len(regressed) > 5 else ""
-        said.append(f"Regressed: {'; '.join(regressed[:5])}{more}.")
+        sentences.append(f"Regressed: {'; '.join(regressed[:5])}{more}.")
     by_chance = [regression_text(test) for test in against.by_chance]
     chance = f"fell, within chance: {'; '.join(by_chance[:5])}" if by_chance else ""
-    parts = (fell_text(against), chance, *notice_lines(against.notices), f"pass rate {rate_text(one)}")
-    said += [sentence(part) for part in (*parts, significance_text(one), power_text(one)) if part]
+    parts = (fell_text(against), chance, *notice_lines(against.notices), f"pass rate {rate_text(overall)}")
+    sentences += [sentence(part) for part in (*parts, significance_text(overall), power_text(overall)) if part]
     if against.without_baseline:
-        said.append(f"{count(against.without_baseline, 'test')} without a baseline.")
-    return " ".join(said)
+        sentences.append(f"{count(against.without_baseline, 'test')} without a baseline.")
+    return " ".join(sentences)
 
 
 def _metrics(
@@ -370,66 +370,71 @@ def _metrics(
     gating: GatedRuns,
 ) -> list[Figure]:
     rate = overall["pass_rate"]
-    known = f"{share(rate)} ({numbers.interval_phrase(overall['interval'], 1)})"
-    found = [
-        Figure("Pass rate", "none was decided" if rate is None else known, rate, "share"),
+    text = f"{share(rate)} ({numbers.interval_phrase(overall['interval'], 1)})"
+    figures = [
+        Figure("Pass rate", "none was decided" if rate is None else text, rate, "share"),
         Figure("Runs passed", f"{row.passed:,} of {overall['n']:,} decided"),
     ]
-    if gating.left_out and (left := gating.pass_rate) is not None:
-        found.insert(1, Figure("Pass rate without quarantine", share(left), left, "share"))
+    if gating.left_out and (rate_outside := gating.pass_rate) is not None:
+        figures.insert(1, Figure("Pass rate without quarantine", share(rate_outside), rate_outside, "share"))
     # Of the most repetitions that all tests have: further on it would be a figure of a few of them.
     decided = sum(test["n"] > 0 for test in tests)
-    k = str(max((int(one) for one, known in overall["tests_at_k"].items() if known == decided), default=1))
+    k = str(max((int(number) for number, outcome in overall["tests_at_k"].items() if outcome == decided), default=1))
     if k != "1":
         for name, by_k in (("pass^", overall["pass_hat_k"][k]), ("pass@", overall["pass_at_k"][k])):
             lean = " (tests stopped early lean)" if overall["stopped_early"] else ""
-            found.append(Figure(f"{name}{k}", share(by_k) + lean, by_k, "share"))
+            figures.append(Figure(f"{name}{k}", share(by_k) + lean, by_k, "share"))
     for name, many in (("In error", row.errors), ("To be reviewed", row.needs_review), ("Cancelled", row.cancelled)):
         if many:
-            found.append(Figure(name, f"{many:,}", many, "count"))
+            figures.append(Figure(name, f"{many:,}", many, "count"))
     if row.skipped:
         # What came in from elsewhere without a verdict waits for criteria: nothing was saved there.
         name = "Not graded yet" if row.kind == "import" else "Saved by early stopping"
-        found.append(Figure(name, count(row.skipped, "run")))
+        figures.append(Figure(name, count(row.skipped, "run")))
     if flaky := sum(test["flaky"] for test in tests):
-        found.append(Figure("Flaky tests", f"{flaky:,}", flaky, "count"))
+        figures.append(Figure("Flaky tests", f"{flaky:,}", flaky, "count"))
     latency, tokens, cost, steps = (overall[name] for name in ("latency_ms", "tokens", "cost", "steps"))
     if latency["p50"] is not None:
         for percent in ("p50", "p95"):
-            found.append(Figure(f"Latency ({percent})", seconds(latency[percent]), latency[percent], "amount"))
+            figures.append(Figure(f"Latency ({percent})", seconds(latency[percent]), latency[percent], "amount"))
     if tokens["p50"] is not None:
-        found.append(Figure("Tokens/run (p50)", f"{tokens['p50']:,.0f}", tokens["p50"], "amount"))
-        found.append(Figure("Tokens, all runs", f"{row.input_tokens:,} in, {row.output_tokens:,} out"))
+        figures.append(Figure("Tokens/run (p50)", f"{tokens['p50']:,.0f}", tokens["p50"], "amount"))
+        figures.append(Figure("Tokens, all runs", f"{row.input_tokens:,} in, {row.output_tokens:,} out"))
     if cost["p50"] is not None:
-        found.append(Figure("Cost/run (p50)", dollars(cost["p50"]), cost["p50"], "amount"))
+        figures.append(Figure("Cost/run (p50)", dollars(cost["p50"]), cost["p50"], "amount"))
     if row.cost is not None:
-        known = numbers.dollars(row.cost, whole=all(run.priced for run in runs))
-        found.append(Figure("Cost, all runs", known, row.cost, "amount"))
+        text = numbers.dollars(row.cost, whole=all(run.priced for run in runs))
+        figures.append(Figure("Cost, all runs", text, row.cost, "amount"))
     if steps["p50"] is not None:
-        found.append(Figure("Tool calls/run (p50)", f"{steps['p50']:g}", steps["p50"], "amount"))
-    return found
+        figures.append(Figure("Tool calls/run (p50)", f"{steps['p50']:g}", steps["p50"], "amount"))
+    return figures
 
 
 def _gates_by_test(gates: TestGates) -> dict[tuple[str, str, str], str]:
     """By suite's name, test and variation: `gate 80 % missed`."""
     return {
-        (one.suite_name, one.test_id, one.variation): f"{gate_text(one.gate.pass_rate)} {one.outcome}"
-        for one in gates.verdicts
+        (
+            verdict.suite_name,
+            verdict.test_id,
+            verdict.variation,
+        ): f"{gate_text(verdict.gate.pass_rate)} {verdict.outcome}"
+        for verdict in gates.verdicts
     }
 
 
 def _test(
-    one: dict[str, Any],
+    line: dict[str, Any],
     notes: Mapping[tuple[str, str], str],
     gates: Mapping[tuple[str, str, str], str],
     ends: Mapping[tuple[str, str, str, int, str, str], int],
 ) -> TestLine:
-    interval = one["interval"]
-    which = (one["suite"], one["test"], one["variation"], one["row"], one["row_key"])
+    interval = line["interval"]
+    which = (line["suite"], line["test"], line["variation"], line["row"], line["row_key"])
     return TestLine(
-        one["id"], one["name"], one["suite"], one["passed"], one["n"], one["errors"], interval and tuple(interval),
-        one["latency_ms"]["p50"], one["flaky"], one["stopped_early"], notes.get((one["suite"], one["test"]), ""),
-        gates.get((one["suite"], one["test"], one["variation"]), ""),
+        line["id"], line["name"], line["suite"], line["passed"], line["n"], line["errors"],
+        interval and tuple(interval),
+        line["latency_ms"]["p50"], line["flaky"], line["stopped_early"], notes.get((line["suite"], line["test"]), ""),
+        gates.get((line["suite"], line["test"], line["variation"]), ""),
         ends.get((*which, "needs_review"), 0), sum(ends.get((*which, status), 0) for status in _NOT_RUN),
     )  # fmt: skip
 
@@ -473,8 +478,8 @@ def repetitions(alike: Sequence[RunRow]) -> str:
 
 def left_out(failures: Sequence[Sequence[RunRow]], most: int) -> str:
     """How many runs are behind the first `most` failures; "" for none."""
-    left = sum(len(alike) for alike in failures[most:])
-    return f"{count(left, 'more run')} that did not pass: not listed here." if left else ""
+    remaining = sum(len(alike) for alike in failures[most:])
+    return f"{count(remaining, 'more run')} that did not pass: not listed here." if remaining else ""
 
 
 def html_comment_escape(id: str) -> str:

@@ -88,8 +88,8 @@ def _body(store: Store, figures: ReportFigures, most: int) -> Iterator[str]:
     for alike in failures[:most]:
         about = ". ".join(part for part in (repetitions(alike), figures.excuse(alike[0])) if part)
         yield from _failure(store, alike[0], about)
-    if left := left_out(failures, most):
-        yield f"<p>{left}</p>"
+    if note := left_out(failures, most):
+        yield f"<p>{note}</p>"
 
 
 def _changes(store: Store, figures: ReportFigures) -> Iterator[str]:
@@ -97,12 +97,14 @@ def _changes(store: Store, figures: ReportFigures) -> Iterator[str]:
     if figures.against is None:
         return
 
-    found = figures.against.shown
+    comparison = figures.against.shown
     for state, head in (("worse", "Worse than the baseline"), ("better", "Better than the baseline")):
-        listed = [test for test in found.tests if test.state == state]
+        listed = [test for test in comparison.tests if test.state == state]
         if listed:
             yield f"<h2>{head}</h2>"
-            attributed = {one.key: attribute(store, one.pairs) for one in listed[:MOST_ATTRIBUTED]}
+            attributed = {
+                test_change.key: attribute(store, test_change.pairs) for test_change in listed[:MOST_ATTRIBUTED]
+            }
             yield from table_html(changes_table(listed, attributed, most=MOST_CHANGES))
 
 
@@ -119,8 +121,8 @@ def _failure(store: Store, row: RunRow, many: str) -> Iterator[str]:
     transcript = store.transcript(row.id)
     sign, token = OUTCOMES.get(row.status, ("·", "dim"))
     yield "<section>"
-    said = line_html(f"{row.test_name}: {row.status}")
-    yield f'<h3><span class="{token if token in TOKENS else "dim"}">{sign}</span> {said}</h3>'
+    heading = line_html(f"{row.test_name}: {row.status}")
+    yield f'<h3><span class="{token if token in TOKENS else "dim"}">{sign}</span> {heading}</h3>'
     yield f'<p class="dim">{line_html(plain(place_of(row)))}</p>'
     if many:
         yield f"<p>{line_html(many)}</p>"

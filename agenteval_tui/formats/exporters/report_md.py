@@ -84,7 +84,9 @@ def _changes(store: Store, figures: ReportFigures) -> list[str]:
     for state in ("worse", "better"):
         listed = figures.against.shown.in_state(state)
         if listed:
-            attributed = {one.key: attribute(store, one.pairs) for one in listed[:MOST_ATTRIBUTED]}
+            attributed = {
+                test_change.key: attribute(store, test_change.pairs) for test_change in listed[:MOST_ATTRIBUTED]
+            }
             lines += _section(section_text(state, len(listed)), changes_table(listed, attributed))
     return lines
 
@@ -97,8 +99,8 @@ def _failures(store: Store, figures: ReportFigures, most: int) -> list[str]:
     for alike in failures[:most]:
         about = ". ".join(part for part in (repetitions(alike), figures.excuse(alike[0])) if part)
         lines += [_failure(store, alike[0], about), ""]
-    if left := left_out(failures, most):
-        lines += [left, ""]
+    if note := left_out(failures, most):
+        lines += [note, ""]
     return lines
 
 
@@ -110,8 +112,8 @@ def _failure(store: Store, row: RunRow, many: str) -> str:
         return whole
     # Cut at a line: half a code span would let what follows be markup.
     end = whole.rfind("\n", 0, LONGEST_FAILURE)
-    kept = whole[:end].rstrip() if end > 0 else f"#### {_text(row.test_name)}: {_text(row.status)}"
-    return f"{kept}\n- …\n\n`agenteval why {html_comment_escape(row.id)}`"
+    head = whole[:end].rstrip() if end > 0 else f"#### {_text(row.test_name)}: {_text(row.status)}"
+    return f"{head}\n- …\n\n`agenteval why {html_comment_escape(row.id)}`"
 
 
 def _text(text: str) -> str:

@@ -47,18 +47,18 @@ def _python(request: WrittenRequest) -> str:
 
 def _python_text(value: str) -> str:
     """An expression: the text, with what the environment has put in."""
-    made = []
+    parts = []
     for piece in pieces(value):
         match piece:
             case Reference(name, ":-", default):
-                made.append(f"(os.environ.get({name!r}) or {default!r})")
+                parts.append(f"(os.environ.get({name!r}) or {default!r})")
             case Reference(name, "-", default):
-                made.append(f"os.environ.get({name!r}, {default!r})")
+                parts.append(f"os.environ.get({name!r}, {default!r})")
             case Reference(name):
-                made.append(f"os.environ[{name!r}]")
+                parts.append(f"os.environ[{name!r}]")
             case _:
-                made.append(repr(piece))
-    return " + ".join(made) or "''"
+                parts.append(repr(piece))
+    return " + ".join(parts) or "''"
 
 
 def _curl(request: WrittenRequest) -> str:
@@ -73,14 +73,14 @@ def _curl(request: WrittenRequest) -> str:
 
 def _shell_word(value: str) -> str:
     """A word of a shell: the text, with what the environment has put in."""
-    made = []
+    parts = []
     for piece in pieces(value):
         if isinstance(piece, Reference):
             default = re.sub(r'([\\"$`])', r"\\\1", piece.default)
-            made.append(f'"${{{piece.name}{piece.mark}{default}}}"' if piece.mark else f'"${piece.name}"')
+            parts.append(f'"${{{piece.name}{piece.mark}{default}}}"' if piece.mark else f'"${piece.name}"')
         else:
-            made.append(shlex.quote(piece))
-    return "".join(made)
+            parts.append(shlex.quote(piece))
+    return "".join(parts)
 
 
 def _note(request: WrittenRequest) -> str:

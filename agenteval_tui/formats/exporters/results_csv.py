@@ -47,7 +47,7 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
     labels = labels_by_run(store, [row.id for row in rows])
     feedback = feedback_by_run(store, [row.id for row in rows])
     for row in rows:
-        said = properties_of(causes.get(row.id, ()), decided)
+        properties = properties_of(causes.get(row.id, ()), decided)
         answer = store.transcript(row.id).final_output
         texts = [row.suite_name, row.test_id, row.test_name, row.variation]
         writer.writerow(
@@ -56,10 +56,10 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
                 cell(row.status),
                 _number(row.score), cell(row.why), iso(row.started_ms) or "", _number(row.duration_ms), row.attempts,
                 _number(row.input_tokens), _number(row.output_tokens), _number(row.cost), cell(answer),
-                cell(held_text(held.of_run(row))), *(_joined(said, name) for name in ("cause", "triage")),
-                cell(row.row_key), cell("; ".join(label_text(one) for one in labels.get(row.id, ()))),
+                cell(held_text(held.of_run(row))), *(_joined(properties, name) for name in ("cause", "triage")),
+                cell(row.row_key), cell("; ".join(label_text(label) for label in labels.get(row.id, ()))),
                 cell(verdict_text(verdict) if (verdict := gates.of_run(row)) is not None else ""),
-                cell("; ".join(feedback_score(one) for one in feedback.get(row.id, ()))), cell(execution.name),
+                cell("; ".join(feedback_score(entry) for entry in feedback.get(row.id, ()))), cell(execution.name),
             ]
         )  # fmt: skip
     return out.getvalue()
@@ -71,9 +71,9 @@ def cell(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def _joined(said: Sequence[tuple[str, str]], wanted: str) -> str:
+def _joined(properties: Sequence[tuple[str, str]], sought: str) -> str:
     """What has this name, one after the other."""
-    return "; ".join(cell(text) for name, text in said if name == wanted)
+    return "; ".join(cell(text) for name, text in properties if name == sought)
 
 
 def _number(value: float | None) -> str:

@@ -134,28 +134,28 @@ def share(
         raise AgentevalError("no run of this execution has ended yet", where=target.id)
     head = maker.clean([*head_html(_title(target, execution), _STYLE), *_summary(store, target, execution)])
     left_for_runs = most - _bytes(head)
-    taken: dict[str, tuple[str, str]] = {}
-    for row in sorted(rows, key=lambda one: (one.status == "passed", one.position)):
+    parts_by_run: dict[str, tuple[str, str]] = {}
+    for row in sorted(rows, key=lambda run_row: (run_row.status == "passed", run_row.position)):
         line, section = maker.run(row)
         left_for_runs -= _bytes([line, section])
         if left_for_runs < 0:
             break
-        taken[row.id] = line, section
-    if not taken:
+        parts_by_run[row.id] = line, section
+    if not parts_by_run:
         raise AgentevalError("no run fits into this size", where=f"{most:,} bytes", mend="give a larger --max-mb")
-    made = Share((), len(taken), len(rows) - len(taken), len(every) - len(rows))
-    missing = [f'<p class="bad">Not in this file: {line_html(made.missing)}.</p>'] if made.missing else []
+    made_share = Share((), len(parts_by_run), len(rows) - len(parts_by_run), len(every) - len(rows))
+    missing = [f'<p class="bad">Not in this file: {line_html(made_share.missing)}.</p>'] if made_share.missing else []
     tests: dict[tuple[str, ...], list[RunRow]] = {}
     for row in rows:
         tests.setdefault((row.suite_key, row.test_id, row.variation, row.row_label), []).append(row)
     body: list[str] = []
     for alike in tests.values():
-        shown = [taken[row.id][1] for row in alike if row.id in taken]
-        if shown:
-            body += [*maker.clean(_test(store, alike, alone)), *shown]
-    runs = ",\n".join(taken[row.id][0] for row in rows if row.id in taken)
+        sections = [parts_by_run[row.id][1] for row in alike if row.id in parts_by_run]
+        if sections:
+            body += [*maker.clean(_test(store, alike, alone)), *sections]
+    runs = ",\n".join(parts_by_run[row.id][0] for row in rows if row.id in parts_by_run)
     foot = [f"{BEGIN}[\n{runs}\n]{END}", "</body>", "</html>", ""]
-    return replace(made, pieces=tuple(f"{piece}\n" for piece in (*head, *missing, *body, *foot)))
+    return replace(made_share, pieces=tuple(f"{piece}\n" for piece in (*head, *missing, *body, *foot)))
 
 
 class _Maker:
@@ -202,11 +202,11 @@ def _title(target: ExecutionRow | RunRow, execution: ExecutionRow) -> str:
 
 def _summary(store: Store, target: ExecutionRow | RunRow, execution: ExecutionRow) -> Iterator[str]:
     figures = report_figures(store, execution)
-    given = [("Date", figures.date), ("Experiment", figures.experiment)]
+    rows_of_head = [("Date", figures.date), ("Experiment", figures.experiment)]
     if isinstance(target, RunRow):
-        given = [("Execution", execution.title), *given]
+        rows_of_head = [("Execution", execution.title), *rows_of_head]
     yield "<dl>"
-    for name, value in given:
+    for name, value in rows_of_head:
         yield f"<dt>{name}</dt><dd>{line_html(value)}</dd>"
     yield "</dl>"
     yield (
@@ -238,18 +238,18 @@ def _test(store: Store, alike: list[RunRow], alone: bool) -> Iterator[str]:
     first = next((row for row in alike if row.status != "passed"), alike[0])
     if not alone:
         yield f'<h3>{line_html(first.test_name)} <span class="dim">{line_html(plain(place_of_test(first)))}</span></h3>'
-    found = divergence_of(store, first, everywhere=False)
-    if len(found.rows) < 2:
+    divergence = divergence_of(store, first, everywhere=False)
+    if len(divergence.rows) < 2:
         return
-    yield f"<p><b>Divergence:</b> {line_html(divergence_text(found))}</p>"
-    forked = found.fork is not None
+    yield f"<p><b>Divergence:</b> {line_html(divergence_text(divergence))}</p>"
+    forked = divergence.fork is not None
     between = (Column("at the divergence"),) if forked else ()
     columns = (Column("repetition", "right"), Column("ended"), *between, Column("why"))
     rows = []
-    for row in sorted(found.rows.values(), key=lambda row: row.repetition):
+    for row in sorted(divergence.rows.values(), key=lambda row: row.repetition):
         sign, token = OUTCOMES.get(row.status, ("·", "dim"))
         why = one_line(row.why or row.error_message, 300) if row.status != "passed" else ""
-        parted = (text(_at_fork(found, row.id)),) if forked else ()
+        parted = (text(_at_fork(divergence, row.id)),) if forked else ()
         rows.append(Row((text(str(row.repetition)), text((f"{sign} {row.status}", token)), *parted, text(why))))
     yield from table_html(Table(columns, tuple(rows)))
 
@@ -275,9 +275,9 @@ def _run(run: ExportRun, blame: Blame | None) -> Iterator[str]:
     spent += [f"{row.tokens:,.0f} tokens"] if row.tokens is not None else []
     spent += [dollars(row.cost)] if row.cost is not None else []
     spent += [used] if (used := user_usage_text(transcript.user_usage)) else []
-    shown = f'<span class="{token if token in TOKENS else "dim"}">{sign} {line_html(row.status)}</span>'
+    status = f'<span class="{token if token in TOKENS else "dim"}">{sign} {line_html(row.status)}</span>'
     score = f", score {row.score:.2f}" if row.score is not None else ""
-    yield f"<h4>{shown}{score}, repetition {row.repetition}</h4>"
+    yield f"<h4>{status}{score}, repetition {row.repetition}</h4>"
     yield f'<p class="dim">{line_html(plain(place_of(row)))}; {line_html(", ".join(spent))}</p>'
     explained = explanation_of(row, run.results, transcript, run.labels)
     remarks = [explained.ending.said] if explained.ending is not None else []
@@ -311,28 +311,28 @@ def _run(run: ExportRun, blame: Blame | None) -> Iterator[str]:
 def _fact(fact: Fact) -> str:
     sign, token = SIGNS[fact.mark]
     compared = list(leaves(comparisons(fact.evidence))) if fact.evidence is not None else []
-    said = fact.text
+    text = fact.text
     if fact.evidence is not None and compared:
-        said = ": ".join(
+        text = ": ".join(
             filter(None, (fact.evidence.condition, ", ".join(filter(None, comparison_title(fact.evidence)))))
         )
-    shown = "".join(map(_compared, compared))
+    compared_rows = "".join(map(_compared, compared))
     if fact.evidence is not None and compared and (hidden := hidden_differences(fact.evidence)):
-        shown += f'<p class="dim">{count(hidden, "more difference")}</p>'
+        compared_rows += f'<p class="dim">{count(hidden, "more difference")}</p>'
     below = f"<ul>{''.join(map(_fact, fact.children))}</ul>" if fact.children else ""
     colour = token if token in TOKENS else "dim"
-    return f'<li><i class="{colour}">{escape(sign)}</i> <span>{block_html(said)}</span>{shown}{below}</li>'
+    return f'<li><i class="{colour}">{escape(sign)}</i> <span>{block_html(text)}</span>{compared_rows}{below}</li>'
 
 
-def _compared(one: Comparison) -> str:
-    rows = [f"<b>{line_html(one.name)}</b>"] if one.name else []
-    if one.expected is not None:
-        rows.append(f"<span>expected</span><code>{_value(one.expected, one.at, marked=False)}</code>")
-    got = f"<code>{_value(one.got, one.at)}</code>" if one.got is not None else NOTHING
-    where = f' <span class="dim">{line_html(one.where)}</span>' if one.where else ""
-    rows.append(f"<span>{'nearest' if one.where else 'got'}</span><div>{got}{where}</div>")
-    if one.note:
-        rows.append(f'<span></span><div class="dim">{line_html(one.note)}</div>')
+def _compared(comparison: Comparison) -> str:
+    rows = [f"<b>{line_html(comparison.name)}</b>"] if comparison.name else []
+    if comparison.expected is not None:
+        rows.append(f"<span>expected</span><code>{_value(comparison.expected, comparison.at, marked=False)}</code>")
+    actual = f"<code>{_value(comparison.got, comparison.at)}</code>" if comparison.got is not None else NOTHING
+    where = f' <span class="dim">{line_html(comparison.where)}</span>' if comparison.where else ""
+    rows.append(f"<span>{'nearest' if comparison.where else 'got'}</span><div>{actual}{where}</div>")
+    if comparison.note:
+        rows.append(f'<span></span><div class="dim">{line_html(comparison.note)}</div>')
     return f'<div class="compared">{"".join(rows)}</div>'
 
 
@@ -345,5 +345,5 @@ def _value(value: str, at: int | None, *, marked: bool = True) -> str:
     if at is None or not marked:
         return f"{head}{escape(displayable(value[start:end]))}{tail}"
     before, here, behind = value[start:place], value[place : place + 1], value[place + 1 : end]
-    shown = f"<mark>{escape(displayable(here)) or ' '}</mark>"
-    return f"{head}{escape(displayable(before))}{shown}{escape(displayable(behind))}{tail}"
+    highlighted = f"<mark>{escape(displayable(here)) or ' '}</mark>"
+    return f"{head}{escape(displayable(before))}{highlighted}{escape(displayable(behind))}{tail}"

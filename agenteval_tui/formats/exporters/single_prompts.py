@@ -28,12 +28,12 @@ def _single_prompt(test: Test) -> str | None:
     """None: more than one text is asked."""
     if test.dataset is not None or test.user is not None:
         return None
-    told = test.prompt
-    if told is None and test.messages and len(test.messages) == 1 and isinstance(test.messages[0].content, str):
-        told = test.messages[0].content
-    if told is None and test.turns and len(test.turns) == 1:
-        told = test.turns[0]
-    return None if told is None else _filled(told, test.variables)
+    prompt = test.prompt
+    if prompt is None and test.messages and len(test.messages) == 1 and isinstance(test.messages[0].content, str):
+        prompt = test.messages[0].content
+    if prompt is None and test.turns and len(test.turns) == 1:
+        prompt = test.turns[0]
+    return None if prompt is None else _filled(prompt, test.variables)
 
 
 def _filled(text: str, variables: Mapping[str, Any]) -> str:

@@ -36,20 +36,24 @@ def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
 def _tau2_simulation(run: ExportRun) -> dict[str, Any]:
     messages = []
     for message in chat_messages(run.transcript):
-        made = {key: value for key, value in message.items() if key not in ("tool_calls", "tool_call_id", "is_error")}
+        fields = {key: value for key, value in message.items() if key not in ("tool_calls", "tool_call_id", "is_error")}
         if "tool_calls" in message:
-            made["tool_calls"] = [
-                {"id": one["id"], "name": one["function"]["name"], "arguments": _object(one["function"]["arguments"])}
-                for one in message["tool_calls"]
+            fields["tool_calls"] = [
+                {
+                    "id": tool_call["id"],
+                    "name": tool_call["function"]["name"],
+                    "arguments": _object(tool_call["function"]["arguments"]),
+                }
+                for tool_call in message["tool_calls"]
             ]
         if message["role"] == "tool":
-            made |= {"id": message.get("tool_call_id"), "error": message.get("is_error", False)}
-        messages.append(made)
+            fields |= {"id": message.get("tool_call_id"), "error": message.get("is_error", False)}
+        messages.append(fields)
     transcript = run.transcript
     usage = transcript.usage
     if usage.input_tokens is not None or usage.output_tokens is not None:
         # Of the whole run, where readers add up: in the last of the agent's messages.
-        last = next((one for one in reversed(messages) if one["role"] == "assistant"), None)
+        last = next((message for message in reversed(messages) if message["role"] == "assistant"), None)
         if last is not None:
             last["usage"] = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
     started = None if run.row.started_ms is None else iso(run.row.started_ms)

@@ -26,8 +26,8 @@ _NOTHING = "00000000-0000-0000-0000-000000000000"
 def tests_of(suite: Suite, key: str) -> tuple[list[dict[str, Any]], list[str]]:
     """The tests, and notes on what Umbraco has no place for. `key` tells suites apart in the ids of graders."""
     notes: list[str] = []
-    made = [_test(suite, test, prompt, key, notes) for test, prompt in tests_with_a_prompt(suite, notes)]
-    return made, notes
+    tests = [_test(suite, test, prompt, key, notes) for test, prompt in tests_with_a_prompt(suite, notes)]
+    return tests, notes
 
 
 def _test(suite: Suite, test: Test, prompt: str, key: str, notes: list[str]) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _test(suite: Suite, test: Test, prompt: str, key: str, notes: list[str]) -> 
         **{"testFeatureId": feature, "testTargetId": _NOTHING, **fields},
         "testFeatureConfig": config,
         "graders": graders,
-        "variations": [_variation(one, f"{key}\0{test.id}", notes, test.id) for one in test.variations],
+        "variations": [_variation(variation, f"{key}\0{test.id}", notes, test.id) for variation in test.variations],
         "runCount": test.repeat or suite.defaults.repeat or 1,
         "tags": list(test.tags),
     }
@@ -64,9 +64,9 @@ def _variation(variation: Variation, key: str, notes: list[str], test: str) -> d
     own = own if isinstance(own, Mapping) else {}
     if variation.agent is not None or variation.config:
         notes.append(f"{test}, variation {variation.name!r}: not kept: its agent and configuration; name a profile")
-    made: dict[str, Any] = {"id": _id(f"{key}\0variation\0{variation.name}"), "name": variation.name}
-    made |= {name: own.get(name) for name in VARIED}
-    return {**made, "runCount": variation.repeat}
+    fields: dict[str, Any] = {"id": _id(f"{key}\0variation\0{variation.name}"), "name": variation.name}
+    fields |= {name: own.get(name) for name in VARIED}
+    return {**fields, "runCount": variation.repeat}
 
 
 def _grader(criterion: Criterion, test: str, notes: list[str]) -> dict[str, Any] | None:
@@ -116,27 +116,30 @@ def _unquoted(value: Any) -> Any:
 
 def _kind_of(metric: Mapping[str, Any], criterion: Criterion) -> tuple[str, dict[str, Any]] | None:
     """The type of a grader and its configuration."""
-    given = {name: value for name, value in metric.items() if name not in ("type", "name", "weight")}
+    settings = {name: value for name, value in metric.items() if name not in ("type", "name", "weight")}
     match metric.get("type"):
-        case "TextMatch" if len(given) == 1:
-            (name, value), *_ = given.items()
+        case "TextMatch" if len(settings) == 1:
+            (name, value), *_ = settings.items()
             if name in ("contains", "contains_ignore_case"):
                 return "contains", {"searchPattern": value, "ignoreCase": name != "contains"}
-        case "Regex" if set(given) <= {"pattern", "flags"}:
-            return _pattern(str(given.get("pattern", "")), str(given.get("flags") or ""), criterion)
-        case "Json" if set(given) <= {"schema", "required_keys"}:
-            return _keys(given)
-        case "Trajectory" if all(set(call) == {"name"} for call in given.get("calls") or ()):
-            return _tools(given)
-        case "ToolCheck" if set(given) == {"tools"} and all(set(tool) == {"name"} for tool in given["tools"]):
-            return "tool-call", _expected_tools([tool["name"] for tool in given["tools"]], "All", False)
-        case "Judge" if given.get("scale", "") in ("", "zero_to_one") and given.keys() <= _OF_JUDGES:
-            threshold = given.get("pass_threshold", 0.7)
-            return "llm-judge", {"evaluationCriteria": given.get("criteria", ""), "passThreshold": threshold}
-        case "Pii" if not given:
+        case "Regex" if set(settings) <= {"pattern", "flags"}:
+            return _pattern(str(settings.get("pattern", "")), str(settings.get("flags") or ""), criterion)
+        case "Json" if set(settings) <= {"schema", "required_keys"}:
+            return _keys(settings)
+        case "Trajectory" if all(set(call) == {"name"} for call in settings.get("calls") or ()):
+            return _tools(settings)
+        case "ToolCheck" if set(settings) == {"tools"} and all(set(tool) == {"name"} for tool in settings["tools"]):
+            return "tool-call", _expected_tools([tool["name"] for tool in settings["tools"]], "All", False)
+        case "Judge" if settings.get("scale", "") in ("", "zero_to_one") and settings.keys() <= _OF_JUDGES:
+            threshold = settings.get("pass_threshold", 0.7)
+            return "llm-judge", {"evaluationCriteria": settings.get("criteria", ""), "passThreshold": threshold}
+        case "Pii" if not settings:
             return "guardrail", {"evaluatorId": "pii", "evaluatorConfig": None}
-        case "Similarity" if isinstance(given.get("to"), str):
-            return "semantic-similarity", {"expectedContent": given["to"], "similarityThreshold": given.get("min", 0.8)}
+        case "Similarity" if isinstance(settings.get("to"), str):
+            return "semantic-similarity", {
+                "expectedContent": settings["to"],
+                "similarityThreshold": settings.get("min", 0.8),
+            }
     return None
 
 
@@ -162,15 +165,15 @@ def _pattern(pattern: str, flags: str, criterion: Criterion) -> tuple[str, dict[
     return "regex", {"pattern": pattern, "ignoreCase": ignore_case, "multiline": "m" in flags}
 
 
-def _keys(given: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    if "schema" not in given:
-        keys = list(given.get("required_keys") or ())
+def _keys(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    if "schema" not in settings:
+        keys = list(settings.get("required_keys") or ())
         return "json-schema", {"expectedKeys": ", ".join(keys), "requireAllKeys": True}
-    schema = given["schema"]
-    if "required_keys" in given or not isinstance(schema, Mapping) or set(schema) not in ({"allOf"}, {"anyOf"}):
+    schema = settings["schema"]
+    if "required_keys" in settings or not isinstance(schema, Mapping) or set(schema) not in ({"allOf"}, {"anyOf"}):
         return None
     ((way, listed),) = schema.items()
-    paths = [_path(one) for one in listed]
+    paths = [_path(item) for item in listed]
     if None in paths:
         return None
     return "json-schema", {"expectedKeys": ", ".join(map(str, paths)), "requireAllKeys": way == "allOf"}
@@ -187,10 +190,10 @@ def _path(schema: Any) -> str | None:
     return None if inner is None else f"{required[0]}.{inner}"
 
 
-def _tools(given: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    names = [call.get("name") for call in given.get("calls") or ()]
-    mode = str(given.get("mode"))
-    if mode not in ("any", "all", "exact", "none") or set(given) - {"mode", "calls"}:
+def _tools(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    names = [call.get("name") for call in settings.get("calls") or ()]
+    mode = str(settings.get("mode"))
+    if mode not in ("any", "all", "exact", "none") or set(settings) - {"mode", "calls"}:
         return None
     return "tool-call", _expected_tools(list(map(str, names)), mode.capitalize(), False)
 

@@ -87,7 +87,7 @@ def _nested(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _beside(path: Path, sheet: str) -> Iterator[list[Mapping[str, Any]]]:
-    named = (path for path in sorted(path.parent.glob("*.json")) if sheet in path.name.upper())
+    named = (file for file in sorted(path.parent.glob("*.json")) if sheet in file.name.upper())
     for other in islice((one for one in named if one.resolve() != path.resolve()), _BESIDE):
         try:
             with Source(other) as source:

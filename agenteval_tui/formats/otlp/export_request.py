@@ -29,8 +29,8 @@ _LEVELS = {TRACES: ("resourceSpans", "scopeSpans", "spans"), LOGS: ("resourceLog
 class RefusedExportError(Exception):
     """A request that is answered with an HTTP status and a sentence."""
 
-    def __init__(self, status: int, said: str) -> None:
-        super().__init__(said)
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
         self.status = status
 
 
@@ -59,14 +59,14 @@ def unpacked(body: bytes, encoding: str) -> bytes:
         raise RefusedExportError(415, f"bodies packed with {encoding[:40]} are not read; send gzip")
     unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)
     try:
-        found = unpacking.decompress(body, LARGEST)
+        data = unpacking.decompress(body, LARGEST)
     except zlib.error:
         raise RefusedExportError(400, f"the body is not {encoding}") from None
     if unpacking.unconsumed_tail:
         raise RefusedExportError(413, f"a request may have {LARGEST // 1_000_000} MB, unpacked")
     if not unpacking.eof:
         raise RefusedExportError(400, f"the body is cut off: its {encoding} has no end")
-    return found
+    return data
 
 
 def decoded(path: str, body: bytes, kind: str) -> dict[str, Any]:
@@ -74,12 +74,12 @@ def decoded(path: str, body: bytes, kind: str) -> dict[str, Any]:
     kind = kind.partition(";")[0].strip().lower()
     if kind == JSON:
         try:
-            found = json.loads(body)
+            document = json.loads(body)
         except (ValueError, RecursionError):
             raise RefusedExportError(400, "the body is not JSON") from None
-        if not isinstance(found, dict):
+        if not isinstance(document, dict):
             raise RefusedExportError(400, "the body is not a request of OTLP")
-        return found
+        return document
     if kind != PROTOBUF:
         raise RefusedExportError(415, f"send {PROTOBUF} or {JSON}")
     return _from_protobuf(path, body)
@@ -88,11 +88,11 @@ def decoded(path: str, body: bytes, kind: str) -> dict[str, Any]:
 def reply(path: str, kind: str, unread: int) -> tuple[bytes, str]:
     """The reply to an exporter, in the format of its request, and its content type: empty if everything was read, else
     OTLP's "partial success" with the number of unread spans or log records."""
-    said = said_unread(unread) if unread else ""
+    message = said_unread(unread) if unread else ""
     if kind.partition(";")[0].strip().lower() == JSON:
-        rejected = {_REJECTED[path][0]: str(unread), "errorMessage": said}
+        rejected = {_REJECTED[path][0]: str(unread), "errorMessage": message}
         return (json.dumps({"partialSuccess": rejected}).encode() if unread else b"{}"), JSON
-    return (_protobuf_reply(path, unread, said) if unread else b""), PROTOBUF
+    return (_protobuf_reply(path, unread, message) if unread else b""), PROTOBUF
 
 
 def said_unread(unread: int) -> str:
@@ -108,10 +108,10 @@ def unread_in(path: str, request: Mapping[str, Any]) -> int:
         scopes, more = _maps(resource.get(inner))
         unread += more
         for scope in scopes:
-            found, more = _maps(scope.get(items))
+            spans, more = _maps(scope.get(items))
             unread += more
             if path == TRACES:
-                unread += sum(not (_is_id(one.get("traceId")) and _is_id(one.get("spanId"))) for one in found)
+                unread += sum(not (_is_id(span.get("traceId")) and _is_id(span.get("spanId"))) for span in spans)
     return unread
 
 
@@ -130,7 +130,11 @@ def events_of(request: Mapping[str, Any]) -> Iterator[SentEvent]:
             if not isinstance(record, Mapping):
                 continue
             attributes = _list(record.get("attributes"))
-            named = [one for one in attributes if isinstance(one, Mapping) and one.get("key") == "event.name"]
+            named = [
+                attribute
+                for attribute in attributes
+                if isinstance(attribute, Mapping) and attribute.get("key") == "event.name"
+            ]
             name = record.get("eventName") or (_plain(named[0].get("value")) if named else "")
             trace, span = record.get("traceId"), record.get("spanId")
             if isinstance(name, str) and name and isinstance(trace, str) and isinstance(span, str) and trace and span:
@@ -141,14 +145,16 @@ def events_of(request: Mapping[str, Any]) -> Iterator[SentEvent]:
 def _scopes(
     request: Mapping[str, Any], outer: str, inner: str
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    for one in _list(request.get(outer)):
-        if isinstance(one, Mapping):
-            resource = one.get("resource")
+    for entry in _list(request.get(outer)):
+        if isinstance(entry, Mapping):
+            resource = entry.get("resource")
             attributes = _list(resource.get("attributes")) if isinstance(resource, Mapping) else ()
-            told = {str(pair.get("key")): _plain(pair.get("value")) for pair in attributes if isinstance(pair, Mapping)}
-            for scope in _list(one.get(inner)):
+            resource_attributes = {
+                str(pair.get("key")): _plain(pair.get("value")) for pair in attributes if isinstance(pair, Mapping)
+            }
+            for scope in _list(entry.get(inner)):
                 if isinstance(scope, Mapping):
-                    yield told, scope
+                    yield resource_attributes, scope
 
 
 def _body(body: Any) -> list[Any]:
@@ -172,8 +178,8 @@ def _maps(value: Any) -> tuple[list[Mapping[str, Any]], int]:
         return [], 0
     if not isinstance(value, list):
         return [], 1
-    found = [one for one in value if isinstance(one, Mapping)]
-    return found, len(value) - len(found)
+    mappings = [item for item in value if isinstance(item, Mapping)]
+    return mappings, len(value) - len(mappings)
 
 
 def _list(value: Any) -> list[Any]:
@@ -190,22 +196,22 @@ def _from_protobuf(path: str, body: bytes) -> dict[str, Any]:
     message = (ExportTraceServiceRequest if path == TRACES else ExportLogsServiceRequest)()
     try:
         message.ParseFromString(body)
-        found: dict[str, Any] = MessageToDict(message, use_integers_for_enums=True)
+        document: dict[str, Any] = MessageToDict(message, use_integers_for_enums=True)
     except (DecodeError, RecursionError, ValueError):
         raise RefusedExportError(400, "the body is not a request of OTLP") from None
     # Protobuf's own JSON has bytes in base64; OTLP's has the ids in hexadecimal.
     for outer, inner, items in _LEVELS.values():
-        for _, scope in _scopes(found, outer, inner):
-            for one in _list(scope.get(items)):
-                one.update({key: base64.b64decode(one[key]).hex() for key in _BYTES if key in one})
-    return found
+        for _, scope in _scopes(document, outer, inner):
+            for record in _list(scope.get(items)):
+                record.update({key: base64.b64decode(record[key]).hex() for key in _BYTES if key in record})
+    return document
 
 
-def _protobuf_reply(path: str, unread: int, said: str) -> bytes:
+def _protobuf_reply(path: str, unread: int, message: str) -> bytes:
     from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-    told = (ExportTraceServiceResponse if path == TRACES else ExportLogsServiceResponse)()
-    setattr(told.partial_success, _REJECTED[path][1], unread)
-    told.partial_success.error_message = said
-    return bytes(told.SerializeToString())
+    reply = (ExportTraceServiceResponse if path == TRACES else ExportLogsServiceResponse)()
+    setattr(reply.partial_success, _REJECTED[path][1], unread)
+    reply.partial_success.error_message = message
+    return bytes(reply.SerializeToString())

@@ -230,14 +230,14 @@ class Listener:
             return
         run = self._known.get(trace.id) or self._begin(trace, recording)
         again = run.stored
-        kept = storable(_named(recording, trace))
+        stored = storable(_named(recording, trace))
         if not again:
-            self._rename(run, trace, kept)
+            self._rename(run, trace, stored)
             await asyncio.wrap_future(self._store.add_runs(self.execution, [run.planned]))
-        notes = kept.notes
+        notes = stored.notes
         if trace.left_out:
             notes = (*notes, f"{trace.left_out:,} spans of it were left out: a trace may have no more")
-        ended = self._ended(run.planned, kept)
+        ended = self._ended(run.planned, stored)
         await asyncio.wrap_future(self._store.run_ended(ended))
         run.stored = True
         self.runs += not again
@@ -258,8 +258,8 @@ class Listener:
             return before
         if self._repetitions[before.suite_name, before.test_id] == before.repetition:
             self._repetitions[before.suite_name, before.test_id] -= 1
-        found = self._planned(trace, named)
-        return replace(found, id=before.id, position=before.position)
+        planned_run = self._planned(trace, named)
+        return replace(planned_run, id=before.id, position=before.position)
 
     def _tell_end(self, run: _Run, ended: RunEnded, again: bool) -> None:
         """Send the outcome to the watchers. If the run was stored before, this replaces its outcome."""
@@ -322,5 +322,5 @@ def _named(recording: Recording, trace: OpenTrace) -> Recording:
     recording = replace(recording, agent=agent)
     if recording.test_name != trace.id:
         return recording
-    name = one_line(recording.prompt, _NAME) or next((str(one.get("name")) for one in trace.spans.values()), trace.id)
+    name = one_line(recording.prompt, _NAME) or next((str(span.get("name")) for span in trace.spans.values()), trace.id)
     return replace(recording, test_id=as_id(name), test_name=name)

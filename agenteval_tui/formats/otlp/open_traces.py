@@ -69,21 +69,21 @@ class OpenTrace(Struct):
 
     def told(self) -> list[dict[str, Any]]:
         """Its spans that are about a model, an agent or a tool, as the importer of files reads them."""
-        found = []
+        spans = []
         for key, span in self.spans.items():
             more = self.events.get(key)
-            given = {**span, "events": [*_list(span.get("events")), *more]} if more else span
-            made = span_of(given)
-            if made["attributes"] or made["evaluations"]:
-                found.append(made)
-        return found
+            whole = {**span, "events": [*_list(span.get("events")), *more]} if more else span
+            normal = span_of(whole)
+            if normal["attributes"] or normal["evaluations"]:
+                spans.append(normal)
+        return spans
 
     def recording(self) -> Recording | Skipped:
         """The run that it holds so far; `Skipped`: nothing was said in it (yet)."""
-        found = self.told()
-        if not found:
+        spans = self.told()
+        if not spans:
             return Skipped("no span of it is about a model, an agent or a tool", place=f"trace {self.id[:32]}")
-        return recording_of(self.id, found)
+        return recording_of(self.id, spans)
 
 
 class OpenTraces:
@@ -112,39 +112,42 @@ class OpenTraces:
         changed: dict[str, OpenTrace] = {}
         for sent in spans:
             trace, span = content_text(sent.span.get("traceId")).lower(), content_text(sent.span.get("spanId")).lower()
-            found = self._trace(trace, now_s) if trace and span else None
-            if found is None:
+            open_trace = self._trace(trace, now_s) if trace and span else None
+            if open_trace is None:
                 continue
-            changed[trace] = found
-            found.add_span(span, sent)
-        for one in events:
-            found = self._trace(one.trace.lower(), now_s)
-            if found is None:
+            changed[trace] = open_trace
+            open_trace.add_span(span, sent)
+        for event in events:
+            open_trace = self._trace(event.trace.lower(), now_s)
+            if open_trace is None:
                 continue
-            changed[found.id] = found
-            found.add_event(one)
+            changed[open_trace.id] = open_trace
+            open_trace.add_event(event)
         return changed
 
     def closed(self, now_s: float) -> list[OpenTrace]:
         """Close the traces that are complete, or of which no more is expected, and give them."""
-        ended = [one for one in self._open.values() if now_s >= self._due(one)]
-        left = sorted((one for one in self._open.values() if now_s < self._due(one)), key=lambda one: one.heard_s)
-        size = sum(one.size for one in left)
-        for number, one in enumerate(left):
-            if len(left) - number <= MOST_TRACES and size <= MOST_OF_ALL:
+        ended = [open_trace for open_trace in self._open.values() if now_s >= self._due(open_trace)]
+        remaining = sorted(
+            (open_trace for open_trace in self._open.values() if now_s < self._due(open_trace)),
+            key=lambda open_trace: open_trace.heard_s,
+        )
+        size = sum(open_trace.size for open_trace in remaining)
+        for number, open_trace in enumerate(remaining):
+            if len(remaining) - number <= MOST_TRACES and size <= MOST_OF_ALL:
                 break
-            ended.append(one)
-            size -= one.size
-        return [self._close(one) for one in ended]
+            ended.append(open_trace)
+            size -= open_trace.size
+        return [self._close(open_trace) for open_trace in ended]
 
     def forgotten(self) -> list[str]:
         """The traces that were forgotten since the last call, by id."""
-        found, self._newly_forgotten = self._newly_forgotten, []
-        return found
+        forgotten_ids, self._newly_forgotten = self._newly_forgotten, []
+        return forgotten_ids
 
     def all(self) -> list[OpenTrace]:
         """Close all traces, as they are."""
-        return [self._close(one) for one in list(self._open.values())]
+        return [self._close(open_trace) for open_trace in list(self._open.values())]
 
     def next_s(self) -> float | None:
         """The moment at which the next trace may be complete; None: none is open."""
@@ -157,12 +160,12 @@ class OpenTraces:
         if trace in self._forgotten:
             self.late += 1
             return None
-        found = self._open.get(trace) or self._closed.pop(trace, None) or OpenTrace(trace, now_s)
+        open_trace = self._open.get(trace) or self._closed.pop(trace, None) or OpenTrace(trace, now_s)
         if trace not in self._open:
-            self._remembered -= found.size
-        self._open[trace] = found
-        found.heard_s = now_s
-        return found
+            self._remembered -= open_trace.size
+        self._open[trace] = open_trace
+        open_trace.heard_s = now_s
+        return open_trace
 
     def _close(self, trace: OpenTrace) -> OpenTrace:
         del self._open[trace.id]

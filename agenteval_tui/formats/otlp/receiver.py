@@ -91,6 +91,6 @@ class Receiver:
         body, answered = reply(path, kind, unread)
         await client.answer(200, body, answered)
 
-    def _refuse(self, said: str) -> None:
+    def _refuse(self, reason: str) -> None:
         self.refused += 1
-        self.last_refusal = said
+        self.last_refusal = reason

@@ -160,15 +160,15 @@ class TracedAgent:
 
     def _shut(self, turn: _Turn) -> None:
         del self._open[turn.trace.id]
-        self._traces = {trace: one for trace, one in self._traces.items() if one is not turn}
+        self._traces = {trace: waiting_turn for trace, waiting_turn in self._traces.items() if waiting_turn is not turn}
 
     def _request(self, request: AgentRequest, receiver: Receiver, turn: _Turn) -> AgentRequest:
         """The request with whose the spans are."""
         config = dict(request.config or self._setup.config)
         if self._port:
-            given = config.get("headers") or {}
-            kept = {name: text for name, text in given.items() if name.lower() != "traceparent"}
-            config["headers"] = {**kept, "traceparent": turn.parent}
+            headers = config.get("headers") or {}
+            own_headers = {name: text for name, text in headers.items() if name.lower() != "traceparent"}
+            config["headers"] = {**own_headers, "traceparent": turn.parent}
             return replace(request, config=config)
         before = config.get("env") or {}
         env = {**self._setup.env, **before}
@@ -183,27 +183,29 @@ class TracedAgent:
         turns = [*self._earlier.get(request.run, ()), turn]
         if request.run:
             self._earlier[request.run] = turns
-        told = whole_transcript(turn.trace.told())
-        whole = whole_transcript([span for one in turns for span in one.trace.told()])
-        if told is None or whole is None:
+        own_turn = whole_transcript(turn.trace.told())
+        whole = whole_transcript([span for turn in turns for span in turn.trace.told()])
+        if own_turn is None or whole is None:
             assert self._receiver is not None
             why = NO_SPANS[bool(self._port)].format(address=self._receiver.address)
             if self._receiver.refused:
                 why = f"{why}; its last request could not be read: {self._receiver.last_refusal}"
             return [*usage, Noted(Note("no_spans", why)), end]
-        found, began_ms = whole
-        if all(one.role != "user" for one in found.messages):  # of tools alone
-            found = _asked_first(found, [one for one in request.messages if one.role in ("system", "user")])
-        events: list[AgentEvent] = list(usage) if told[0].usage == Usage() else [UsageReported(told[0].usage)]
+        transcript, began_ms = whole
+        if all(message.role != "user" for message in transcript.messages):  # of tools alone
+            transcript = _asked_first(
+                transcript, [message for message in request.messages if message.role in ("system", "user")]
+            )
+        events: list[AgentEvent] = list(usage) if own_turn[0].usage == Usage() else [UsageReported(own_turn[0].usage)]
         if missing := len(turn.missing()):
             events.append(Noted(Note("open_spans", f"{count(missing, 'span')} that others belong to did not come")))
         if turn.trace.left_out:
-            said = f"{count(turn.trace.left_out, 'span')} of it: a trace may have no more"
-            events.append(Noted(Note("left_out", said)))
-        events.append(Captured(_later(found, began_ms - turns[0].began_ms)))
+            text = f"{count(turn.trace.left_out, 'span')} of it: a trace may have no more"
+            events.append(Noted(Note("left_out", text)))
+        events.append(Captured(_later(transcript, began_ms - turns[0].began_ms)))
         if isinstance(end, Done):
             end = replace(
-                end, finish_reason=told[0].finish_reason or end.finish_reason, model=told[0].model or end.model
+                end, finish_reason=own_turn[0].finish_reason or end.finish_reason, model=own_turn[0].model or end.model
             )
         return [*events, end]
 
@@ -227,11 +229,11 @@ class _Turn:
 
     def missing(self) -> set[str]:
         """The spans that others belong to, and that have not come; those of other programs apart, as far as is said."""
-        known = {*self.trace.spans, self._span, ""}
+        known_ids = {*self.trace.spans, self._span, ""}
         return {
             parent
             for span in self.trace.spans.values()
-            if (parent := content_text(span.get("parentSpanId")).lower()) not in known and not is_remote(span)
+            if (parent := content_text(span.get("parentSpanId")).lower()) not in known_ids and not is_remote(span)
         }
 
     async def wait(self, most_s: float) -> None:
@@ -254,7 +256,7 @@ def environment(address: str, parent: str, run: str, env: Mapping[str, str]) -> 
     trace = parent.split("-")[1]
     own = f"{RUN}={quote(run)},{TRACE}={trace}"
     before = env.get("OTEL_RESOURCE_ATTRIBUTES", "").strip(", ")
-    made = {
+    variables = {
         "TRACEPARENT": parent,
         "OTEL_RESOURCE_ATTRIBUTES": f"{before},{own}" if before else own,
         "OTEL_EXPORTER_OTLP_ENDPOINT": address,
@@ -268,19 +270,22 @@ def environment(address: str, parent: str, run: str, env: Mapping[str, str]) -> 
     for path in (TRACES, LOGS, METRICS):  # the variables of a signal come before those of all
         own = f"OTEL_EXPORTER_OTLP_{path.rpartition('/')[2].upper()}"
         if f"{own}_ENDPOINT" in env:
-            made[f"{own}_ENDPOINT"] = f"{address}{path}"
+            variables[f"{own}_ENDPOINT"] = f"{address}{path}"
         if f"{own}_PROTOCOL" in env:
-            made[f"{own}_PROTOCOL"] = "http/protobuf"
+            variables[f"{own}_PROTOCOL"] = "http/protobuf"
     for content in ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "TRACELOOP_TRACE_CONTENT"):
         if content not in env:
-            made[content] = "true"
-    return made
+            variables[content] = "true"
+    return variables
 
 
 def _asked_first(transcript: Transcript, messages: Sequence[Message]) -> Transcript:
     """The transcript after what was asked."""
     more = len(messages)
-    calls = [replace(one, message=None if one.message is None else one.message + more) for one in transcript.tool_calls]
+    calls = [
+        replace(tool_call, message=None if tool_call.message is None else tool_call.message + more)
+        for tool_call in transcript.tool_calls
+    ]
     return replace(transcript, messages=(*messages, *transcript.messages), tool_calls=tuple(calls))
 
 
@@ -291,7 +296,7 @@ def _later(transcript: Transcript, by_ms: float) -> Transcript:
         return None if moment is None else max(0.0, moment + by_ms)
 
     timing = transcript.timing
-    steps = tuple([Step(one.name, at(one.started_ms) or 0.0, one.duration_ms) for one in timing.steps])
+    steps = tuple([Step(step.name, at(step.started_ms) or 0.0, step.duration_ms) for step in timing.steps])
     calls = tuple([replace(call, started_ms=at(call.started_ms)) for call in transcript.tool_calls])
     return replace(
         transcript, tool_calls=calls, timing=Timing(at(timing.first_token_ms), timing.total_ms, steps), error=None

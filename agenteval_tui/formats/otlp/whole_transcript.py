@@ -31,34 +31,36 @@ def whole_transcript(spans: Sequence[Span]) -> tuple[Transcript, float] | None:
         return None
     models = innermost(models)
     top, base = agents[0] if agents else spans[0], spans[0]["start"] or 0.0
-    asked = [one for span in models if (one := asked_of(span, base, agents)) is not None]
+    requests = [request for span in models if (request := asked_of(span, base, agents)) is not None]
     try:
         longest, _ = conversation_in(spans, tools, agents, models)
-        bare = longest is None or all(one.role == "assistant" for one in longest.messages)
-        found = transcript_of_asked(asked, _untold(tools, asked, base)) if asked or (bare and tools) else longest
+        bare = longest is None or all(message.role == "assistant" for message in longest.messages)
+        transcript = (
+            transcript_of_asked(requests, _untold(tools, requests, base)) if requests or (bare and tools) else longest
+        )
     except AgentevalError:
         return None
-    if longest is not None and (found is None or len(longest.messages) > len(found.messages)):
-        found = longest
-    return None if found is None else (with_measures(found, spans, models or [top], tools, top), base)
+    if longest is not None and (transcript is None or len(longest.messages) > len(transcript.messages)):
+        transcript = longest
+    return None if transcript is None else (with_measures(transcript, spans, models or [top], tools, top), base)
 
 
-def _untold(tools: Sequence[Span], asked: Sequence[Asked], base: float) -> list[UsedTool]:
+def _untold(tools: Sequence[Span], requests: Sequence[Asked], base: float) -> list[UsedTool]:
     """The calls of tools that no answer of a model has: the program made them by itself."""
-    made = [
+    calls = [
         call
-        for one in asked
-        for message in (*one.request.messages, one.reply.message or {})
+        for request in requests
+        for message in (*request.request.messages, request.reply.message or {})
         for call in message.get("tool_calls") or ()
     ]
-    ids, names = {str(call.get("id")) for call in made}, {call["function"]["name"] for call in made}
-    found = []
+    ids, names = {str(call.get("id")) for call in calls}, {call["function"]["name"] for call in calls}
+    used = []
     for span in tools:
         about = span["attributes"]
         key = plain_text(about.get("gen_ai.tool.call.id"))
         if span["start"] is not None and key not in ids and (key or name_of_tool(span) not in names):
             result = about.get("gen_ai.tool.call.result")
-            given = content_text(about.get("gen_ai.tool.call.arguments")) or "{}"
-            said = None if result is None else content_text(result)
-            found.append(UsedTool(span["start"] - base, key, name_of_tool(span), given, said))
-    return found
+            arguments = content_text(about.get("gen_ai.tool.call.arguments")) or "{}"
+            result_text = None if result is None else content_text(result)
+            used.append(UsedTool(span["start"] - base, key, name_of_tool(span), arguments, result_text))
+    return used

@@ -115,14 +115,14 @@ class JsonReader:
         if self.kind() != "object":
             self._leave_out()
             return None
-        found = {}
+        values = {}
         for key in self.members():
             if key in keys:
                 self._taken += 1
-                found[key] = self._bounded(self._window)[0]
+                values[key] = self._bounded(self._window)[0]
             else:
                 self._leave_out(self._window)
-        return found
+        return values
 
     def _bounded(self, room: int) -> tuple[Any, int]:
         """(what is kept of the value here, how many characters of room that takes)."""
@@ -147,36 +147,36 @@ class JsonReader:
         return f"{begin}… [{whole - most:,} more characters were left out]", most
 
     def _bounded_object(self, room: int) -> tuple[dict[str, Any], int]:
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         used = 0
         for key in self.members():
-            if used >= room and len(found) >= MOST_PARTS:
+            if used >= room and len(members) >= MOST_PARTS:
                 self._leave_out()
                 continue
-            found[key], took = self._part(room - used)
+            members[key], took = self._part(room - used)
             used += took + len(key)
-        return found, used
+        return members, used
 
     def _bounded_list(self, room: int) -> tuple[list[Any], int]:
-        found: list[Any] = []
+        items: list[Any] = []
         used = left_out = 0
         for _ in self.elements():
-            if used >= room and len(found) >= MOST_PARTS:
+            if used >= room and len(items) >= MOST_PARTS:
                 self.skip()
                 left_out += 1
                 continue
-            one, took = self._part(room - used)
-            found.append(one)
+            item, took = self._part(room - used)
+            items.append(item)
             used += took
         if left_out:
             self.shortened.append((self._place(), f"shortened by {left_out:,} items: it is too large"))
-        return found, used
+        return items, used
 
-    def _part(self, left: int) -> tuple[Any, int]:
+    def _part(self, room: int) -> tuple[Any, int]:
         """A part of a large value: none takes more than half of what is left, so that all have some."""
         self._taken += 1
-        if left > 0:
-            return self._bounded(max(left // 2, LARGEST_PART))
+        if room > 0:
+            return self._bounded(max(room // 2, LARGEST_PART))
         self._text.next_char()
         before = self._text.consumed
         fits, value = self._text.take_small(self._window)
@@ -275,7 +275,7 @@ class JsonReader:
         """Skip a value that was not taken, and count its field if it holds words or is large."""
         fits, value = self.small()
         if not fits or has_words({str(self._path[-1]): value}):
-            self.passed_over[_dotted([0 if isinstance(one, int) else one for one in self._path], items=False)] += 1
+            self.passed_over[_dotted([0 if isinstance(step, int) else step for step in self._path], items=False)] += 1
 
     def _next(self) -> str:
         char = self._text.next_char()
@@ -293,18 +293,18 @@ def reduced(text: RawText, largest: int) -> tuple[Any, tuple[tuple[str, str], ..
 
 def _dotted(path: list[str | int], *, items: bool = True) -> str:
     """`samples[3].scores`; without `items` `samples[].scores`, for all. Items are counted from 1."""
-    found = ""
-    for one in path:
-        if isinstance(one, int):
-            found += f"[{one + 1}]" if items else "[]"
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step + 1}]" if items else "[]"
         else:
-            found += f".{one}" if found else one
-    return found
+            text += f".{step}" if text else step
+    return text
 
 
 def skipped_by(reader: JsonReader, prefix: str = "", place: str = "") -> Iterator[Skipped]:
     """What a reader skipped, and what it shortened; `prefix`: the field in the file at which it started."""
     if reader.passed_over:
         yield Skipped("", counts=False, fields={f"{prefix}{key}": count for key, count in reader.passed_over.items()})
-    for at, said in reader.shortened:
-        yield Skipped(f"`{prefix}{at}` was {said}", counts=False, place=place)
+    for at, problem in reader.shortened:
+        yield Skipped(f"`{prefix}{at}` was {problem}", counts=False, place=place)

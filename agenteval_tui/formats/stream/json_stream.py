@@ -31,8 +31,8 @@ _SPACE = re.compile(f"[{_WHITE}]*")
 
 def wide_encoding(begin: bytes) -> str:
     """The encoding of JSON that is not UTF-8, told by its first bytes: JSON begins with ASCII. "": it is UTF-8."""
-    told = json.detect_encoding(begin[:4]) if len(begin) >= 4 else ""
-    return told if told.startswith(("utf-16", "utf-32")) else ""
+    encoding = json.detect_encoding(begin[:4]) if len(begin) >= 4 else ""
+    return encoding if encoding.startswith(("utf-16", "utf-32")) else ""
 
 
 class JsonElement(Struct, frozen=True):
@@ -82,9 +82,9 @@ def read_values(
     while text.next_char():
         if text.next_char() == "[":
             container += 1
-            for found in _elements(text, number, container, largest, reduce):
-                number = max(number, found.number)
-                yield found
+            for element in _elements(text, number, container, largest, reduce):
+                number = max(number, element.number)
+                yield element
             continue
         number += 1
         line = text.line
@@ -234,12 +234,12 @@ class RawText:
         """
         while len(self._text) - self._at <= most and self._read(self._chunk):
             pass
-        found = _WHOLE_CHARS.match(self._text, self._at + 1, self._at + 1 + most)
-        assert found is not None
-        if found.end() + 6 <= self._at + 1 + most and self._text.startswith("\\u", found.end()):
+        match = _WHOLE_CHARS.match(self._text, self._at + 1, self._at + 1 + most)
+        assert match is not None
+        if match.end() + 6 <= self._at + 1 + most and self._text.startswith("\\u", match.end()):
             raise UnreadableFile("not valid JSON: Invalid \\uXXXX escape")
         try:
-            text: str = json.loads(f'"{found.group()}"', strict=False)
+            text: str = json.loads(f'"{match.group()}"', strict=False)
         except json.JSONDecodeError as error:
             raise UnreadableFile(f"not valid JSON: {error.msg}") from None
         return text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text  # half a character
@@ -299,12 +299,12 @@ class RawText:
     def skip_to_next_top_value(self) -> None:
         """Move to the next line that begins with a bracket: where the next value of JSON Lines is."""
         while True:
-            found = min(
+            position = min(
                 (at for at in (self._text.find("\n{", self._at), self._text.find("\n[", self._at)) if at >= 0),
                 default=-1,
             )
-            if found >= 0:
-                self._move_to(found + 1)
+            if position >= 0:
+                self._move_to(position + 1)
                 return
             # The newline may be the window's last character.
             self._move_to(max(self._at, len(self._text) - 1))

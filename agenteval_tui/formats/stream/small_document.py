@@ -123,22 +123,22 @@ def _javascript_number(value: float) -> int | float:
 
 
 def _counted(value: Any, where: str, number: Callable[[float], float] | None) -> Any:
-    left = [LARGEST]
+    room = [LARGEST]
 
-    def plain(one: Any, depth: int) -> Any:
-        left[0] -= 1
-        if left[0] < 0 or depth > 100:
+    def plain(node: Any, depth: int) -> Any:
+        room[0] -= 1
+        if room[0] < 0 or depth > 100:
             raise AgentevalError(
                 f"this document has more than {LARGEST:,} values or 100 levels", where=where, mend="split it"
             )
-        if isinstance(one, Mapping):
-            return {str(key): plain(inner, depth + 1) for key, inner in one.items()}
-        if isinstance(one, list | tuple | set):
-            return [plain(inner, depth + 1) for inner in one]
-        if isinstance(one, datetime.date | datetime.datetime):
-            return one.isoformat()
-        if number is not None and isinstance(one, int | float) and not isinstance(one, bool):
-            return number(one)
-        return one.decode("utf-8", "replace") if isinstance(one, bytes) else one
+        if isinstance(node, Mapping):
+            return {str(key): plain(inner, depth + 1) for key, inner in node.items()}
+        if isinstance(node, list | tuple | set):
+            return [plain(inner, depth + 1) for inner in node]
+        if isinstance(node, datetime.date | datetime.datetime):
+            return node.isoformat()
+        if number is not None and isinstance(node, int | float) and not isinstance(node, bool):
+            return number(node)
+        return node.decode("utf-8", "replace") if isinstance(node, bytes) else node
 
     return plain(value, 0)

@@ -56,12 +56,12 @@ def sniff(source: Source, most: int = LOOKED_AT) -> Head:
     if values:
         return Head(values=tuple(values))
     text = begin.decode(wide_encoding(begin) or "utf-8-sig", "replace")
-    keys = frozenset(found.group(2) for found in _YAML_KEY.finditer(text)) if not text.lstrip().startswith("{") else ()
+    keys = frozenset(match.group(2) for match in _YAML_KEY.finditer(text)) if not text.lstrip().startswith("{") else ()
     broken: BrokenElement | None = None
-    for number, one in enumerate(read_values(_Bounded(source.open(), LOOKED_AT))):  # type: ignore[arg-type]
-        if isinstance(one, JsonElement):
-            return Head(values=(one.value,), yaml=frozenset(keys))
-        broken = broken or one
+    for number, element in enumerate(read_values(_Bounded(source.open(), LOOKED_AT))):  # type: ignore[arg-type]
+        if isinstance(element, JsonElement):
+            return Head(values=(element.value,), yaml=frozenset(keys))
+        broken = broken or element
         if number >= _TRIED:
             break
     return Head(yaml=frozenset(keys), broken=broken)
@@ -85,17 +85,17 @@ def _outline(reader: JsonReader, values: list[Any]) -> None:
         fits, value = reader.small()
         values.append(value if fits else [] if kind == "list" else "")
         return
-    found: dict[str, Any] = {}
+    outline: dict[str, Any] = {}
     for key in reader.members():
         # An object that can't be read to its end is told by the keys it has.
-        if not found:
-            values.append(found)
-        found[key] = {"object": {}, "list": []}.get(reader.kind())
+        if not outline:
+            values.append(outline)
+        outline[key] = {"object": {}, "list": []}.get(reader.kind())
         fits, value = reader.small()
         if fits:
-            found[key] = value
-    if not found:
-        values.append(found)
+            outline[key] = value
+    if not outline:
+        values.append(outline)
 
 
 class _Bounded:

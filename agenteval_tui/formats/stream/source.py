@@ -52,15 +52,15 @@ class Source:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for one in self._open:
-            one.close()
+        for file in self._open:
+            file.close()
         if self._unpacked is not None:
             self._unpacked.close()
 
     @property
     def done(self) -> int:
         """The bytes that were read so far, as far as a bar of progress needs to know."""
-        now = max((one.tell() for one in self._open[-1:] if not one.closed), default=0)
+        now = max((file.tell() for file in self._open[-1:] if not file.closed), default=0)
         self._furthest = max(self._furthest, now)
         return self._furthest
 
@@ -73,12 +73,12 @@ class Source:
     def values(self) -> Iterator[JsonElement | BrokenElement]:
         """The elements of the file's list, or its values one after another (JSON Lines). What was shortened in one is a
         note behind it."""
-        for one in read_values(self.open(), reduce=reduced):
-            yield one
-            if isinstance(one, JsonElement):
-                for place, said in one.shortened:
+        for element in read_values(self.open(), reduce=reduced):
+            yield element
+            if isinstance(element, JsonElement):
+                for place, problem in element.shortened:
                     yield BrokenElement(
-                        f"`{place}` was {said}", one.number, one.line, note=True, container=one.container
+                        f"`{place}` was {problem}", element.number, element.line, note=True, container=element.container
                     )
 
     def reader(self) -> JsonReader:
@@ -113,25 +113,25 @@ def _is_gzip(path: Path) -> bool:
 def _unpack(path: Path, into: IO[bytes]) -> str:
     """Unpack a gzip file; why that could not be done to its end, "" when it could. Raises `AgentevalError`: a bomb."""
     most = min(LARGEST_UNPACKED, ALWAYS + TIMES * path.stat().st_size)
-    left = most
-    said = ""
+    room = most
+    problem = ""
     with gzip.open(path) as packed:
         while True:
             try:
                 block = packed.read1(1 << 18)  # what is whole of a file that is cut off
             except EOFError:
-                said = "it is cut off"
+                problem = "it is cut off"
                 break
             except (zlib.error, gzip.BadGzipFile) as error:
-                said = f"it is damaged ({error})"
+                problem = f"it is damaged ({error})"
                 break
             if not block:
                 break
-            left -= len(block)
-            if left < 0:
+            room -= len(block)
+            if room < 0:
                 raise AgentevalError(
                     f"this file unpacks to more than {most:,} bytes", where=str(path), mend="unpack it yourself"
                 )
             into.write(block)
     into.flush()
-    return said
+    return problem

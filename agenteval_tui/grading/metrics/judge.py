@@ -390,7 +390,8 @@ class Judge(RemoteMetric):
         fields: dict[str, Any] = {
             "score": raw, "scale": [scale.name, scale.low, scale.high], "error": accept.error,
             "confidence": accept.confidence, "labels": accepted.labels, "decided": accepted.decided,
-            "wrong": accepted.wrong, "needed": accepted.needed, "unjudged": labelled.unjudged, "trusted": accepted.trusted,
+            "wrong": accepted.wrong, "needed": accepted.needed, "trusted": accepted.trusted,
+            "unjudged": labelled.unjudged,
             "above": None if above is None else scale.score(above),
             "below": None if below is None else scale.score(below),
         }  # fmt: skip

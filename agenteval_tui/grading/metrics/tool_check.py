@@ -583,14 +583,14 @@ def differences(tool: Tool, call: ToolCall) -> tuple[ArgumentDifference, ...]:
         return (ArgumentDifference("unreadable", "", "", got=call.arguments, malformed=call.malformed),)
     additional = [] if tool.additional else tool.additional_names(arguments)
     mismatches = [
-        _differs(expected, arguments[expected.name])
-        for expected in expected
-        if expected.name in arguments and not expected.holds(arguments[expected.name])
+        _differs(argument, arguments[argument.name])
+        for argument in expected
+        if argument.name in arguments and not argument.holds(arguments[argument.name])
     ]
     mismatches += [
-        _missing(expected, arguments, tool.additional_names(arguments))
-        for expected in expected
-        if expected.name not in arguments and not expected.optional
+        _missing(argument, arguments, tool.additional_names(arguments))
+        for argument in expected
+        if argument.name not in arguments and not argument.optional
     ]
     mismatches += [ArgumentDifference("extra", name, name, got=arguments[name], cost=0.5) for name in additional]
     return tuple(mismatches)

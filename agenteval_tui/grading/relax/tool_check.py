@@ -99,7 +99,8 @@ def _one_entry(
         ]
         title = f"expect the calls of {name} in one entry"
         if mismatches:
-            title += f", also accept {_said(accepted)} as {listing(list(dict.fromkeys(mismatch.name for mismatch in mismatches)))}"
+            names = listing(list(dict.fromkeys(mismatch.name for mismatch in mismatches)))
+            title += f", also accept {_said(accepted)} as {names}"
         change = Change(title, tuple(ops), 1.2 + 0.5 * len(more), covers)
         yield from ((condition, change) for condition in sorted(covers))
 
