@@ -98,7 +98,7 @@ async def make_run(program: Program, permission: Permission) -> tuple[int, Sessi
         env=program.env,
         permission=permission,
         reads=program.reads,
-        given=program.given,
+        input_data=program.given,
     )
     return code, session
 

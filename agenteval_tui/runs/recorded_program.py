@@ -322,7 +322,7 @@ async def record(
             permission=permission,
             port=program.port,
             reads=program.reads,
-            given=program.given,
+            input_data=program.given,
             stdout=program.stdout,
         )
         code = await (running if live is None else _watched(running, session, live))

@@ -222,15 +222,15 @@ def find_program(word: str, cwd: Path, env: Mapping[str, str]) -> str:
     if not cwd.is_dir():
         raise AgentevalError(f"the folder {cwd} does not exist", mend="check `cwd`")
     if os.sep not in word:
-        found = shutil.which(word, path=env.get("PATH", os.defpath))
-        if found is None:
+        program = shutil.which(word, path=env.get("PATH", os.defpath))
+        if program is None:
             near = (
                 f"write ./{word} for the one beside the suite"
                 if (cwd / word).exists()
                 else "install it, or give its path"
             )
             raise AgentevalError(f"there is no program {word!r} in PATH", mend=near)
-        return str(cwd / found)
+        return str(cwd / program)
     path = cwd / Path(word).expanduser()
     if path.is_dir():
         raise AgentevalError(f"{word} is a folder, not a program", mend="name the program in it")

@@ -220,10 +220,10 @@ class CommandAgent:
         options = self._options
         argv = argv_of(options.command, options.shell)
         try:
-            found = find_program(argv[0], self._folder(options), self._env(options))
+            program = find_program(argv[0], self._folder(options), self._env(options))
         except AgentevalError as error:
             return unreachable(error.problem, error.mend)
-        return await check_answer(self, f"{found} is there and may be executed", began, thorough=thorough)
+        return await check_answer(self, f"{program} is there and may be executed", began, thorough=thorough)
 
     async def close(self) -> None:
         """Nothing is open between runs."""
@@ -272,25 +272,25 @@ class CommandAgent:
                 yield Failed(RunError.told("protocol", self._said(f"{name}: {error}", program, options), error.mend))
                 return
         if program.returncode != 0:
-            said = f"{name} {exit_description(program.returncode)}"
+            message = f"{name} {exit_description(program.returncode)}"
             mend = remedy_for(
                 program.returncode, "run it by hand with the same input; `agenteval docs agents` describes it"
             )
             env = self._env(options)
             traceback = traceback_in(without_secrets(program.stderr, env), str(self._folder(options)))
             if traceback is None:
-                said = self._said(said, program, options)
+                message = self._said(message, program, options)
             else:
-                said = without_secrets(f"{said}: {raised_words(traceback)}", env)
-            failure = RunError.told("program", said, mend, ErrorCode.EXIT, status=program.returncode)
+                message = without_secrets(f"{message}: {raised_words(traceback)}", env)
+            failure = RunError.told("program", message, mend, ErrorCode.EXIT, status=program.returncode)
             yield Failed(replace(failure, traceback=traceback))
         elif spoke:
             if reader.is_text:
                 yield Noted(Note(TEXT_ONLY, "standard output"))
             yield Done()
         else:
-            said = self._said(f"{name} printed {'nothing' if not reader.read else 'no answer'}", program, options)
-            yield Failed(RunError.told("protocol", said, _NO_ANSWER, ErrorCode.NO_ANSWER))
+            message = self._said(f"{name} printed {'nothing' if not reader.read else 'no answer'}", program, options)
+            yield Failed(RunError.told("protocol", message, _NO_ANSWER, ErrorCode.NO_ANSWER))
 
     def _said(self, sentence: str, program: Program, options: CommandOptions) -> str:
         return with_last_words(sentence, program.stderr, self._env(options))

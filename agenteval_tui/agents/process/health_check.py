@@ -12,17 +12,17 @@ PROMPT = "ping"
 _SHOWN = 60
 
 
-def unreachable(said: str, mend: str) -> CheckReport:
+def unreachable(message: str, mend: str) -> CheckReport:
     """The report on a program or a function that doesn't exist."""
-    return CheckReport(False, said, mend=mend, steps=(CheckStep("reachable", False, said),))
+    return CheckReport(False, message, mend=mend, steps=(CheckStep("reachable", False, message),))
 
 
-async def check_answer(agent: Agent, said: str, started: float, *, thorough: bool) -> CheckReport:
+async def check_answer(agent: Agent, message: str, started: float, *, thorough: bool) -> CheckReport:
     """The report on a program that exists. `said` describes it; the check started at `started` (perf_counter).
     `thorough` asks the program once."""
     took = (time.perf_counter() - started) * 1000
-    reachable = CheckStep("reachable", True, said, took)
-    return await _ping(agent, reachable) if thorough else CheckReport(True, said, took, steps=(reachable,))
+    reachable = CheckStep("reachable", True, message, took)
+    return await _ping(agent, reachable) if thorough else CheckReport(True, message, took, steps=(reachable,))
 
 
 async def _ping(agent: Agent, reachable: CheckStep) -> CheckReport:
@@ -38,12 +38,12 @@ async def _ping(agent: Agent, reachable: CheckStep) -> CheckReport:
         failed = event if isinstance(event, Failed) else failed
     took = (time.perf_counter() - began) * 1000
     if failed is not None:
-        said = failed.error.message
-        steps = (reachable, CheckStep("streams", False, said, took))
-        return CheckReport(False, said, took, failed.error.mend, steps)
+        message = failed.error.message
+        steps = (reachable, CheckStep("streams", False, message, took))
+        return CheckReport(False, message, took, failed.error.mend, steps)
     transcript = recorder.transcript()
     answer = " ".join(transcript.final_output.split())
-    shown = answer if len(answer) <= _SHOWN else answer[:_SHOWN] + "…"
+    shortened = answer if len(answer) <= _SHOWN else answer[:_SHOWN] + "…"
     streams = CheckStep(
         "streams",
         True if pieces > 1 else None,
@@ -52,4 +52,4 @@ async def _ping(agent: Agent, reachable: CheckStep) -> CheckReport:
     )
     count = "no tool" if not tools else "a tool" if tools == 1 else f"{tools} tools"
     called = CheckStep("tools", True if tools else None, f"it called {count}")
-    return CheckReport(True, f"it answers {PROMPT!r} with {shown!r}", took, steps=(reachable, streams, called))
+    return CheckReport(True, f"it answers {PROMPT!r} with {shortened!r}", took, steps=(reachable, streams, called))

@@ -57,18 +57,18 @@ class ToldText:
 
 
 def events_of_state(
-    state: Any, options: PythonOptions, document: Mapping[str, Any], told: str | None = None
+    state: Any, options: PythonOptions, document: Mapping[str, Any], streamed: str | None = None
 ) -> Iterator[dict[str, Any]]:
     """The events of the state that came out. `told`: the text of the last message that was told already, where the
     agent streamed; then the answer is a message of its own, unless it is that one. Raises `AgentevalError` where a path
     finds nothing in the state."""
-    if told is not None:
+    if streamed is not None:
         if options.messages is not None:
             raise AgentevalError("`messages` can't be used on an agent that tells its messages itself",
                                  mend="remove `messages`; `output` alone says what the answer is")  # fmt: skip
         answer = _at("output", options.output or "@", state)
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
-        if text.strip() != told.strip():
+        if text.strip() != streamed.strip():
             yield {"type": "message_end"}
             yield {"type": "text", "text": text}
         return

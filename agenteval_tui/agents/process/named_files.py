@@ -35,12 +35,12 @@ def files_of_agent(config: Mapping[str, Any], base_dir: Path) -> tuple[Path, ...
         env = environment_for(base_dir, config=config)
     except AgentevalError:
         env = dict(os.environ)
-    found: dict[Path, None] = {}
-    for one in (config, *_tools(config, base_dir)):
-        found.update(dict.fromkeys(islice(_of_entry(_expanded(one, env), base_dir, env), _MOST - len(found))))
-        if len(found) >= _MOST:
+    files: dict[Path, None] = {}
+    for entry in (config, *_tools(config, base_dir)):
+        files.update(dict.fromkeys(islice(_of_entry(_expanded(entry, env), base_dir, env), _MOST - len(files))))
+        if len(files) >= _MOST:
             break
-    return tuple(found)
+    return tuple(files)
 
 
 def _tools(config: Mapping[str, Any], base_dir: Path) -> Iterator[Mapping[str, Any]]:
@@ -54,13 +54,13 @@ def _tools(config: Mapping[str, Any], base_dir: Path) -> Iterator[Mapping[str, A
 
 
 def _expanded(value: Mapping[str, Any], env: Mapping[str, str]) -> Mapping[str, Any]:
-    made = {}
-    for name, one in value.items():
+    expanded = {}
+    for name, item in value.items():
         try:
-            made[name] = expand(one, env)
+            expanded[name] = expand(item, env)
         except AgentevalError:
-            made[name] = one
-    return made
+            expanded[name] = item
+    return expanded
 
 
 def _of_entry(entry: Mapping[str, Any], base_dir: Path, env: Mapping[str, str]) -> Iterator[Path]:
@@ -75,8 +75,8 @@ def _of_entry(entry: Mapping[str, Any], base_dir: Path, env: Mapping[str, str]) 
     target = entry.get("callable") or (entry.get("python") if ":" in str(entry.get("python")) else None)
     if isinstance(target, str):
         places = entry.get("path")
-        listed = [str(one) for one in places] if isinstance(places, list | tuple) else []
-        for place in (base_dir, *(base_dir / one for one in listed)):
+        listed = [str(place) for place in places] if isinstance(places, list | tuple) else []
+        for place in (base_dir, *(base_dir / name for name in listed)):
             yield from _module(target, place)
         for one in listed:
             yield from _folder(base_dir / one, whole=True)
@@ -88,8 +88,8 @@ def _of_entry(entry: Mapping[str, Any], base_dir: Path, env: Mapping[str, str]) 
 
 
 def _variables(entry: Mapping[str, Any]) -> dict[str, str]:
-    given = entry.get("env")
-    return {str(k): str(v) for k, v in given.items()} if isinstance(given, Mapping) else {}
+    env = entry.get("env")
+    return {str(k): str(v) for k, v in env.items()} if isinstance(env, Mapping) else {}
 
 
 def _environment(entry: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, str]:
@@ -121,7 +121,7 @@ def _of_command(command: Any, shell: bool, cwd: Path, env: Mapping[str, str]) ->
 
 def _words(command: Any, shell: bool) -> list[str]:
     if isinstance(command, list | tuple):
-        return [str(one) for one in command]
+        return [str(word) for word in command]
     text = _WRITTEN.sub(" ", str(command)) if shell else str(command)
     try:
         words = shlex.split(text)
@@ -135,10 +135,10 @@ def _program(word: str, cwd: Path, env: Mapping[str, str]) -> Iterator[Path]:
     if not word or len(word) > _LONGEST or "\0" in word:
         return
     if os.sep in word:
-        found: str | None = str(cwd / Path(word).expanduser())
+        program: str | None = str(cwd / Path(word).expanduser())
     else:
-        found = shutil.which(word, path=env.get("PATH", os.defpath))
-    for file in _file(found or "", cwd):
+        program = shutil.which(word, path=env.get("PATH", os.defpath))
+    for file in _file(program or "", cwd):
         yield file
         try:
             with file.open("rb") as stream:
@@ -183,7 +183,7 @@ def _folder(folder: Path, *, whole: bool) -> Iterator[Path]:
     """The files of a folder that holds a program. Not `whole`: only where it says that it is one."""
     try:
         folder = folder.resolve()
-        if not folder.is_dir() or not (whole or any((folder / one).is_file() for one in _ENTRY_POINTS)):
+        if not folder.is_dir() or not (whole or any((folder / name).is_file() for name in _ENTRY_POINTS)):
             return
         yield from _below(folder)
     except (OSError, RuntimeError, ValueError):

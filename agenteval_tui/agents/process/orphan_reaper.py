@@ -27,15 +27,15 @@ def main() -> None:
     """Read until our process is gone; then end what is left of it."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    left: dict[str, None] = {}
+    pending: dict[str, None] = {}
     for line in sys.stdin.buffer:
         text = os.fsdecode(line.rstrip(b"\n"))
         if text.startswith("+"):
-            left[text[1:]] = None
+            pending[text[1:]] = None
         else:
-            left.pop(text[1:], None)
+            pending.pop(text[1:], None)
     groups, trees, folders, marks = set[int](), set[int](), list[str](), list[bytes]()
-    for what in left:
+    for what in pending:
         kind, _, name = what.partition(" ")
         if kind == "folder":
             folders.append(name)
@@ -75,28 +75,28 @@ def send(groups: set[int], single: set[int], number: int) -> bool:
 def below(roots: set[int]) -> set[int]:
     """All that these processes started, and what those started."""
     parents = listed()
-    found: set[int] = set()
+    pids: set[int] = set()
     new = set(roots)
     while new:
-        new = {pid for pid, parent in parents.items() if parent in new} - found
-        found |= new
-    return found
+        new = {pid for pid, parent in parents.items() if parent in new} - pids
+        pids |= new
+    return pids
 
 
 def having(marks: list[bytes], first: int = 0) -> set[int]:
     """The processes with one of these in their environment; only where the system shows that in /proc. `first`: only
     those that were started after this one."""
-    found = set()
+    pids = set()
     if first and not first <= newest():
         first = 0  # the system began with small numbers again
     for entry in Path("/proc").iterdir() if marks and Path("/proc/self/environ").exists() else ():
         if entry.name.isdecimal() and int(entry.name) >= first:
             try:
                 if not set(marks).isdisjoint((entry / "environ").read_bytes().split(b"\0")):
-                    found.add(int(entry.name))
+                    pids.add(int(entry.name))
             except OSError:
                 continue
-    return found
+    return pids
 
 
 def newest() -> int:
@@ -114,7 +114,7 @@ def living(pids: set[int]) -> set[int]:
 
 def listed() -> dict[int, int]:
     """The living processes, each with its parent."""
-    found = {}
+    parents = {}
     proc = Path("/proc")
     if (proc / "self/stat").exists():
         for entry in proc.iterdir():
@@ -126,17 +126,17 @@ def listed() -> dict[int, int]:
             except (OSError, ValueError):
                 continue
             if state not in (b"Z", b"X"):
-                found[int(entry.name)] = int(parent)
-        return found
+                parents[int(entry.name)] = int(parent)
+        return parents
     try:
         done = subprocess.run(_PS, capture_output=True, stdin=subprocess.DEVNULL, timeout=5, check=True)  # noqa: S603
     except (OSError, subprocess.SubprocessError):
-        return found
+        return parents
     for line in done.stdout.split(b"\n"):
         words = line.split()
         if len(words) >= 3 and not words[2].startswith(b"Z"):
-            found[int(words[0])] = int(words[1])
-    return found
+            parents[int(words[0])] = int(words[1])
+    return parents
 
 
 if __name__ == "__main__":

@@ -98,9 +98,9 @@ def marked(env: Mapping[str, str]) -> tuple[dict[str, str], str]:
 def end_marked(mark: str, first: int = 0) -> None:
     """End all programs with this mark in their environment that still run; then its "start" is over. `first`: the
     first of them to be started. Reads /proc."""
-    left = having([os.fsencode(f"{VARIABLE}={mark}")], first)
-    if left:
-        end(set(), left)
+    leftover = having([os.fsencode(f"{VARIABLE}={mark}")], first)
+    if leftover:
+        end(set(), leftover)
     is_over("start", mark)
 
 

@@ -37,13 +37,13 @@ def descendants(roots: Iterable[int]) -> set[Process]:
     children: defaultdict[int, list[Process]] = defaultdict(list)
     for parent, process in _listed():
         children[parent].append(process)
-    found: set[Process] = set()
+    processes: set[Process] = set()
     waiting = list(roots)
     while waiting:
-        new = set(children.pop(waiting.pop(), ())) - found
-        found |= new
-        waiting += [one.pid for one in new]
-    return found
+        new = set(children.pop(waiting.pop(), ())) - processes
+        processes |= new
+        waiting += [process.pid for process in new]
+    return processes
 
 
 class Footprint(Struct, frozen=True):
@@ -58,13 +58,13 @@ class Footprint(Struct, frozen=True):
 def footprint(pid: int) -> Footprint:
     """What a process, and all that it started, takes now."""
     parents = {process.pid: parent for parent, process in _listed()}
-    found = [one.pid for one in descendants([pid])]
-    names = {one: _read(one, "comm").strip() for one in (pid, *found)}
+    pids = [descendant.pid for descendant in descendants([pid])]
+    names = {one: _read(one, "comm").strip() for one in (pid, *pids)}
     levels = sum(
-        names[one].startswith("agenteval-") and names[one] != names.get(parents.get(one, 0), "") for one in found
+        names[pid].startswith("agenteval-") and names[pid] != names.get(parents.get(pid, 0), "") for pid in pids
     )
-    sizes = [match.group(1) for one in found if (match := _PSS.search(_read(one, "smaps_rollup")))]
-    return Footprint(len(found), levels, sum(map(int, sizes)) / 1024 if sizes or not found else None)
+    sizes = [match.group(1) for pid in pids if (match := _PSS.search(_read(pid, "smaps_rollup")))]
+    return Footprint(len(pids), levels, sum(map(int, sizes)) / 1024 if sizes or not pids else None)
 
 
 def work_of(pid: int) -> float | None:

@@ -77,8 +77,8 @@ def find_interpreter(folders: Sequence[Path], environ: Mapping[str, str]) -> Int
                 return _of_prefix(folder / name, "folder", str(folder / name), folders)
     for folder in folders:
         for find in _TOOLS:
-            for found in find(folder, environ):
-                return found
+            for interpreter in find(folder, environ):
+                return interpreter
     prefix = environ.get("CONDA_PREFIX")
     if prefix:
         return _of_prefix(Path(prefix), "conda", "CONDA_PREFIX", folders)
@@ -88,10 +88,10 @@ def find_interpreter(folders: Sequence[Path], environ: Mapping[str, str]) -> Int
 def named_interpreter(named: str, folder: Path) -> Interpreter:
     """The Python that an option names: a path from `folder`, or a name that is looked up in PATH when it is started.
     Raises `AgentevalError` where it can't be used."""
-    found = shutil.which(named) if os.sep not in named else named
-    if found is None:
+    path = shutil.which(named) if os.sep not in named else named
+    if path is None:
         return Interpreter(named, "option", "`python`")  # perhaps in the PATH of the suite's variables
-    program = folder / Path(found).expanduser()
+    program = folder / Path(path).expanduser()
     if program.is_dir() and _is_environment(program):
         return _of_prefix(program, "option", "`python`", (folder,))
     prefix = program.parent.parent
@@ -161,7 +161,7 @@ def _of_prefix(prefix: Path, source: str, place: str, folders: Sequence[Path]) -
             mend=f"activate another environment, or unset {place}" if place in _VARIABLES else _remedy(folders),
         )
     programs = [prefix / "bin" / name for name in _PYTHONS]
-    program = next((one for one in programs if one.is_symlink() or one.exists()), None)
+    program = next((program for program in programs if program.is_symlink() or program.exists()), None)
     if program is None:
         windows = (prefix / "Scripts").is_dir() or (prefix / "python.exe").is_file()
         what = "was made on Windows" if windows else "has no bin/python"
@@ -198,7 +198,7 @@ def _check(program: Path, prefix: Path, version: str, place: str, folders: Seque
     if theirs is not None:
         ours = f"{os.uname().sysname} ({platform.machine()})"
         raise AgentevalError(f"{program} is a program for {theirs}, and this is {ours}", mend=_remedy(folders))
-    numbers = tuple(int(one) for one in re.findall(r"\d+", version)[:2])
+    numbers = tuple(int(digits) for digits in re.findall(r"\d+", version)[:2])
     if len(numbers) == 2 and numbers < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise AgentevalError(
@@ -299,7 +299,7 @@ def _of_poetry(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter
     for parent in _poetry_places(folder, environ):
         active = _table(toml_of(parent / "envs.toml"), base).get("minor")
         listed = sorted(parent.glob(f"{_escaped(base)}-py*"), key=_by_version, reverse=True)
-        chosen = [one for one in listed if one.name == f"{base}-py{active}"]
+        chosen = [path for path in listed if path.name == f"{base}-py{active}"]
         yield from _existing([*chosen, *listed], "poetry", str(parent), folder)
 
 
@@ -327,7 +327,7 @@ def _of_pipenv(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter
     python = environ.get("PIPENV_PYTHON", "")
     names = [pointed, environ.get("PIPENV_CUSTOM_VENV_NAME", "")]
     names += [f"{name}-{Path(python).name if Path(python).is_absolute() else python}"] if python else []
-    prefixes = [home / one if os.sep not in one else folder / one for one in (*names, name) if one]
+    prefixes = [home / entry if os.sep not in entry else folder / entry for entry in (*names, name) if entry]
     yield from _existing(prefixes, "pipenv", str(home), folder)
 
 
@@ -341,7 +341,7 @@ def _of_pdm(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
         version = _version(prefix, program)
         _check(program, prefix, version, str(saved), [folder])
         minor = ".".join(version.split(".")[:2])
-        packages = [one / "lib" for one in sorted(local.glob("*")) if not minor or one.name.startswith(minor)]
+        packages = [path / "lib" for path in sorted(local.glob("*")) if not minor or path.name.startswith(minor)]
         if _is_environment(prefix):
             packages = []
         yield Interpreter(
@@ -388,7 +388,10 @@ def _of_pixi(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
 
 
 def _of_conda(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
-    file = next((folder / one for one in ("environment.yml", "environment.yaml") if (folder / one).is_file()), None)
+    file = next(
+        (folder / file_name for file_name in ("environment.yml", "environment.yaml") if (folder / file_name).is_file()),
+        None,
+    )
     if file is None:
         return
     text = _text(file)
@@ -400,19 +403,19 @@ def _of_conda(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]
         prefixes += [Path(active)] if Path(active).name == name else []
         prefixes += [parent / name for parent in _conda_places(environ)]
         listed = _text(_home() / ".conda" / "environments.txt").splitlines()
-        prefixes += [Path(one.strip()) for one in listed if Path(one.strip()).name == name]
+        prefixes += [Path(line.strip()) for line in listed if Path(line.strip()).name == name]
     yield from _existing(prefixes, "conda", str(file), folder)
 
 
 def _conda_places(environ: Mapping[str, str]) -> Iterator[Path]:
     """The folders of named environments."""
     for variable in ("CONDA_ENVS_PATH", "CONDA_ENVS_DIRS"):
-        for one in filter(None, environ.get(variable, "").split(os.pathsep)):
-            yield _expanded(one)
+        for place in filter(None, environ.get(variable, "").split(os.pathsep)):
+            yield _expanded(place)
     configured = _text(_home() / ".condarc")
     match = re.search(r"(?m)^envs_dirs:[ \t]*\n((?:[ \t]*-[^\n]*\n?)+)", configured)
-    for one in re.findall(r"-[ \t]*([^\n#]+)", match[1]) if match else ():
-        yield _expanded(one.strip().strip("'\""))
+    for place in re.findall(r"-[ \t]*([^\n#]+)", match[1]) if match else ():
+        yield _expanded(place.strip().strip("'\""))
     roots = [environ.get("MAMBA_ROOT_PREFIX", "")]
     program = environ.get("CONDA_EXE", "")
     roots += [str(Path(program).parent.parent)] if program else []
@@ -492,7 +495,7 @@ def _escaped(text: str) -> str:
 
 
 def _by_version(path: Path) -> tuple[int, ...]:
-    return tuple(int(one) for one in re.findall(r"\d+", path.name.rpartition("-")[2]))
+    return tuple(int(digits) for digits in re.findall(r"\d+", path.name.rpartition("-")[2]))
 
 
 def _expanded(path: str) -> Path:

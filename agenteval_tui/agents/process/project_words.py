@@ -81,7 +81,7 @@ def remedy(clues: Mapping[str, Any], environment: ProjectEnvironment, env: Mappi
     if isinstance(module, str) and module:
         return _install(module, environment)
     if isinstance(variables, list) and variables:
-        return _set([str(one) for one in variables], environment.env_files)
+        return _set([str(variable) for variable in variables], environment.env_files)
     if clues.get("refused"):
         return (
             f"the server refused the key: correct it where it is set; .env: {env_files_in_words(environment.env_files)}"

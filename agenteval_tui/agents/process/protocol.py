@@ -87,8 +87,8 @@ class EventReader:
         if kind not in self._read:
             near = get_close_matches(str(kind), TYPES, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"types: {', '.join(TYPES)}"
-            said = "an event has no `type`" if kind is None else f"there is no event of type {kind!r}"
-            raise EventError(f"{said}; {hint}")
+            problem = "an event has no `type`" if kind is None else f"there is no event of type {kind!r}"
+            raise EventError(f"{problem}; {hint}")
         read = self._read[kind](event)
         self._spoke = True
         return read
@@ -116,7 +116,7 @@ class EventReader:
 
     def _result(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         call_id = event.get("id")
-        fits = [key for key, known in self._open.items() if call_id is None or known == str(call_id)]
+        fits = [key for key, open_id in self._open.items() if call_id is None or open_id == str(call_id)]
         if not fits:
             which = "" if call_id is None else f" {call_id!r}"
             raise EventError(f"a tool_result answers the call{which}, which was not made or has its result")
@@ -139,7 +139,7 @@ class EventReader:
         odd = event.get("odd")  # what our own code in the child could not accept
         figures.odd.update(odd if isinstance(odd, Mapping) else {})
         sums = event.get("sums")
-        figures.wrong_sums.update(dict.fromkeys(str(one) for one in sums) if isinstance(sums, list) else {})
+        figures.wrong_sums.update(dict.fromkeys(str(figure) for figure in sums) if isinstance(sums, list) else {})
         return [UsageReported(usage), *(Noted(note) for note in figures.notes)]
 
     def _done(self, event: Mapping[str, Any]) -> list[AgentEvent]:
@@ -159,13 +159,13 @@ class EventReader:
 
     def _error(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         self.ended = True
-        said = _text(event, "message")
+        message = _text(event, "message")
         wait = event.get("retry_after_s")
         wait_s = duration_in(wait)  # the same bounds do for seconds
         kind, mend = str(event.get("kind") or "agent"), truncate_for_store(str(event.get("mend") or ""))
         error = (
-            RunError.told(kind, said, mend)
-            if said
+            RunError.told(kind, message, mend)
+            if message
             else RunError(kind, "the agent gave no reason", mend, ErrorCode.NO_REASON)
         )
         return [Failed(error, event.get("retry") is True, wait_s)]
@@ -174,8 +174,8 @@ class EventReader:
 def _text(event: Mapping[str, Any], key: str) -> str:
     value = event.get(key)
     if not isinstance(value, str):
-        found = "has no" if value is None else "needs a text as"
-        raise EventError(f"an event of type {event['type']!r} {found} `{key}`")
+        lack = "has no" if value is None else "needs a text as"
+        raise EventError(f"an event of type {event['type']!r} {lack} `{key}`")
     return truncate_for_store(value)
 
 

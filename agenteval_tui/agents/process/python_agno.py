@@ -18,26 +18,26 @@ else:
 _ENDED_BADLY = ("ERROR", "CANCELLED")
 
 
-def runner(found: Any, target: Any) -> Any:
+def runner(agent: Any, target: Any) -> Any:
     """See python_frameworks."""
-    names = [cls.__name__ for cls in type(found).__mro__]
-    if hasattr(found, "arun") and ("Agent" in names or "Team" in names or "Workflow" in names):
-        return lambda request: _run(found, request, target, "Workflow" in names)
+    names = [cls.__name__ for cls in type(agent).__mro__]
+    if hasattr(agent, "arun") and ("Agent" in names or "Team" in names or "Workflow" in names):
+        return lambda request: _run(agent, request, target, "Workflow" in names)
     return None
 
 
-async def _run(found: Any, request: Any, target: Any, workflow: Any) -> Any:
+async def _run(agent: Any, request: Any, target: Any, workflow: Any) -> Any:
     prompt = pieces.prompt_of(request, target)
     state = contexts.fields_of(request, target, "the state of the session")
     # A session of its own: the request brings all that was said.
     more: Any = {"session_id": uuid.uuid4().hex, **({"session_state": state} if state else {})}
     if workflow:
-        asked: Any = pieces.with_history(request, prompt)
+        history: Any = pieces.with_history(request, prompt)
     else:
-        asked = [*_history(pieces.before(request)), {"role": "user", "content": prompt}]
-        asked = [importlib.import_module("agno.models.message").Message(**one) for one in asked]
+        history = [*_history(pieces.before(request)), {"role": "user", "content": prompt}]
+        history = [importlib.import_module("agno.models.message").Message(**message) for message in history]
         more["yield_run_output"] = True
-    async for event in found.arun(asked, stream=True, stream_events=True, **more):
+    async for event in agent.arun(history, stream=True, stream_events=True, **more):
         yield event
 
 
@@ -55,8 +55,8 @@ def result_of(last: Any) -> Any:
 class Pieces:
     """Reads what an agent, a team or a workflow streams or returns."""
 
-    def __init__(self, said: Any, read: Any) -> None:
-        self._said = said
+    def __init__(self, conversation: Any, read: Any) -> None:
+        self._said = conversation
         self._read = read
         self._answers: Any = {}  # how often the model of a run was asked
         self._heard: Any = set()  # the runs whose events came
@@ -109,8 +109,8 @@ class Pieces:
         if not heard:
             self._unheard(output, agent)
         if getattr(status, "value", status) == "PAUSED":
-            waiting = [one for one in output.tools or () if one.is_paused]
-            self._said.note("interrupted", ", ".join(str(one.tool_name) for one in waiting))
+            waiting = [tool for tool in output.tools or () if tool.is_paused]
+            self._said.note("interrupted", ", ".join(str(tool.tool_name) for tool in waiting))
             for tool in waiting:  # which were called, and not run
                 self._said.call(str(output.run_id) + " " + str(self._answers.get(output.run_id, 0)), _call(tool), agent)
         self._answer(output.content, alone=not heard and not getattr(output, "messages", None) and _is_own(output))
@@ -119,43 +119,45 @@ class Pieces:
         """A result without the events of its run."""
         for run in getattr(output, "step_executor_runs", None) or ():  # of a workflow
             self._output(run)
-        told = self._messages_of(output, agent)
-        self._said.whole(told)
+        messages = self._messages_of(output, agent)
+        self._said.whole(messages)
         self._said.about(model=getattr(output, "model", None))
-        if not told and not hasattr(output, "step_results"):
+        if not messages and not hasattr(output, "step_results"):
             self._said.total(output, pieces.usage_of(getattr(output, "metrics", None) or {}))
 
     def _messages_of(self, output: Any, agent: Any) -> Any:
         """The messages of a run; those of a team's members come before its answer."""
-        told = self._messages(getattr(output, "messages", None) or (), agent)
+        messages = self._messages(getattr(output, "messages", None) or (), agent)
         inner: Any = []
         for member in getattr(output, "member_responses", None) or ():
             name = getattr(member, "agent_name", None) or getattr(member, "team_name", None)
-            inner += [one for one in self._messages_of(member, name) if one["role"] in ("assistant", "tool")]
-        return [*told[:-1], *inner, *told[-1:]]
+            inner += [
+                message for message in self._messages_of(member, name) if message["role"] in ("assistant", "tool")
+            ]
+        return [*messages[:-1], *inner, *messages[-1:]]
 
     def _messages(self, messages: Any, agent: Any) -> Any:
-        made: Any = []
+        normal: Any = []
         for message in messages:
             if message.from_history:
                 continue
-            one = pieces.message_of(message, self._said.note)
-            if one["role"] == "assistant":
+            entry = pieces.message_of(message, self._said.note)
+            if entry["role"] == "assistant":
                 used = pieces.usage_of(message.metrics)
-                one.update(id=None, agent=agent, reasoning=message.reasoning_content or "", usage=used)
-            elif one["role"] == "tool":
-                one["error"] = bool(message.tool_call_error)
-            made.append(one)
-        return made
+                entry.update(id=None, agent=agent, reasoning=message.reasoning_content or "", usage=used)
+            elif entry["role"] == "tool":
+                entry["error"] = bool(message.tool_call_error)
+            normal.append(entry)
+        return normal
 
     def _answer(self, content: Any, alone: Any = True) -> None:
         """What a run gave. A text is that of all its messages, without anything between them."""
         if content is not None and (alone or not isinstance(content, str)):
             self._said.final(pieces.text_of(content, self._said.note))
 
-    def _failed(self, said: Any) -> None:
+    def _failed(self, reason: Any) -> None:
         """Agno gives what was raised as an answer."""
-        self._read({"type": "error", "kind": "agent", "message": str(said or "the run of Agno failed")}, True)
+        self._read({"type": "error", "kind": "agent", "message": str(reason or "the run of Agno failed")}, True)
 
 
 def _is_own(output: Any) -> Any:
@@ -169,5 +171,5 @@ def _call(tool: Any) -> Any:
 
 
 def _result(tool: Any) -> Any:
-    made = {"role": "tool", "call_id": tool.tool_call_id, "name": tool.tool_name, "text": str(tool.result or "")}
-    return dict(made, error=bool(tool.tool_call_error))
+    message = {"role": "tool", "call_id": tool.tool_call_id, "name": tool.tool_name, "text": str(tool.result or "")}
+    return dict(message, error=bool(tool.tool_call_error))

@@ -58,8 +58,10 @@ def call(function: Any, request: Any) -> Any:
     if parameters is None:
         return function(request["prompt"])
     positional, named = [], {}
-    prompted = any(one.name in ("prompt", "request") for one in parameters)
-    wanted = prompted or any(one.name == "messages" or one.default is one.empty for one in parameters)
+    prompted = any(parameter.name in ("prompt", "request") for parameter in parameters)
+    takes_prompt = prompted or any(
+        parameter.name == "messages" or parameter.default is parameter.empty for parameter in parameters
+    )
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
@@ -69,13 +71,13 @@ def call(function: Any, request: Any) -> Any:
             value = request[parameter.name]
         elif _takes_inputs(parameter, function) and not (prompted and parameter.name != "inputs"):
             value, prompted = run_data.inputs_of(request["variables"], request["prompt"], request["messages"]), True
-        elif not wanted and parameter.name in PROMPTS:
-            value, wanted = request["prompt"], True
+        elif not takes_prompt and parameter.name in PROMPTS:
+            value, takes_prompt = request["prompt"], True
         elif parameter.default is parameter.empty and not prompted and parameter.kind is not parameter.KEYWORD_ONLY:
             value, prompted = request["prompt"], True
         elif parameter.default is parameter.empty:
-            known = ", ".join(OFFERED)
-            raise TypeError(f"an agent is not given {parameter.name!r}; what it may ask for: {known}, request")
+            names = ", ".join(OFFERED)
+            raise TypeError(f"an agent is not given {parameter.name!r}; what it may ask for: {names}, request")
         else:
             continue
         if parameter.kind is parameter.POSITIONAL_ONLY:
@@ -89,12 +91,12 @@ def _takes_inputs(parameter: Any, function: Any) -> Any:
     """Whether it wants the row as a dict: a parameter `inputs`, or one that has no default and the type of a dict."""
     kind = parameter.annotation
     if isinstance(kind, str):
-        known = getattr(inspect.unwrap(function), "__globals__", {}) if inspect.isroutine(function) else {}
-        kind = known.get(kind, {"dict": dict, "Dict": dict, "Mapping": dict}.get(kind.partition("[")[0], str))
+        namespace = getattr(inspect.unwrap(function), "__globals__", {}) if inspect.isroutine(function) else {}
+        kind = namespace.get(kind, {"dict": dict, "Dict": dict, "Mapping": dict}.get(kind.partition("[")[0], str))
     kind = getattr(kind, "__origin__", kind)
     if kind is parameter.empty:
         return parameter.name == "inputs"
-    names = {one.__name__ for one in getattr(kind, "__mro__", ())}
+    names = {base.__name__ for base in getattr(kind, "__mro__", ())}
     wants = bool(names & {"dict", "Mapping"})
     return wants and (parameter.name == "inputs" or parameter.default is parameter.empty)
 
@@ -103,8 +105,8 @@ class Reader:
     """Reads what one call of an agent gives, piece by piece. `given`: the messages that it was asked with, which a
     framework may give back before its own."""
 
-    def __init__(self, given: Any) -> None:
-        self.said = conversation.Conversation(given)
+    def __init__(self, messages: Any) -> None:
+        self.said = conversation.Conversation(messages)
         self._note = self.said.note
         self._items: Any = []  # of the Responses API, as they came: (key, item, the name of the agent)
         self._agent: Any = None  # of openai-agents' stream, the one that is running
@@ -176,12 +178,12 @@ class Reader:
             return self._pydantic(piece)
         if pieces.made_by(piece, "agents"):
             return self._openai_agents(piece)
-        known = frameworks.of(piece)
-        if known is None:
+        framework = frameworks.of(piece)
+        if framework is None:
             return False
-        if known not in self._frameworks:
-            self._frameworks[known] = known.Pieces(self.said, self._read)
-        return self._frameworks[known].read(piece)
+        if framework not in self._frameworks:
+            self._frameworks[framework] = framework.Pieces(self.said, self._read)
+        return self._frameworks[framework].read(piece)
 
     def _dict(self, piece: Any, streamed: Any) -> Any:
         kind = piece.get("type")
@@ -215,51 +217,55 @@ class Reader:
     def _list(self, piece: Any, streamed: Any) -> Any:
         if not piece and streamed:
             return  # a list that is still to grow
-        if all(isinstance(one, (str, bool, int, float, type(None))) for one in piece):
+        if all(isinstance(item, (str, bool, int, float, type(None))) for item in piece):
             self._text(json.dumps(list(piece), ensure_ascii=False), "list")
-        elif piece and all(self._is_common(one) for one in piece):
+        elif piece and all(self._is_common(item) for item in piece):
             self._told_whole = True
-            if any(pieces.is_item(one) for one in piece):
+            if any(pieces.is_item(item) for item in piece):
                 self.said.whole(pieces.from_items(piece, self._note))
             else:
                 self.said.whole(self._messages(piece))
-        elif any(self._readable(one) for one in piece):
+        elif any(self._readable(item) for item in piece):
             self._told_whole = True
-            told: Any = []
-            for one in piece:
-                if pieces.is_pydantic(one):
-                    told.extend(pieces.from_pydantic(one, self._note))
-                elif self._messages_of(one) is not None:
-                    told.extend(self._messages_of(one))
-                elif pieces.is_message(one):
-                    told.extend(self._messages([one]))
-                elif self._readable(one):
-                    self._read(one, True)
+            messages: Any = []
+            for item in piece:
+                if pieces.is_pydantic(item):
+                    messages.extend(pieces.from_pydantic(item, self._note))
+                elif self._messages_of(item) is not None:
+                    messages.extend(self._messages_of(item))
+                elif pieces.is_message(item):
+                    messages.extend(self._messages([item]))
+                elif self._readable(item):
+                    self._read(item, True)
                 else:
-                    self._note("unread", pieces.type_of(one))
-            if told:
-                self.said.whole(told)
+                    self._note("unread", pieces.type_of(item))
+            if messages:
+                self.said.whole(messages)
         else:
             self._as_json(piece)
 
     @staticmethod
-    def _is_common(one: Any) -> Any:
+    def _is_common(value: Any) -> Any:
         """Whether it has the form of a message that many libraries use, and is of none that has its own reader."""
-        return frameworks.of(one) is None and (pieces.is_item(one) or pieces.is_message(one))
+        return frameworks.of(value) is None and (pieces.is_item(value) or pieces.is_message(value))
 
-    def _messages_of(self, one: Any) -> Any:
+    def _messages_of(self, value: Any) -> Any:
         """The messages in a message of a framework; None where this is something else."""
-        read = getattr(frameworks.of(one), "messages_of", None)
-        return None if read is None else read(one, self._note)
+        read = getattr(frameworks.of(value), "messages_of", None)
+        return None if read is None else read(value, self._note)
 
-    def _readable(self, one: Any) -> Any:
-        if pieces.is_pydantic(one) or pieces.is_message(one) or pieces.is_item(one):
+    def _readable(self, value: Any) -> Any:
+        if pieces.is_pydantic(value) or pieces.is_message(value) or pieces.is_item(value):
             return True
-        return (isinstance(one, dict) and one.get("type") in EVENTS) or self._is_result(one) or hasattr(one, "raw_item")
+        return (
+            (isinstance(value, dict) and value.get("type") in EVENTS)
+            or self._is_result(value)
+            or hasattr(value, "raw_item")
+        )
 
     @staticmethod
-    def _is_result(one: Any) -> Any:
-        return hasattr(one, "new_messages") or hasattr(one, "to_input_list") or frameworks.of(one) is not None
+    def _is_result(value: Any) -> Any:
+        return hasattr(value, "new_messages") or hasattr(value, "to_input_list") or frameworks.of(value) is not None
 
     def _raw(self, event: Any) -> Any:
         if event.get("type") == "done":
@@ -268,60 +274,62 @@ class Reader:
 
     # Messages of Chat Completions, LangChain and LangGraph.
 
-    def _messages(self, given: Any) -> Any:
+    def _messages(self, items: Any) -> Any:
         self._told_whole = True
-        made: Any = []
-        for one in given:
-            made.append(pieces.message_of(one, self._note))
-            made.extend(pieces.results_in(one, self._note))
-        return made
+        messages: Any = []
+        for item in items:
+            messages.append(pieces.message_of(item, self._note))
+            messages.extend(pieces.results_in(item, self._note))
+        return messages
 
     def _message(self, piece: Any, streamed: Any) -> Any:
         if type(piece).__name__.endswith("MessageChunk") and pieces.made_by(piece, "langchain_core"):
             self._chunk(piece)
             return
-        made = self._messages([piece])
-        if streamed and isinstance(piece, dict) and made[0]["role"] == "assistant" and not made[0]["calls"]:
-            usage = made[0].pop("usage")
-            if not piece.get("id") and not usage and not made[0]["reasoning"]:
-                self.said.text(made[0]["text"])  # as deltas come
+        messages = self._messages([piece])
+        if streamed and isinstance(piece, dict) and messages[0]["role"] == "assistant" and not messages[0]["calls"]:
+            usage = messages[0].pop("usage")
+            if not piece.get("id") and not usage and not messages[0]["reasoning"]:
+                self.said.text(messages[0]["text"])  # as deltas come
                 return
-            made[0]["usage"] = usage
-        self.said.append(made)
+            messages[0]["usage"] = usage
+        self.said.append(messages)
 
     def _chunk(self, piece: Any) -> Any:
         self._told_whole = True
         key = piece.id or "chunks"
-        known = self._chunks.get(key)
-        self._chunks[key] = merged = piece if known is None else known + piece
-        made = pieces.message_of(merged, self._note)
-        made["id"] = key
-        made["closed"] = getattr(piece, "chunk_position", None) == "last"
-        if made["role"] == "assistant":
-            made["provisional"] = True  # of the Responses API, the whole message has the id of the response
-            if not made["closed"]:
-                made["calls"] = []  # their arguments are not whole
-            if made["text"] or made["reasoning"] or made["calls"] or made["usage"] or known is not None:
-                self.said.one(made)
-        elif made["role"] == "tool":
-            self.said.append([made])
+        earlier = self._chunks.get(key)
+        self._chunks[key] = merged = piece if earlier is None else earlier + piece
+        message = pieces.message_of(merged, self._note)
+        message["id"] = key
+        message["closed"] = getattr(piece, "chunk_position", None) == "last"
+        if message["role"] == "assistant":
+            message["provisional"] = True  # of the Responses API, the whole message has the id of the response
+            if not message["closed"]:
+                message["calls"] = []  # their arguments are not whole
+            if message["text"] or message["reasoning"] or message["calls"] or message["usage"] or earlier is not None:
+                self.said.one(message)
+        elif message["role"] == "tool":
+            self.said.append([message])
 
     def _settle(self) -> Any:
         """Chunks whose end was not announced are whole now; so is the state that a graph had at the end."""
         for key, merged in self._chunks.items():
-            made = pieces.message_of(merged, self._note)
-            if made["role"] == "assistant" and (made["text"] or made["reasoning"] or made["calls"] or made["usage"]):
-                self.said.one(dict(made, id=key, provisional=True))
+            message = pieces.message_of(merged, self._note)
+            if message["role"] == "assistant" and (
+                message["text"] or message["reasoning"] or message["calls"] or message["usage"]
+            ):
+                self.said.one(dict(message, id=key, provisional=True))
         self._chunks = {}
         state, self._state = self._state, None
         if state is not None:
             self._answer(state, False)
 
     def _graph_state(self, piece: Any) -> Any:
-        told = [one for one in piece["messages"] if pieces.is_message(one)]
-        if len(told) == len(piece["messages"]):
-            self.said.whole(self._messages(told))
-            self.said.empty = self.said.empty and not told
+        messages = [message for message in piece["messages"] if pieces.is_message(message)]
+        if len(messages) == len(piece["messages"]):
+            self.said.whole(self._messages(messages))
+            self.said.empty = self.said.empty and not messages
         else:
             self._list(piece["messages"], False)
         self._interrupted(piece)
@@ -333,13 +341,13 @@ class Reader:
             self.said.total(piece, event)
 
     def _interrupted(self, piece: Any) -> Any:
-        for one in piece.get("__interrupt__") or ():
-            value = pieces.field(one, "value")
+        for interrupt in piece.get("__interrupt__") or ():
+            value = pieces.field(interrupt, "value")
             self._note("interrupted", value if isinstance(value, str) else type(value).__name__)
 
     def _updates(self, piece: Any) -> Any:
         """What nodes of a graph changed, by their names; False where this is something else."""
-        values = [one for value in piece.values() for one in (value if isinstance(value, list) else [value])]
+        values = [update for value in piece.values() for update in (value if isinstance(value, list) else [value])]
         changed = [value for value in values if isinstance(value, dict) and "messages" in value]
         if "__interrupt__" in piece:
             self._interrupted(piece)
@@ -347,22 +355,22 @@ class Reader:
             return True
         if not changed or not all(value is None or isinstance(value, dict) for value in values):
             return False
-        for one in values:
-            if one is None:
+        for update in values:
+            if update is None:
                 continue
-            listed = one.get("messages")
+            listed = update.get("messages")
             if listed is not None:
                 listed = listed if isinstance(listed, (list, tuple)) else [listed]
-                made: Any = []
+                messages: Any = []
                 for each in listed:
                     own = self._messages_of(each)
                     if own is None and not pieces.is_message(each):
                         self._note("unread", pieces.type_of(each))
                     else:
-                        made += self._messages([each]) if own is None else own
-                self.said.append(made)
-            if one.get("structured_response") is not None:
-                self.said.final(pieces.text_of(one["structured_response"], self._note))
+                        messages += self._messages([each]) if own is None else own
+                self.said.append(messages)
+            if update.get("structured_response") is not None:
+                self.said.final(pieces.text_of(update["structured_response"], self._note))
         return True
 
     def _task(self, piece: Any) -> Any:
@@ -376,7 +384,7 @@ class Reader:
 
     def _part_of_stream(self, piece: Any, streamed: Any) -> Any:
         """A tuple as LangGraph streams it; False for others."""
-        if piece and isinstance(piece[0], tuple) and all(isinstance(one, str) for one in piece[0]):
+        if piece and isinstance(piece[0], tuple) and all(isinstance(step, str) for step in piece[0]):
             piece = piece[1:]  # the graph within the graph that it comes from
             if len(piece) == 1:
                 self._read(piece[0], streamed)
@@ -396,7 +404,7 @@ class Reader:
         elif mode in ("debug", "tasks"):
             data = data.get("payload", data) if isinstance(data, dict) else {}
             result = data.get("result")
-            result = dict(result) if isinstance(result, list) and all(len(one) == 2 for one in result) else result
+            result = dict(result) if isinstance(result, list) and all(len(pair) == 2 for pair in result) else result
             if isinstance(result, dict) and "messages" in result:
                 self._updates({"task": result})
         elif mode == "messages" and isinstance(data, (tuple, list)) and data:
@@ -426,11 +434,11 @@ class Reader:
         elif name in ("on_chat_model_end", "on_tool_end") and pieces.is_message(data.get("output")):
             self._message(data["output"], True)
         elif name in ("on_chain_stream", "on_chain_end") and top and "parent_ids" in event:
-            told = data.get("output")
-            if isinstance(told, dict) and isinstance(told.get("messages"), list):
-                self._graph_state(told)
+            output = data.get("output")
+            if isinstance(output, dict) and isinstance(output.get("messages"), list):
+                self._graph_state(output)
             elif name == "on_chain_end" and self.said.empty:
-                self._read(told, False)
+                self._read(output, False)
 
     # Chat Completions and the Responses API.
 
@@ -456,10 +464,10 @@ class Reader:
     def _response_items(self, items: Any, agent: Any = None) -> Any:
         for item in items:
             key = (pieces.field(item, "type"), pieces.field(item, "call_id") or id(item))
-            if all(known[0] != key for known in self._items):
+            if all(item[0] != key for item in self._items):
                 self._items.append((key, item, agent))
-        _, known, agents = zip(*self._items) if self._items else ((), (), ())  # noqa: B905 - Python 3.8
-        self.said.whole(pieces.from_items(known, self._note, agents))
+        _, raw_items, agents = zip(*self._items) if self._items else ((), (), ())  # noqa: B905 - Python 3.8
+        self.said.whole(pieces.from_items(raw_items, self._note, agents))
 
     def _response(self, response: Any) -> Any:
         """A whole response of the Responses API."""
@@ -479,8 +487,8 @@ class Reader:
 
     def _openai_agents(self, piece: Any) -> Any:
         if hasattr(piece, "to_input_list") and hasattr(piece, "new_items"):
-            items = [one for one in piece.new_items if pieces.field(one, "raw_item") is not None]
-            raw, agents = [one.raw_item for one in items], [_agent_of(one) for one in items]
+            items = [new_item for new_item in piece.new_items if pieces.field(new_item, "raw_item") is not None]
+            raw, agents = [item.raw_item for item in items], [_agent_of(item) for item in items]
             self.said.whole(pieces.from_items(raw, self._note, agents))
             context = getattr(piece, "context_wrapper", None)
             used = pieces.usage_of(getattr(context, "usage", None) or {})
@@ -549,7 +557,7 @@ class Reader:
         return True
 
     def _pydantic_result(self, result: Any) -> Any:
-        messages = [one for each in result.new_messages() for one in pieces.from_pydantic(each, self._note)]
+        messages = [message for each in result.new_messages() for message in pieces.from_pydantic(each, self._note)]
         self.said.whole(messages)
         self.said.only_total(result, pieces.usage_of(_used(result)))
         output = getattr(result, "output", None)
@@ -607,7 +615,7 @@ class Reader:
             if streamed and piece and not pieces.is_usage(piece):
                 # Of a graph, as a rule, or what its nodes changed: the last state is the answer.
                 changes = list(piece.values())
-                if not all(one is None or isinstance(one, dict) for one in changes):
+                if not all(change is None or isinstance(change, dict) for change in changes):
                     changes = [piece]
                 for change in changes:
                     self._state = dict(self._state or {}, **(change or {}))
@@ -636,13 +644,13 @@ class Reader:
 
     def _beside(self, piece: Any, answer: Any) -> Any:
         """What a dict has beside its answer, by name, as far as it is JSON data."""
-        kept: Any = {}
+        outputs: Any = {}
         for name in piece:
             if isinstance(name, str) and not name.startswith("__") and name not in _NO_OUTPUTS:
                 with contextlib.suppress(TypeError, ValueError, RecursionError):
-                    kept[name] = json.loads(json.dumps(pieces.plain(piece[name]), allow_nan=False))
-        if kept.keys() - {answer}:
-            self.said.about(outputs=kept)
+                    outputs[name] = json.loads(json.dumps(pieces.plain(piece[name]), allow_nan=False))
+        if outputs.keys() - {answer}:
+            self.said.about(outputs=outputs)
 
     def _as_json(self, piece: Any) -> Any:
         try:
@@ -667,34 +675,34 @@ def _agent_of(item: Any) -> Any:
 def _used(result: Any) -> Any:
     """What a run of pydantic-ai used: a property, once a method."""
     used = type(result).__dict__.get("usage")
-    found = getattr(result, "usage", None)
-    if callable(found) and not isinstance(used, property):
+    usage = getattr(result, "usage", None)
+    if callable(usage) and not isinstance(used, property):
         try:
-            found = found()
+            usage = usage()
         except Exception:
-            found = None
-    return found or {}
+            usage = None
+    return usage or {}
 
 
 def _usage(piece: Any) -> Any:
-    found = pieces.usage_of(piece.get("usage") or piece.get("usage_metadata") or {})
-    if not found and isinstance(piece.get("cost"), (int, float)) and not isinstance(piece["cost"], bool):
-        found = {"cost": piece["cost"]}
-    if found:
-        yield found
+    figures = pieces.usage_of(piece.get("usage") or piece.get("usage_metadata") or {})
+    if not figures and isinstance(piece.get("cost"), (int, float)) and not isinstance(piece["cost"], bool):
+        figures = {"cost": piece["cost"]}
+    if figures:
+        yield figures
 
 
-def _data(given: Any) -> Any:
+def _data(data: Any) -> Any:
     """An object as a dict, where it has the form of one."""
-    if given is None or isinstance(given, (str, dict, list, tuple, bool, int, float)):
-        return given
-    if hasattr(given, "model_dump"):
-        return given.model_dump(mode="json")
-    if dataclasses.is_dataclass(given) and not isinstance(given, type):
-        return {one.name: getattr(given, one.name) for one in dataclasses.fields(given)}
-    found = {}
+    if data is None or isinstance(data, (str, dict, list, tuple, bool, int, float)):
+        return data
+    if hasattr(data, "model_dump"):
+        return data.model_dump(mode="json")
+    if dataclasses.is_dataclass(data) and not isinstance(data, type):
+        return {field.name: getattr(data, field.name) for field in dataclasses.fields(data)}
+    fields = {}
     for name in (*ANSWERS, "role", "tool_calls", "messages", "usage", "model"):
-        value = getattr(given, name, None)
+        value = getattr(data, name, None)
         if value is not None and not callable(value):
-            found[name] = value
-    return found or given
+            fields[name] = value
+    return fields or data

@@ -16,66 +16,66 @@ else:
 _TEXTS = ("TextMessage", "MultiModalMessage", "StopMessage", "HandoffMessage", "ToolCallSummaryMessage")
 
 
-def runner(found: Any, target: Any) -> Any:
+def runner(agent: Any, target: Any) -> Any:
     """See python_frameworks."""
-    if hasattr(found, "run_stream") and (hasattr(found, "on_reset") or hasattr(found, "reset")):
-        return lambda request: _run(found, request, target)
+    if hasattr(agent, "run_stream") and (hasattr(agent, "on_reset") or hasattr(agent, "reset")):
+        return lambda request: _run(agent, request, target)
     return None
 
 
-async def _run(found: Any, request: Any, target: Any) -> Any:
+async def _run(agent: Any, request: Any, target: Any) -> Any:
     contexts.refuse(request, target, "agents of AutoGen have no run context")
     earlier = pieces.before(request)
-    async with pieces.alone_async(found):
-        if hasattr(found, "on_reset"):
-            await found.on_reset(sys.modules["autogen_core"].CancellationToken())
+    async with pieces.alone_async(agent):
+        if hasattr(agent, "on_reset"):
+            await agent.on_reset(sys.modules["autogen_core"].CancellationToken())
         else:
-            await found.reset()
-        context = getattr(found, "model_context", None)
-        asked: Any = pieces.prompt_of(request, target)
+            await agent.reset()
+        context = getattr(agent, "model_context", None)
+        history: Any = pieces.prompt_of(request, target)
         if context is not None and hasattr(context, "add_message"):
-            for one in _history(earlier):
-                await context.add_message(one)
+            for message in _history(earlier):
+                await context.add_message(message)
         elif earlier:
             # A team ends after so many messages, as a rule: what was said before is one with the prompt.
-            asked = pieces.with_history(request, asked)
-        async for piece in found.run_stream(task=asked, output_task_messages=False):
+            history = pieces.with_history(request, history)
+        async for piece in agent.run_stream(task=history, output_task_messages=False):
             yield piece
 
 
-def _history(given: Any) -> Any:
+def _history(messages: Any) -> Any:
     """The messages before as a model's context has them."""
-    known: Any = sys.modules["autogen_core.models"]
+    models: Any = sys.modules["autogen_core.models"]
     call: Any = sys.modules["autogen_core"].FunctionCall
     names: Any = {}
-    for message in given:
+    for message in messages:
         role, content = message.get("role"), message.get("content") or ""
         if role == "assistant":
             calls = []
-            for one in message.get("tool_calls") or ():
-                names[one["id"]] = one["function"]["name"]
-                calls.append(call(one["id"], one["function"]["arguments"], names[one["id"]]))
+            for tool_call in message.get("tool_calls") or ():
+                names[tool_call["id"]] = tool_call["function"]["name"]
+                calls.append(call(tool_call["id"], tool_call["function"]["arguments"], names[tool_call["id"]]))
             if calls:
-                yield known.AssistantMessage(content=calls, thought=content or None, source="assistant")
+                yield models.AssistantMessage(content=calls, thought=content or None, source="assistant")
             elif content:
-                yield known.AssistantMessage(content=content, source="assistant")
+                yield models.AssistantMessage(content=content, source="assistant")
         elif role == "tool":
             key = message.get("tool_call_id") or ""
-            result = known.FunctionExecutionResult(
+            result = models.FunctionExecutionResult(
                 content=content, name=names.get(key, "tool"), call_id=key, is_error=False
             )
-            yield known.FunctionExecutionResultMessage(content=[result])
+            yield models.FunctionExecutionResultMessage(content=[result])
         elif role in ("system", "developer"):
-            yield known.SystemMessage(content=content)
+            yield models.SystemMessage(content=content)
         else:
-            yield known.UserMessage(content=content, source="user")
+            yield models.UserMessage(content=content, source="user")
 
 
 class Pieces:
     """Reads what an agent or a team streams or returns."""
 
-    def __init__(self, said: Any, read: Any) -> None:
-        self._said = said
+    def __init__(self, conversation: Any, read: Any) -> None:
+        self._said = conversation
         self._thought = ""
         self._streamed: Any = {}  # the texts that came in pieces, by the id of their message
         self._read_ids: Any = set()
@@ -84,13 +84,13 @@ class Pieces:
         """Whether this could be read."""
         name = type(piece).__name__
         if name == "TaskResult":
-            for one in piece.messages:
-                self._once(one)
+            for message in piece.messages:
+                self._once(message)
             self._said.about(finish=piece.stop_reason)
             self._said.empty = self._said.empty and not piece.messages
         elif name == "Response":
-            for one in (*(piece.inner_messages or ()), piece.chat_message):
-                self._once(one)
+            for message in (*(piece.inner_messages or ()), piece.chat_message):
+                self._once(message)
         elif name == "ModelClientStreamingChunkEvent":
             key = ("stream", getattr(piece, "full_message_id", None))
             self._streamed[key] = self._streamed.get(key, "") + piece.content
@@ -122,11 +122,13 @@ class Pieces:
             self._thought = message.content
             self._said.empty = False
         elif name == "ToolCallRequestEvent":
-            self._answer(message, usage, calls=[pieces.call_of(one, note) for one in message.content])
+            self._answer(message, usage, calls=[pieces.call_of(call, note) for call in message.content])
         elif name == "ToolCallExecutionEvent":
-            self._said.append([_result(one.call_id, one.name, one.content, one.is_error) for one in message.content])
+            self._said.append(
+                [_result(result.call_id, result.name, result.content, result.is_error) for result in message.content]
+            )
         elif name == "CodeGenerationEvent":
-            code = [{"language": one.language, "code": one.code} for one in message.code_blocks]
+            code = [{"language": code_block.language, "code": code_block.code} for code_block in message.code_blocks]
             call = {"id": "code " + str(message.retry_attempt), "name": "execute_code", "arguments": {"blocks": code}}
             self._answer(message, usage, text=message.content, calls=[call] if code else [])
         elif name == "CodeExecutionEvent":
@@ -142,22 +144,22 @@ class Pieces:
             return content
         if not isinstance(content, list):
             return None
-        if any(not isinstance(one, str) for one in content):
+        if any(not isinstance(part, str) for part in content):
             self._said.note("left_out", "an image in a message")
-        return "".join(one for one in content if isinstance(one, str))
+        return "".join(part for part in content if isinstance(part, str))
 
     def _answer(self, message: Any, usage: Any, text: Any = "", calls: Any = ()) -> None:
         """A message of the model, in the place of what was streamed of it."""
-        made: Any = {"role": "assistant", "text": text, "reasoning": self._thought, "calls": list(calls)}
+        answer: Any = {"role": "assistant", "text": text, "reasoning": self._thought, "calls": list(calls)}
         key = ("stream", message.id)
         if key not in self._streamed:  # a call of a tool has another id than the text before it
-            key = next((one for one in self._streamed if calls or one[1] is None), key)
+            key = next((streamed_key for streamed_key in self._streamed if calls or streamed_key[1] is None), key)
         streamed = self._streamed.pop(key, "")
         if calls and streamed:  # what AutoGen calls a thought was the text beside the calls
-            made["text"], made["reasoning"] = streamed, self._thought if self._thought != streamed else ""
+            answer["text"], answer["reasoning"] = streamed, self._thought if self._thought != streamed else ""
         self._thought = ""
-        made.update(id=key, closed=True, usage=usage, agent=message.source)
-        self._said.one(made)
+        answer.update(id=key, closed=True, usage=usage, agent=message.source)
+        self._said.one(answer)
 
 
 def _result(key: Any, name: Any, text: Any, failed: Any) -> Any:

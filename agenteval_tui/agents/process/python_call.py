@@ -23,7 +23,7 @@ else:
 
 
 def run(
-    found: Any,
+    loaded: Any,
     target: Any,
     request: Any,
     *,
@@ -43,23 +43,23 @@ def run(
     """
     how = how or {}
     runner: Any
-    if objects.is_factory(found, request.get("config") or ()):
-        gave = objects.make(found, request)
+    if objects.is_factory(loaded, request.get("config") or ()):
+        gave = objects.make(loaded, request)
         if inspect.isawaitable(gave):
             gave = wait(gave)
         entered = hasattr(gave, "__aenter__") or hasattr(gave, "__enter__")
         if entered and not objects.is_agent(gave, target, ways=False):
             runner = _Entered(gave, target)
         elif objects.is_agent(gave, target):
-            runner, found = objects.runner(gave, target), gave
-        elif inspect.isclass(found):
+            runner, loaded = objects.runner(gave, target), gave
+        elif inspect.isclass(loaded):
             problem = target + " makes a " + objects.pieces.type_of(gave) + ", which has none of the methods "
             raise objects.pieces.WrongTarget(problem + ", ".join(objects.WAYS) + ", __call__; " + objects.WANTED)
         else:
             objects.contexts.refuse_option({"_how": how}, target)
             runner = _Answered(gave)
     else:
-        runner = objects.runner(found, target)
+        runner = objects.runner(loaded, target)
     if how.get("factory") is not None:
         how = dict(how, made_context=_awaited(objects.make(how["factory"], request), wait))
     if prepared is not None:
@@ -80,13 +80,13 @@ def run(
     with salvage.watching() as messages:
         try:
             asking = dict(request, _how=how)
-            returned = objects.asked(found, request, how, target) if runner is None else runner(asking)
+            returned = objects.asked(loaded, request, how, target) if runner is None else runner(asking)
             if inspect.isawaitable(returned):
                 returned = wait(returned)
-            if runner is None and inspect.isroutine(found) and objects.is_agent(returned, target, ways=False):
+            if runner is None and inspect.isroutine(loaded) and objects.is_agent(returned, target, ways=False):
                 returned = objects.runner(returned, target)(asking)  # a factory that takes more
                 returned = wait(returned) if inspect.isawaitable(returned) else returned
-            elif runner is None and not objects.takes_context(found):
+            elif runner is None and not objects.takes_context(loaded):
                 objects.contexts.refuse_option(asking, target)
             if hasattr(returned, "stream_events") and hasattr(returned, "to_input_list"):
                 returned = _and_itself(returned, returned.stream_events())  # what openai-agents streams
@@ -119,9 +119,9 @@ def run(
             tell(event)
     if not reader.gave:
         gives, missing = ("yielded", "yield") if streamed else ("returned", "return")
-        said = f"{target} {gives} nothing" + ("" if streamed else " (None)")
+        message = f"{target} {gives} nothing" + ("" if streamed else " (None)")
         mend = f"is `{missing}` missing? For an empty answer give an empty text"
-        tell({"type": "error", "kind": "protocol", "message": said, "mend": mend})
+        tell({"type": "error", "kind": "protocol", "message": message, "mend": mend})
 
 
 class _Entered:
@@ -153,8 +153,8 @@ def _streams(returned: Any) -> Any:
     return any(hasattr(returned, name) for name in ("__next__", "__anext__", "__aiter__"))
 
 
-def _awaited(given: Any, wait: Any) -> Any:
-    return wait(given) if inspect.isawaitable(given) else given
+def _awaited(result: Any, wait: Any) -> Any:
+    return wait(result) if inspect.isawaitable(result) else result
 
 
 def _blame(error: Any, open_calls: Any, tell: Any) -> Any:

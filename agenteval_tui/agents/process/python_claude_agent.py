@@ -15,24 +15,24 @@ else:
     pieces, contexts = python_pieces, python_context
 
 
-def runner(found: Any, target: Any) -> Any:
+def runner(agent: Any, target: Any) -> Any:
     """See python_frameworks."""
-    if type(found).__name__ in ("ClaudeAgentOptions", "ClaudeSDKClient"):
-        return lambda request: _run(found, request, target)
+    if type(agent).__name__ in ("ClaudeAgentOptions", "ClaudeSDKClient"):
+        return lambda request: _run(agent, request, target)
     return None
 
 
-async def _run(found: Any, request: Any, target: Any) -> Any:
+async def _run(agent: Any, request: Any, target: Any) -> Any:
     contexts.refuse(request, target, "Claude's agent SDK has no run context")
     # A new session: what was said before is one text with the prompt.
     prompt = pieces.with_history(request, pieces.prompt_of(request, target))
-    if type(found).__name__ == "ClaudeAgentOptions":
-        async for message in sys.modules["claude_agent_sdk"].query(prompt=prompt, options=found):
+    if type(agent).__name__ == "ClaudeAgentOptions":
+        async for message in sys.modules["claude_agent_sdk"].query(prompt=prompt, options=agent):
             yield message
         return
-    async with pieces.alone_async(found), found:
-        await found.query(prompt)
-        async for message in found.receive_response():
+    async with pieces.alone_async(agent), agent:
+        await agent.query(prompt)
+        async for message in agent.receive_response():
             yield message
 
 
@@ -45,8 +45,8 @@ def result_of(last: Any) -> Any:
 class Pieces:
     """Reads the messages of a query."""
 
-    def __init__(self, said: Any, read: Any) -> None:
-        self._said = said
+    def __init__(self, conversation: Any, read: Any) -> None:
+        self._said = conversation
         self._read = read
         self._messages: Any = {}  # each comes in several parts, by its id
         self._agents: Any = {}  # the names of sub-agents, by the call that started them
@@ -59,7 +59,7 @@ class Pieces:
         elif name == "UserMessage":
             self._said.empty = False
             if isinstance(piece.content, list):
-                self._said.append([one for block in piece.content for one in self._results(block)])
+                self._said.append([result for block in piece.content for result in self._results(block)])
         elif name == "ResultMessage":
             self._result(piece)
         elif name.endswith(("Message", "Event")):  # what the program tells of itself
@@ -70,22 +70,22 @@ class Pieces:
 
     def _answer(self, message: Any) -> None:
         key = message.message_id or id(message)
-        made = self._messages.setdefault(key, {"role": "assistant", "text": "", "reasoning": "", "calls": []})
-        made.update(id=key, closed=True, model=message.model, agent=self._agents.get(message.parent_tool_use_id))
+        answer = self._messages.setdefault(key, {"role": "assistant", "text": "", "reasoning": "", "calls": []})
+        answer.update(id=key, closed=True, model=message.model, agent=self._agents.get(message.parent_tool_use_id))
         results: Any = []
         for block in message.content:
             kind = type(block).__name__
             if kind == "TextBlock":
-                made["text"] += block.text
+                answer["text"] += block.text
             elif kind == "ThinkingBlock":
-                made["reasoning"] += block.thinking
+                answer["reasoning"] += block.thinking
             elif kind in ("ToolUseBlock", "ServerToolUseBlock"):
-                made["calls"].append({"id": block.id, "name": block.name, "arguments": block.input})
+                answer["calls"].append({"id": block.id, "name": block.name, "arguments": block.input})
                 if isinstance(block.input.get("subagent_type"), str):
                     self._agents[block.id] = block.input["subagent_type"]
             else:
                 results += self._results(block)
-        self._said.one(dict(made, calls=list(made["calls"])))
+        self._said.one(dict(answer, calls=list(answer["calls"])))
         self._said.append(results)
 
     def _results(self, block: Any) -> Any:
@@ -110,8 +110,8 @@ class Pieces:
             used["cost"] = result.total_cost_usd
         self._said.only_total(result, used)
         if result.is_error:
-            said = result.result or "; ".join(result.errors or ()) or result.subtype
-            self._read({"type": "error", "kind": "agent", "message": said}, True)
+            reason = result.result or "; ".join(result.errors or ()) or result.subtype
+            self._read({"type": "error", "kind": "agent", "message": reason}, True)
             return
         self._said.about(finish={"end_turn": "stop"}.get(result.stop_reason, result.stop_reason))
         final = result_of(result)
@@ -130,4 +130,4 @@ def _figures(result: Any) -> Any:
     models = list((getattr(result, "model_usage", None) or {}).values())
     if not models:
         return result.usage or {}
-    return {name: sum(one.get(theirs) or 0 for one in models) for name, theirs in names.items()}
+    return {name: sum(model.get(theirs) or 0 for model in models) for name, theirs in names.items()}

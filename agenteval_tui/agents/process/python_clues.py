@@ -38,17 +38,17 @@ def clues_of(error: Any, is_own: Any) -> Any:
     where a server answered 401; {} if nothing. `is_own` tells whether a file is the project's.
     """
     try:
-        return next(filter(None, (_clues(one, error, is_own) for one in _chain(error))), {})
+        return next(filter(None, (_clues(cause, error, is_own) for cause in _chain(error))), {})
     except Exception:  # an exception's own fields may raise
         return {}
 
 
 def _chain(error: Any) -> Any:
-    seen: list[Any] = []
-    while error is not None and error not in seen and len(seen) < _MOST:
-        seen.append(error)
+    causes: list[Any] = []
+    while error is not None and error not in causes and len(causes) < _MOST:
+        causes.append(error)
         error = error.__cause__ or error.__context__
-    return seen
+    return causes
 
 
 def _clues(error: Any, outermost: Any, is_own: Any) -> Any:
@@ -82,7 +82,9 @@ def _settings(error: Any, frames: Any) -> Any:
     if config is None or not hasattr(error, "errors"):
         return []
     prefix = str(config.get("env_prefix") or "")
-    names = [str(one["loc"][0]) for one in error.errors() if one.get("type") == "missing" and one.get("loc")]
+    names = [
+        str(problem["loc"][0]) for problem in error.errors() if problem.get("type") == "missing" and problem.get("loc")
+    ]
     return [(prefix + name).upper() for name in names]
 
 
@@ -99,14 +101,14 @@ def _looked_for(error: Any, frames: Any, is_own: Any) -> Any:
         code = frame.f_code
         if _READERS.isdisjoint(code.co_names):
             continue
-        names = [one for one in _texts(code.co_consts) if _VARIABLE.match(one) and _SECRET.search(one)]
-        missing = [one for one in dict.fromkeys(names) if not os.environ.get(one)]
+        names = [text for text in _texts(code.co_consts) if _VARIABLE.match(text) and _SECRET.search(text)]
+        missing = [name for name in dict.fromkeys(names) if not os.environ.get(name)]
         if missing and len(missing) == len(set(names)):
             return missing
     for start, usual in () if is_own(raiser.f_code.co_filename) else _CLIENTS.items():
         is_client = (_module(raiser) + ".").startswith(start + ".")
         if is_client and (type(error).__name__ in _BY_TYPE or raiser.f_code.co_name in _CHECKS):
-            return [] if any(os.environ.get(one) for one in usual) else list(usual)
+            return [] if any(os.environ.get(name) for name in usual) else list(usual)
     return []
 
 
@@ -115,8 +117,8 @@ def _module(frame: Any) -> Any:
 
 
 def _texts(constants: Any) -> Any:
-    for one in constants:
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, (tuple, frozenset)):
-            yield from _texts(one)
+    for constant in constants:
+        if isinstance(constant, str):
+            yield constant
+        elif isinstance(constant, (tuple, frozenset)):
+            yield from _texts(constant)

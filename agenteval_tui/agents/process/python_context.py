@@ -178,14 +178,19 @@ def names_of(kind: Any) -> Any:
         parameters = list(inspect.signature(kind).parameters.values())
     except (TypeError, ValueError):
         return None, ()
-    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         names = True
     else:
-        names = [one.name for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.POSITIONAL_ONLY)]
+        names = [
+            parameter.name
+            for parameter in parameters
+            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY)
+        ]
     return names, [
-        one.name
-        for one in parameters
-        if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
 
 
@@ -196,14 +201,14 @@ def _is_typed_dict(kind: Any) -> Any:
 
 def _wrong(target: Any, what: Any, kind: Any, problem: Any, missing: Any = ()) -> Any:
     name = getattr(kind, "__name__", str(kind))
-    said = "the " + what + " of " + target + " is " + pieces.article(name) + ", which " + problem
+    message = "the " + what + " of " + target + " is " + pieces.article(name) + ", which " + problem
     if problem.startswith("is "):
-        said = "the " + what + " of " + target + " " + problem
+        message = "the " + what + " of " + target + " " + problem
     if missing:
         lines = "{" + ", ".join(name + ": ..." for name in missing) + "}"
-        said += "; write `context: " + lines + "` in the agent, or name a function that makes it: "
-        said += "`context: package.module:function`"
-    return pieces.WrongTarget(said)
+        message += "; write `context: " + lines + "` in the agent, or name a function that makes it: "
+        message += "`context: package.module:function`"
+    return pieces.WrongTarget(message)
 
 
 # Which type an agent declares.
@@ -211,22 +216,22 @@ def _wrong(target: Any, what: Any, kind: Any, problem: Any, missing: Any = ()) -
 
 def of_openai_agents(agent: Any) -> Any:
     """The context's type of an openai-agents agent, or of those that it hands over to; None where none says it."""
-    waiting, seen = [agent], set()
+    waiting, visited = [agent], set()
     while waiting:
-        one = waiting.pop(0)
-        if one is None or id(one) in seen:
+        current = waiting.pop(0)
+        if current is None or id(current) in visited:
             continue
-        seen.add(id(one))
-        inner = typing.get_args(getattr(one, "__orig_class__", None))
+        visited.add(id(current))
+        inner = typing.get_args(getattr(current, "__orig_class__", None))
         if inner and isinstance(inner[0], type) and inner[0] not in _PLAIN:
             return inner[0]
-        for function in (getattr(one, "instructions", None), getattr(one, "prompt", None)):
+        for function in (getattr(current, "instructions", None), getattr(current, "prompt", None)):
             if inspect.isroutine(function):
                 for hint in signature._hints(function).values():
                     inner = typing.get_args(hint)
                     if inner and "RunContextWrapper" in str(hint) and isinstance(inner[0], type):
                         return inner[0]
-        for other in getattr(one, "handoffs", None) or ():
+        for other in getattr(current, "handoffs", None) or ():
             reference = getattr(other, "_agent_ref", None)
             waiting.append(reference() if callable(reference) else other)
     return None

@@ -20,9 +20,9 @@ from typing import Any
 class Conversation:
     """`given`: the messages that the agent was asked with ({"role", "content"}), which a framework may give back."""
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, messages: Any) -> None:
         self.empty = True  # nothing that could be read has come
-        self._given = [(one.get("role"), one.get("content") or "") for one in given]
+        self._given = [(message.get("role"), message.get("content") or "") for message in messages]
         self._items: Any = []
         self._told: Any = []  # of the items, those that were told, in this order
         self._totals: Any = []  # (what it is of, the figures)
@@ -50,7 +50,7 @@ class Conversation:
         if key is None:
             item = last if last and last["role"] == "assistant" and not last["closed"] and last.get("live") else None
         else:
-            item = next((one for one in reversed(self._items) if one.get("id") == key), None)
+            item = next((item for item in reversed(self._items) if item.get("id") == key), None)
         if item is None:
             item = _message("assistant", id=key, live=True, agent=agent)
             self._items.append(item)
@@ -72,32 +72,32 @@ class Conversation:
         """A message, or as much as there is of it: in the place of the one with its id, else a new one."""
         self.empty = False
         self._fold()
-        found = next((item for item in self._items if _same_id(item, message)), None)
-        if found is None:
-            found = next(
+        earlier = next((item for item in self._items if _same_id(item, message)), None)
+        if earlier is None:
+            earlier = next(
                 (item for item in self._items if _is_provisional(item, message) and _same(item, message)), None
             )
-        if found is None:
+        if earlier is None:
             self._append(message)
         else:
-            _replace(found, message)
+            _replace(earlier, message)
 
     def whole(self, messages: Any) -> Any:
         """Messages in their order, of which some may be known: by their ids, by the ids of their calls, or, from the
         first to the last, by what they say."""
         self.empty = self.empty and not messages
         self._fold()
-        told = []
+        spoken = []
         for message in messages[self._begin(messages) :]:
             if message["role"] in ("assistant", "tool"):
-                told.append(message)
-            elif told and message["role"] == "user":
+                spoken.append(message)
+            elif spoken and message["role"] == "user":
                 self.note("left_out", "a message of the user within the agent's answer")
-        self._forget_joined(told)
+        self._forget_joined(spoken)
         # Where each is that is known, from the first to the last.
         places: Any = []
         at = 0
-        for message in told:
+        for message in spoken:
             place = next((n for n in range(at, len(self._items)) if _same(self._items[n], message)), None)
             if place is None:  # known by its id, though out of order
                 place = next((n for n in range(at) if _same_id(self._items[n], message)), None)
@@ -106,23 +106,23 @@ class Conversation:
             places.append(place)
         # An unknown one comes after the one before it; the first ones come before the first known one.
         first = next((place for place in places if place is not None), len(self._items))
-        known = [None if place is None else self._items[place] for place in places]
+        items = [None if place is None else self._items[place] for place in places]
         at = first
-        for message, item in zip(told, known):  # noqa: B905 - Python 3.8
+        for message, item in zip(spoken, items):  # noqa: B905 - Python 3.8
             if item is None:
                 self._items.insert(at, _complete(message))
                 at += 1
             else:
                 _replace(item, message)
-                at = next(n for n, one in enumerate(self._items) if one is item) + 1
+                at = next(n for n, entry in enumerate(self._items) if entry is item) + 1
 
     def _forget_joined(self, messages: Any) -> Any:
         """Texts of several messages that came as one, in pieces, are the texts of these messages."""
         whole = "".join(message["text"] for message in messages if message["role"] == "assistant")
         texts = [message["text"].strip() for message in messages if message["role"] == "assistant"]
-        for item in [one for one in self._items if one.get("live") and one["id"] is None and one["text"]]:
+        for item in [item for item in self._items if item.get("live") and item["id"] is None and item["text"]]:
             if item["text"].strip() not in texts and "".join(item["text"].split()) == "".join(whole.split()):
-                self._items = [one for one in self._items if one is not item]
+                self._items = [entry for entry in self._items if entry is not item]
 
     def append(self, messages: Any) -> Any:
         """Messages that are not known, unless by an id."""
@@ -140,9 +140,9 @@ class Conversation:
 
     def total(self, of: Any, usage: Any, whole: Any = False) -> Any:
         """What something (an object, or the id of a response) used in all; this counts more than the messages'."""
-        for one in self._totals:
-            if one[0] is of or (isinstance(of, str) and one[0] == of):
-                one[1] = usage
+        for total in self._totals:
+            if total[0] is of or (isinstance(of, str) and total[0] == of):
+                total[1] = usage
                 return
         if usage:
             self._totals.append([of, usage, whole])
@@ -157,10 +157,10 @@ class Conversation:
         """A call of the message with this key (which `agent` writes, if it is new); once, however often it is told."""
         self.empty = False
         self._fold()
-        known = [_key(one) for item in self._items if item["role"] == "assistant" for one in item["calls"]]
-        if _key(call) in known:
+        known_calls = [_key(call) for item in self._items if item["role"] == "assistant" for call in item["calls"]]
+        if _key(call) in known_calls:
             return
-        item = next((one for one in self._items if one.get("id") == key), None)
+        item = next((item for item in self._items if item.get("id") == key), None)
         if item is None:
             item = _message("assistant", id=key, agent=agent)
             self._items.append(item)
@@ -175,8 +175,8 @@ class Conversation:
 
     def about(self, model: Any = None, finish: Any = None, outputs: Any = None) -> Any:
         """Which model answered, why its last answer ended, and what was returned beside it."""
-        told = (("model", model), ("finish", finish), ("outputs", outputs))
-        self._about = dict(self._about, **{k: v for k, v in told if v})
+        facts = (("model", model), ("finish", finish), ("outputs", outputs))
+        self._about = dict(self._about, **{k: v for k, v in facts if v})
 
     def note(self, code: Any, what: Any) -> Any:
         """Something that the run must say: what could not be read, for one."""
@@ -189,20 +189,20 @@ class Conversation:
 
     def _begin(self, messages: Any) -> Any:
         """How many of the first messages are those that the agent was asked with."""
-        asked = [one for one in self._given if one[0] not in ("system", "developer")]
+        spoken = [entry for entry in self._given if entry[0] not in ("system", "developer")]
         at = 0
         for number, message in enumerate(messages):
             if message["role"] in ("system", "developer"):
                 continue
-            if at == len(asked) or (message["role"], message["text"]) != asked[at]:
+            if at == len(spoken) or (message["role"], message["text"]) != spoken[at]:
                 break
             at += 1
-            if at == len(asked):
+            if at == len(spoken):
                 return number + 1
         # The prompt may have been changed; what was answered before was not.
-        before = [text for role, text in asked if role == "assistant"]
-        answered = [number for number, one in enumerate(messages) if one["role"] == "assistant"][: len(before)]
-        if before and len(answered) == len(before) and [messages[one]["text"] for one in answered] == before:
+        before = [text for role, text in spoken if role == "assistant"]
+        answered = [number for number, message in enumerate(messages) if message["role"] == "assistant"][: len(before)]
+        if before and len(answered) == len(before) and [messages[number]["text"] for number in answered] == before:
             return answered[-1] + 1
         return 0
 
@@ -233,66 +233,66 @@ class Conversation:
 
     def _fold(self) -> Any:
         if self._going_on is not None:
-            told = "".join(self._more[: self._more_told])
-            self._going_on["told"]["text"] += told
+            text = "".join(self._more[: self._more_told])
+            self._going_on["told"]["text"] += text
             self._going_on["text"] += "".join(self._more)
             self._going_on, self._more, self._more_told = None, [], 0
 
     def _stale(self) -> Any:
-        shown = [item for item in self._items if _has(item)]
-        if len(self._told) > len(shown) or any(one is not shown[n] for n, one in enumerate(self._told)):
+        visible = [item for item in self._items if _has(item)]
+        if len(self._told) > len(visible) or any(entry is not visible[n] for n, entry in enumerate(self._told)):
             return True
         for number, item in enumerate(self._told):
-            told = item["told"]
-            if any(not item[name].startswith(told[name]) for name in ("text", "reasoning") if name in told):
+            sent = item["told"]
+            if any(not item[name].startswith(sent[name]) for name in ("text", "reasoning") if name in sent):
                 return True
-            if told.get("calls", []) != [_key(one) for one in item.get("calls", ())][: len(told.get("calls", []))]:
+            if sent.get("calls", []) != [_key(call) for call in item.get("calls", ())][: len(sent.get("calls", []))]:
                 return True
-            if told.get("agent") != item.get("agent") and "calls" in told and number < len(self._told) - 1:
+            if sent.get("agent") != item.get("agent") and "calls" in sent and number < len(self._told) - 1:
                 return True
-            grown = any(len(item[name]) > len(told[name]) for name in ("text", "reasoning", "calls") if name in told)
+            grown = any(len(item[name]) > len(sent[name]) for name in ("text", "reasoning", "calls") if name in sent)
             if grown and number < len(self._told) - 1:
                 return True
         return False
 
     def _tell(self, item: Any, sure: Any) -> Any:
-        told = item.get("told")
-        if told is None:
+        sent = item.get("told")
+        if sent is None:
             if not _has(item):
                 return
             self._told.append(item)
         if item["role"] == "event":
-            if told is None:
+            if sent is None:
                 item["told"] = {}
                 yield item["event"]
             return
         if item["role"] == "tool":
-            if told is None:
+            if sent is None:
                 item["told"] = {}
                 yield from self._result(item)
             return
-        if told is None:
+        if sent is None:
             if self._is_open(self._told[:-1]):
                 yield {"type": "message_end"}
-            told = item["told"] = {"text": "", "reasoning": "", "calls": []}
+            sent = item["told"] = {"text": "", "reasoning": "", "calls": []}
         if item["agent"] != self._agent:
             yield {"type": "agent", "name": item["agent"] or ""}
-        told["agent"] = self._agent = item["agent"]
+        sent["agent"] = self._agent = item["agent"]
         for what in ("reasoning", "text"):
-            more = item[what][len(told[what]) :]
+            more = item[what][len(sent[what]) :]
             if more:
-                told[what] = item[what]
+                sent[what] = item[what]
                 yield {"type": what, "text": more}
-        for call in item["calls"][len(told["calls"]) :] if sure else ():
-            told["calls"].append(_key(call))
+        for call in item["calls"][len(sent["calls"]) :] if sure else ():
+            sent["calls"].append(_key(call))
             yield dict(call, type="tool_call")
 
     @staticmethod
-    def _is_open(told: Any) -> Any:
+    def _is_open(items: Any) -> Any:
         """Whether the last message of these goes on: results of its own calls end it, those of an agent that called
         another one don't."""
         answered: Any = set()
-        for item in reversed(told):
+        for item in reversed(items):
             if item["role"] == "assistant":
                 ids = {call.get("id") for call in item["calls"]}
                 return not (ids & answered or (ids and None in answered))
@@ -300,9 +300,9 @@ class Conversation:
         return False
 
     def _result(self, item: Any) -> Any:
-        calls = [call for one in self._told if one["role"] == "assistant" for call in one["calls"]]
+        calls = [call for item in self._told if item["role"] == "assistant" for call in item["calls"]]
         ids = {call.get("id") for call in calls}
-        events = [one["event"] for one in self._items if one["role"] == "event"]
+        events = [item["event"] for item in self._items if item["role"] == "event"]
         ids |= {event.get("id") for event in events if event.get("type") == "tool_call"}
         if item["call_id"] is not None and item["call_id"] not in ids:
             self.note("unmatched_result", item["name"] or item["call_id"])
@@ -333,22 +333,22 @@ class Conversation:
 
 def _usage(figures: Any) -> Any:
     """Events for what was used in each place: they are added up where they are read."""
-    for one in figures:
-        if one:
-            yield dict(one, type="usage")
+    for figure in figures:
+        if figure:
+            yield dict(figure, type="usage")
 
 
 def _message(role: Any, **fields: Any) -> Any:
-    made = {"role": role, "id": None, "text": "", "reasoning": "", "calls": [], "closed": False}
-    made.update(call_id=None, name=None, error=False, agent=None)
-    made.update(fields)
-    return made
+    message = {"role": role, "id": None, "text": "", "reasoning": "", "calls": [], "closed": False}
+    message.update(call_id=None, name=None, error=False, agent=None)
+    message.update(fields)
+    return message
 
 
 def _complete(message: Any) -> Any:
-    made = _message(message["role"], closed=True)
-    made.update({name: value for name, value in message.items() if value is not None})
-    return made
+    whole = _message(message["role"], closed=True)
+    whole.update({name: value for name, value in message.items() if value is not None})
+    return whole
 
 
 def _replace(item: Any, message: Any) -> Any:
@@ -357,52 +357,52 @@ def _replace(item: Any, message: Any) -> Any:
         if name in ("text", "reasoning", "calls") and not value:
             continue
         if name == "calls":
-            new = {_key(one) for one in value}
-            value = value if new >= {_key(one) for one in item["calls"]} else _joined(item["calls"], value)
+            new = {_key(call) for call in value}
+            value = value if new >= {_key(call) for call in item["calls"]} else _joined(item["calls"], value)
         if value is not None:
             item[name] = value
     item["closed"] = message.get("closed", True)
     item["provisional"] = bool(item.get("provisional") and message.get("provisional"))
 
 
-def _is_provisional(one: Any, other: Any) -> Any:
+def _is_provisional(message: Any, other: Any) -> Any:
     """Whether one of two messages has an id that does not last."""
-    return bool(one.get("provisional") or other.get("provisional"))
+    return bool(message.get("provisional") or other.get("provisional"))
 
 
-def _joined(known: Any, more: Any) -> Any:
-    keys = [_key(one) for one in known]
-    return known + [one for one in more if _key(one) not in keys]
+def _joined(calls: Any, more: Any) -> Any:
+    keys = [_key(call) for call in calls]
+    return calls + [call for call in more if _key(call) not in keys]
 
 
 def _key(call: Any) -> Any:
     return call.get("id") or json.dumps([call.get("name"), call.get("arguments")], default=str, sort_keys=True)
 
 
-def _same_id(one: Any, other: Any) -> Any:
-    if one["role"] != other["role"]:
+def _same_id(message: Any, other: Any) -> Any:
+    if message["role"] != other["role"]:
         return False
-    if one["role"] == "tool":
-        return other.get("call_id") is not None and one["call_id"] == other["call_id"]
-    if other.get("id") is not None and one.get("id") is not None:
-        return one["id"] == other["id"]
-    ids = {call.get("id") for call in one.get("calls", ())} - {None}
+    if message["role"] == "tool":
+        return other.get("call_id") is not None and message["call_id"] == other["call_id"]
+    if other.get("id") is not None and message.get("id") is not None:
+        return message["id"] == other["id"]
+    ids = {call.get("id") for call in message.get("calls", ())} - {None}
     return bool(ids & {call.get("id") for call in other.get("calls", ())})
 
 
-def _same(one: Any, other: Any) -> Any:
-    if one["role"] != other["role"] or one["role"] not in ("assistant", "tool"):
+def _same(message: Any, other: Any) -> Any:
+    if message["role"] != other["role"] or message["role"] not in ("assistant", "tool"):
         return False
-    if _same_id(one, other):
+    if _same_id(message, other):
         return True
-    if one["role"] == "tool":
-        return one["call_id"] is None and other.get("call_id") is None and one["text"] == other["text"]
-    if one.get("id") is not None and other.get("id") is not None and not _is_provisional(one, other):
+    if message["role"] == "tool":
+        return message["call_id"] is None and other.get("call_id") is None and message["text"] == other["text"]
+    if message.get("id") is not None and other.get("id") is not None and not _is_provisional(message, other):
         return False
-    if one["calls"] and other.get("calls"):
-        return [_key(call) for call in one["calls"]] == [_key(call) for call in other["calls"]]
+    if message["calls"] and other.get("calls"):
+        return [_key(call) for call in message["calls"]] == [_key(call) for call in other["calls"]]
     # As text that was told before the message was whole.
-    return bool(one["text"]) and one["text"].strip() == other.get("text", "").strip()
+    return bool(message["text"]) and message["text"].strip() == other.get("text", "").strip()
 
 
 def _equal(text: Any, other: Any) -> Any:

@@ -18,14 +18,14 @@ _KEPT = "what CrewAI keeps in events: calls in words, which calls failed; name t
 _ran: Any = set()  # ids of results whose events were heard
 
 
-def runner(found: Any, target: Any) -> Any:
+def runner(agent: Any, target: Any) -> Any:
     """See python_frameworks."""
-    names = [cls.__name__ for cls in type(found).__mro__]
-    if "Crew" in names and hasattr(found, "fetch_inputs"):
+    names = [cls.__name__ for cls in type(agent).__mro__]
+    if "Crew" in names and hasattr(agent, "fetch_inputs"):
         # A crew writes what it is asked into its texts, for good: each request has a copy.
-        return lambda request: _run(found.copy(), _of_crew(found, target, request))
-    if "BaseAgent" in names and hasattr(found, "kickoff_async"):
-        return lambda request: _run(found, _messages(request, target))
+        return lambda request: _run(agent.copy(), _of_crew(agent, target, request))
+    if "BaseAgent" in names and hasattr(agent, "kickoff_async"):
+        return lambda request: _run(agent, _messages(request, target))
     return None
 
 
@@ -36,12 +36,12 @@ def _of_crew(crew: Any, target: Any, request: Any) -> Any:
     if isinstance(how.get("input"), dict):
         own.update(how["input"])
     prompt = request["prompt"] if isinstance(how.get("input"), dict) else pieces.prompt_of(request, target)
-    known = dict(request.get("variables") or {}, **own)
-    inputs = {name: known.get(name, request.get(name, prompt)) for name in crew.fetch_inputs()}
+    variables = dict(request.get("variables") or {}, **own)
+    inputs = {name: variables.get(name, request.get(name, prompt)) for name in crew.fetch_inputs()}
     inputs.update({name: value for name, value in own.items() if name not in inputs})
     if not inputs:
         raise pieces.WrongTarget(target + " is a crew that asks for nothing; write {prompt} into a task's description")
-    if not known.keys() & inputs.keys() or "prompt" in inputs:
+    if not variables.keys() & inputs.keys() or "prompt" in inputs:
         whole = pieces.with_history(request, prompt)
         inputs = {name: whole if value == prompt else value for name, value in inputs.items()}
     return inputs
@@ -56,28 +56,28 @@ def _messages(request: Any, target: Any) -> Any:
 
 def result_of(last: Any) -> Any:
     """What a crew gives in the form that its last task declares, else its text."""
-    found = getattr(last, "pydantic", None) or getattr(last, "json_dict", None)
-    return getattr(last, "raw", last) if found is None else found
+    structured = getattr(last, "pydantic", None) or getattr(last, "json_dict", None)
+    return getattr(last, "raw", last) if structured is None else structured
 
 
-async def _run(found: Any, asked: Any) -> Any:
+async def _run(agent: Any, inputs: Any) -> Any:
     bus: Any = importlib.import_module("crewai.events").crewai_event_bus
-    known: Any = importlib.import_module("crewai.events.types.tool_usage_events")
-    kinds = (known.ToolUsageFinishedEvent, known.ToolUsageErrorEvent)
-    told: Any = []
+    usage_events: Any = importlib.import_module("crewai.events.types.tool_usage_events")
+    kinds = (usage_events.ToolUsageFinishedEvent, usage_events.ToolUsageErrorEvent)
+    events: Any = []
 
     def tell(source: Any, event: Any) -> None:
-        told.append(event)
+        events.append(event)
 
     async with pieces.alone_async(bus):  # which is the same for all crews of a process
         for kind in kinds:
             bus.register_handler(kind, tell)
         failure: Any = None
         try:
-            if isinstance(asked, dict):
-                result = await found.kickoff_async(inputs=asked)
+            if isinstance(inputs, dict):
+                result = await agent.kickoff_async(inputs=inputs)
             else:
-                result = await found.kickoff_async(asked)
+                result = await agent.kickoff_async(inputs)
             if hasattr(result, "__aiter__"):
                 async for _ in result:
                     pass
@@ -88,16 +88,16 @@ async def _run(found: Any, asked: Any) -> Any:
             bus.flush()
             for kind in kinds:
                 bus.off(kind, tell)
-    told.sort(key=lambda one: one.emission_sequence or 0)
+    events.sort(key=lambda event: event.emission_sequence or 0)
     if failure is not None:
-        for number, event in enumerate(told, 1):
+        for number, event in enumerate(events, 1):
             key = "call " + str(number)
             problem = getattr(event, "error", None)
             yield {"type": "tool_call", "id": key, "name": event.tool_name, "arguments": _arguments(event)}
             answer = {"error": str(problem)} if problem is not None else {"result": pieces.plain(event.output)}
             yield dict({"type": "tool_result", "id": key}, **answer)
         raise failure
-    for event in told:
+    for event in events:
         yield event
     _ran.add(id(result))
     yield result
@@ -106,8 +106,8 @@ async def _run(found: Any, asked: Any) -> Any:
 class Pieces:
     """Reads what a crew or an agent returns, and its events."""
 
-    def __init__(self, said: Any, read: Any) -> None:
-        self._said = said
+    def __init__(self, conversation: Any, read: Any) -> None:
+        self._said = conversation
         self._events: Any = []
 
     def read(self, piece: Any) -> Any:
@@ -126,17 +126,17 @@ class Pieces:
         heard = id(result) in _ran
         _ran.discard(id(result))
         tasks = [list(map(dict, task.messages or ())) for task in getattr(result, "tasks_output", None) or [result]]
-        made = [[pieces.message_of(one, self._said.note) for one in task] for task in tasks]
+        by_task = [[pieces.message_of(message, self._said.note) for message in task] for task in tasks]
         for number, task in enumerate(getattr(result, "tasks_output", None) or [result]):
             name = getattr(task, "agent", None) or getattr(task, "agent_role", None)
-            made[number] = [dict(one, agent=name) for one in made[number]]
-        if any(one.get("calls") for task in made for one in task):
-            self._mark([one for task in made for one in task])
+            by_task[number] = [dict(message, agent=name) for message in by_task[number]]
+        if any(message.get("calls") for task in by_task for message in task):
+            self._mark([message for task in by_task for message in task])
         elif self._events:
-            made.insert(0, self._called())
+            by_task.insert(0, self._called())
         if not heard:
             self._said.note("left_out", _KEPT)
-        for task in made:
+        for task in by_task:
             self._said.append(task)
         metrics = getattr(result, "token_usage", None) or {}
         self._said.only_total(result, pieces.usage_of(metrics))
@@ -144,10 +144,10 @@ class Pieces:
 
     def _mark(self, messages: Any) -> None:
         """Results of calls that failed: the messages do not say which."""
-        results = {one["call_id"]: one for one in messages if one["role"] == "tool"}
-        calls = [call for one in messages for call in one.get("calls", ())]
+        results = {message["call_id"]: message for message in messages if message["role"] == "tool"}
+        calls = [call for message in messages for call in message.get("calls", ())]
         for event in self._events:
-            call = next((one for one in calls if one["name"] == event.tool_name), None)
+            call = next((call for call in calls if call["name"] == event.tool_name), None)
             if call is None:
                 continue
             calls.remove(call)
@@ -156,16 +156,16 @@ class Pieces:
 
     def _called(self) -> Any:
         """Calls and results of a model that calls tools in words."""
-        made: Any = []
+        messages: Any = []
         for number, event in enumerate(self._events, 1):
             key = "call " + str(number)
             call = {"id": key, "name": event.tool_name, "arguments": _arguments(event)}
-            made.append({"role": "assistant", "text": "", "reasoning": "", "calls": [call], "closed": True})
+            messages.append({"role": "assistant", "text": "", "reasoning": "", "calls": [call], "closed": True})
             error = getattr(event, "error", None)
             text = str(error) if error is not None else pieces.text_of(event.output, self._said.note)
             result = {"role": "tool", "call_id": key, "name": event.tool_name, "text": text}
-            made.append(dict(result, error=_failed(event)))
-        return made
+            messages.append(dict(result, error=_failed(event)))
+        return messages
 
 
 def _arguments(event: Any) -> Any:

@@ -35,12 +35,12 @@ def main() -> Any:
         _wait_for_editor(job["listen"])
     try:
         target, call = job["target"], child._call()
-        found = child._find(target)
+        loaded = child._find(target)
         how = dict(job["how"])
         if how.get("factory"):
             how["factory"] = child._find(how["factory"])
         ways = {"tell": _show, "wait": child._await, "how": how, "state": _show_state}
-        call.run(found, target, job["request"], **ways)
+        call.run(loaded, target, job["request"], **ways)
         sys.stdout.write("\n")
     except SystemExit:
         raise
@@ -48,11 +48,11 @@ def main() -> Any:
         if type(error).__name__ == "BdbQuit":
             sys.stdout.write("\n")
             return 0
-        shown = _from_project(error.__traceback__, own)
-        traceback.print_exception(type(error), error, shown)
+        frames = _from_project(error.__traceback__, own)
+        traceback.print_exception(type(error), error, frames)
         sys.stderr.flush()
         if job["listen"] is None:
-            _post_mortem(shown)
+            _post_mortem(frames)
         return 1
     return 0
 

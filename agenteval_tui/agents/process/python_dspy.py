@@ -30,10 +30,10 @@ class Ran:
         self.usage = usage
 
 
-def runner(found: Any, target: Any) -> Any:
+def runner(module: Any, target: Any) -> Any:
     """See python_frameworks."""
-    if "Module" in [cls.__name__ for cls in type(found).__mro__] and hasattr(found, "named_predictors"):
-        return lambda request: _run(found, request, target)
+    if "Module" in [cls.__name__ for cls in type(module).__mro__] and hasattr(module, "named_predictors"):
+        return lambda request: _run(module, request, target)
     return None
 
 
@@ -63,17 +63,17 @@ def _run(module: Any, request: Any, target: Any) -> Any:
 
 def _inputs(module: Any, request: Any, target: Any) -> Any:
     """The module's input fields by name. Raises WrongTarget where it is not known which is the prompt."""
-    given = (request.get("_how") or {}).get("input")
-    if isinstance(given, dict):
-        return given
+    inputs = (request.get("_how") or {}).get("input")
+    if isinstance(inputs, dict):
+        return inputs
     prompt = pieces.with_history(request, pieces.prompt_of(request, target))
     names = _input_names(module)
-    known = {name: value for name, value in (request.get("variables") or {}).items() if name in names}
-    rest = [name for name in names if name not in known]
+    filled = {name: value for name, value in (request.get("variables") or {}).items() if name in names}
+    rest = [name for name in names if name not in filled]
     if len(rest) > 1:
-        said = target + " is a module with the inputs: " + ", ".join(names) + "; write in the agent `input: {"
-        raise pieces.WrongTarget(said + ", ".join(name + ": ..." for name in names) + "}`")
-    return dict(known, **dict.fromkeys(rest, prompt))
+        message = target + " is a module with the inputs: " + ", ".join(names) + "; write in the agent `input: {"
+        raise pieces.WrongTarget(message + ", ".join(name + ": ..." for name in names) + "}`")
+    return dict(filled, **dict.fromkeys(rest, prompt))
 
 
 def _input_names(module: Any) -> Any:
@@ -81,10 +81,14 @@ def _input_names(module: Any) -> Any:
     signature = getattr(module, "signature", None)
     if signature is None:
         forward = inspect.signature(module.forward).parameters.values()
-        names = [one.name for one in forward if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+        names = [
+            parameter.name
+            for parameter in forward
+            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        ]
         if names:
             return names
-        signature = next((getattr(one, "signature", None) for _, one in module.named_predictors()), None)
+        signature = next((getattr(predictor, "signature", None) for _, predictor in module.named_predictors()), None)
     return list(getattr(signature, "input_fields", ())) or ["question"]
 
 
@@ -97,8 +101,8 @@ def result_of(last: Any) -> Any:
 class Pieces:
     """Reads what a module gives."""
 
-    def __init__(self, said: Any, read: Any) -> None:
-        self._said = said
+    def __init__(self, conversation: Any, read: Any) -> None:
+        self._said = conversation
 
     def read(self, piece: Any) -> Any:
         """Whether this could be read."""
@@ -120,7 +124,7 @@ class Pieces:
 
     def _calls(self, tools: Any, steps: Any) -> None:
         """Each call is a message with the thought before it, where the trajectory has all of them."""
-        thoughts = [step[0] for step in steps] if [step[1] for step in steps] == [one[0] for one in tools] else []
+        thoughts = [step[0] for step in steps] if [step[1] for step in steps] == [tool[0] for tool in tools] else []
         for number, (name, arguments, result, raised) in enumerate(tools):
             key = "call " + str(number + 1)
             text = str(raised) if raised is not None else pieces.text_of(result, self._said.note)
@@ -145,8 +149,8 @@ class Pieces:
 def _steps(prediction: Any) -> Any:
     """(thought, tool, arguments, observation) of each step in the trajectory of a ReAct module."""
     trajectory = getattr(prediction, "trajectory", None) if prediction is not None else None
-    made: Any = []
-    while isinstance(trajectory, dict) and "tool_name_" + str(len(made)) in trajectory:
+    steps: Any = []
+    while isinstance(trajectory, dict) and "tool_name_" + str(len(steps)) in trajectory:
         names = ("thought_", "tool_name_", "tool_args_", "observation_")
-        made.append(tuple(trajectory.get(name + str(len(made))) for name in names))
-    return made
+        steps.append(tuple(trajectory.get(name + str(len(steps))) for name in names))
+    return steps

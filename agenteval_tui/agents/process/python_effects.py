@@ -70,11 +70,11 @@ class Effects:
         if self.available:
             sys.addaudithook(self._hook)
 
-    def _hook(self, event: Any, given: Any) -> None:
+    def _hook(self, event: Any, arguments: Any) -> None:
         if not self.on:
             return
         if event == "open":
-            path, _, flags = given
+            path, _, flags = arguments
             if not isinstance(path, (str, bytes)) or not isinstance(flags, int):
                 return
             path = os.fsdecode(path)
@@ -84,10 +84,10 @@ class Effects:
             elif len(self.read) < _MOST:
                 self.read[os.path.abspath(path)] = None  # noqa: PTH100
         elif event in ("os.listdir", "os.scandir"):
-            if given and isinstance(given[0], (str, bytes)) and len(self.listed) < _MOST:
-                self.listed[os.path.abspath(os.fsdecode(given[0]))] = None  # noqa: PTH100
+            if arguments and isinstance(arguments[0], (str, bytes)) and len(self.listed) < _MOST:
+                self.listed[os.path.abspath(os.fsdecode(arguments[0]))] = None  # noqa: PTH100
         elif event in _EFFECTS:
-            first = given[0] if given and isinstance(given[0], (str, bytes)) else ""
+            first = arguments[0] if arguments and isinstance(arguments[0], (str, bytes)) else ""
             if not (event in ("os.rename", "os.remove") and _is_exempt(os.fsdecode(first))):
                 self._note(_EFFECTS[event], os.fsdecode(first))
 
@@ -98,14 +98,16 @@ class Effects:
     def files(self) -> Any:
         """The files of the project that were imported or read by now, and the folders that were listed."""
         self._modules = len(sys.modules)
-        found = dict.fromkeys(path for path in map(_source, list(sys.modules.values())) if path)
+        paths = dict.fromkeys(path for path in map(_source, list(sys.modules.values())) if path)
         for path in list(self.read):
             installed = any(part in path for part in _INSTALLED) or path.startswith((_STDLIB, _HERE))
             if not installed and not path.startswith(_SYSTEM) and not _is_exempt(path):
-                found[path] = None
+                paths[path] = None
         imported = sys.path_importer_cache
-        folders = [one for one in self.listed if one not in imported and not one.startswith(_SYSTEM)]
-        return sorted(found)[:_MOST], [one for one in folders if not any(part in one + os.sep for part in _INSTALLED)]
+        folders = [folder for folder in self.listed if folder not in imported and not folder.startswith(_SYSTEM)]
+        return sorted(paths)[:_MOST], [
+            folder for folder in folders if not any(part in folder + os.sep for part in _INSTALLED)
+        ]
 
     def more(self, before: Any) -> Any:
         """The files that were imported or read since `before` was taken."""
@@ -156,35 +158,35 @@ class Before:
 
     def unsafe(self) -> Any:
         """Why runs must not be forks of this process, as [[code, detail], ...]; () when they may."""
-        found = []
+        reasons = []
         if not hasattr(os, "fork"):
-            found.append(["no_fork", ""])
+            reasons.append(["no_fork", ""])
         elif sys.platform == "darwin" and _has_frameworks():
-            found.append(["frameworks", ""])
-        threads = [one.name for one in threading.enumerate() if one is not threading.main_thread()]
+            reasons.append(["frameworks", ""])
+        threads = [thread.name for thread in threading.enumerate() if thread is not threading.main_thread()]
         if threads:
-            found.append(["threads", ", ".join(threads)])
+            reasons.append(["threads", ", ".join(threads)])
         elif hasattr(os, "fork"):
             native = _native_threads()
             if native:
-                found.append(["threads", ", ".join(native)])
+                reasons.append(["threads", ", ".join(native)])
         kinds = [kind for kind in map(_kind, set(_fds()) - self._fds) if kind]
-        found += [["open", kind] for kind in dict.fromkeys(kinds)]
+        reasons += [["open", kind] for kind in dict.fromkeys(kinds)]
         shared = _shared_memory() - self._shared
         if shared:
-            found.append(["shared", sorted(shared)[0]])
-        return found
+            reasons.append(["shared", sorted(shared)[0]])
+        return reasons
 
     def opened(self) -> Any:
         """Regular files that are open now and were not before, as (fd, path, flags)."""
-        found = []
+        open_files = []
         for fd in set(_fds()) - self._fds:
             with contextlib.suppress(OSError):
                 if stat.S_ISREG(os.fstat(fd).st_mode):
                     path = os.readlink("/proc/self/fd/" + str(fd))  # noqa: PTH115
                     flags = fcntl.fcntl(fd, fcntl.F_GETFL) & (os.O_ACCMODE | os.O_APPEND)
-                    found.append((fd, path, flags | os.O_CLOEXEC))
-        return found
+                    open_files.append((fd, path, flags | os.O_CLOEXEC))
+        return open_files
 
 
 def _fds() -> Any:
@@ -231,13 +233,13 @@ def _kind(fd: Any) -> Any:
 
 def _shared_memory() -> Any:
     """Memory that is written to and shared with forks: locks of `multiprocessing`, files that are mapped."""
-    found = set()
+    names = set()
     with contextlib.suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:  # noqa: PTH123
         for line in maps:
             parts = line.split(None, 5)
             if len(parts) > 1 and "w" in parts[1] and parts[1].endswith("s"):
-                found.add(parts[5].strip() if len(parts) > 5 else "anonymous")
-    return found
+                names.add(parts[5].strip() if len(parts) > 5 else "anonymous")
+    return names
 
 
 def _native_threads() -> Any:
@@ -259,7 +261,7 @@ def _native_threads() -> Any:
 def _tasks() -> Any:
     own = str(os.getpid())
     try:
-        return [own, *(one for one in os.listdir("/proc/self/task") if one != own)]  # noqa: PTH208
+        return [own, *(task for task in os.listdir("/proc/self/task") if task != own)]  # noqa: PTH208
     except OSError:
         return [own]
 

@@ -124,12 +124,12 @@ def traceback_of(error: Any) -> Any:
     """The whole traceback as JSON data: the exception first, then what it came from, and the members of groups."""
     exceptions: Any = []
     waiting: Any = [(error, None, "")]
-    seen = set()
+    visited = set()
     while waiting and len(exceptions) < _MOST_EXCEPTIONS:
         current, parent, relation = waiting.pop(0)
-        if id(current) in seen:
+        if id(current) in visited:
             continue
-        seen.add(id(current))
+        visited.add(id(current))
         number = len(exceptions)
         exceptions.append(_exception(current, parent, relation))
         cause, context = current.__cause__, current.__context__
@@ -248,14 +248,14 @@ def _first_leaf(error: Any) -> Any:
 
 
 def _locals(values: Any) -> Any:
-    shown: Any = {}
+    variables: Any = {}
     for name, value in list(values.items()):
         if name.startswith("__") or isinstance(value, type(sys)) or name.startswith("@"):
             continue
-        if len(shown) == _MOST_LOCALS:
+        if len(variables) == _MOST_LOCALS:
             break
-        shown[str(name)[:80]] = "***" if _is_secret(name, value) else _short(value)
-    return shown
+        variables[str(name)[:80]] = "***" if _is_secret(name, value) else _short(value)
+    return variables
 
 
 def _is_secret(name: Any, value: Any) -> Any:

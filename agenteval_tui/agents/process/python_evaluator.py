@@ -33,54 +33,54 @@ _WITH_OUTPUT = ("value", "outputs", "run", "root_run", "transcript", "test_case"
                 "trajectory", "tools_called")  # fmt: skip
 
 
-def call(found: Any, target: Any, asked: Any, wait: Any) -> Any:
+def call(evaluator: Any, target: Any, request: Any, wait: Any) -> Any:
     """What the evaluator says of a run, as JSON data. `wait` runs an awaitable to its end. Raises what the evaluator
     raises, and `WrongTarget`."""
-    run, arguments = data.RunData(asked), dict(asked["arguments"])
-    kind = _kind(found)
+    run, arguments = data.RunData(request), dict(request["arguments"])
+    kind = _kind(evaluator)
     if kind is None:
-        if target.partition(":")[0].partition(".")[0] in project.EVALUATORS and "outputs" not in _parameters(found):
+        if target.partition(":")[0].partition(".")[0] in project.EVALUATORS and "outputs" not in _parameters(evaluator):
             raise project.WrongTarget(
                 f"{target} is not an evaluator; name an evaluator of this package, or a function of the project"
             )
-        returned = _function(found, target, run, arguments)
+        returned = _function(evaluator, target, run, arguments)
     else:
-        if inspect.isclass(found):
-            found = _object(found, target, arguments)
-        returned = kind(found, run, arguments)
+        if inspect.isclass(evaluator):
+            evaluator = _object(evaluator, target, arguments)
+        returned = kind(evaluator, run, arguments)
     if inspect.isawaitable(returned):
         returned = wait(returned)
     if kind is _deepeval:
-        returned = _verdict_of_deepeval(found)
+        returned = _verdict_of_deepeval(evaluator)
     elif kind is _pydantic_evals:
-        returned = _verdict_of_pydantic(found, returned)
+        returned = _verdict_of_pydantic(evaluator, returned)
     try:
         return _plain(returned)
     except _UnreadableError as error:
-        return {UNUSABLE: {"type": str(error), "place": place_of(found)}}
+        return {UNUSABLE: {"type": str(error), "place": place_of(evaluator)}}
 
 
 # Evaluators that are objects, or classes of them
 
 
-def _kind(found: Any) -> Any:
+def _kind(evaluator: Any) -> Any:
     """How an object of a tool is called; None for what is called as a function."""
-    mro = (found if inspect.isclass(found) else type(found)).__mro__
-    names = {(one.__module__.partition(".")[0], one.__name__) for one in mro}
+    mro = (evaluator if inspect.isclass(evaluator) else type(evaluator)).__mro__
+    names = {(base.__module__.partition(".")[0], base.__name__) for base in mro}
     if {("deepeval", "BaseMetric"), ("deepeval", "BaseConversationalMetric")} & names:
         return _deepeval
     if {("autoevals", "Scorer"), ("braintrust_core", "Scorer")} & names:
         return _scorer
     if ("pydantic_evals", "Evaluator") in names:
         return _pydantic_evals
-    if ("langsmith", "RunEvaluator") in names or callable(getattr(found, "as_run_evaluator", None)):
+    if ("langsmith", "RunEvaluator") in names or callable(getattr(evaluator, "as_run_evaluator", None)):
         return _langsmith
     return None
 
 
-def _object(found: Any, target: Any, arguments: Any) -> Any:
+def _object(evaluator: Any, target: Any, arguments: Any) -> Any:
     try:
-        return found(**arguments)
+        return evaluator(**arguments)
     except TypeError as error:
         raise project.WrongTarget(
             f"{target} is a class of which no object can be made with the properties of the metric: {error}; write "
@@ -89,7 +89,7 @@ def _object(found: Any, target: Any, arguments: Any) -> Any:
 
 
 def _deepeval(metric: Any, run: Any, arguments: Any) -> Any:
-    conversational = any(one.__name__ == "BaseConversationalMetric" for one in type(metric).__mro__)
+    conversational = any(base.__name__ == "BaseConversationalMetric" for base in type(metric).__mro__)
     case = run.conversation if conversational else run.test_case
     way = metric.measure if not getattr(metric, "async_mode", True) else getattr(metric, "a_measure", metric.measure)
     quiet = {"_show_indicator": False} if "_show_indicator" in inspect.signature(way).parameters else {}
@@ -116,12 +116,15 @@ def _pydantic_evals(evaluator: Any, run: Any, arguments: Any) -> Any:
 def _verdict_of_pydantic(evaluator: Any, returned: Any) -> Any:
     named = returned if isinstance(returned, dict) else {type(evaluator).__name__: returned}
     results: Any = []
-    for name, one in named.items():
-        value = getattr(one, "value", one)
-        results.append({"key": str(name), "value": value, "reason": getattr(one, "reason", None) or ""})
-    if any(isinstance(one["value"], bool) for one in results):
+    for name, result in named.items():
+        value = getattr(result, "value", result)
+        results.append({"key": str(name), "value": value, "reason": getattr(result, "reason", None) or ""})
+    if any(isinstance(result["value"], bool) for result in results):
         # Assertions decide; a number beside them is a measure, on any scale.
-        results = [one if isinstance(one["value"], bool) else dict(one, label=one.pop("value")) for one in results]
+        results = [
+            result if isinstance(result["value"], bool) else dict(result, label=result.pop("value"))
+            for result in results
+        ]
     return results if isinstance(returned, dict) else results[0] if returned is not None else None
 
 
@@ -134,34 +137,34 @@ def _langsmith(evaluator: Any, run: Any, arguments: Any) -> Any:
 # Functions
 
 
-def _function(found: Any, target: Any, run: Any, arguments: Any) -> Any:
+def _function(evaluator: Any, target: Any, run: Any, arguments: Any) -> Any:
     """Call it with what its parameters ask for."""
-    if not callable(found):
-        raise project.WrongTarget(f"{target} is a {type(found).__name__}, not a function or an evaluator")
+    if not callable(evaluator):
+        raise project.WrongTarget(f"{target} is a {type(evaluator).__name__}, not a function or an evaluator")
     try:
-        parameters = list(inspect.signature(found).parameters.values())
+        parameters = list(inspect.signature(evaluator).parameters.values())
     except (TypeError, ValueError):  # written in C
-        return found(run.value, **arguments)
+        return evaluator(run.value, **arguments)
     positional: Any = []
     named: Any = {}
     rest = dict(arguments)
-    names = [_name(one) for one in parameters]
+    names = [_name(parameter) for parameter in parameters]
     has_text = any(name in _WITH_OUTPUT or (name in data.TEXTS and name not in rest) for name in names)
     told = False  # whether a parameter has had the text
-    for one, name in zip(parameters, names):  # noqa: B905 - Python 3.8
-        if one.kind is one.VAR_KEYWORD:
+    for parameter, name in zip(parameters, names):  # noqa: B905 - Python 3.8
+        if parameter.kind is parameter.VAR_KEYWORD:
             named.update(rest)
             continue
-        if one.kind is one.VAR_POSITIONAL:
+        if parameter.kind is parameter.VAR_POSITIONAL:
             continue
-        by_place = one.kind is not one.KEYWORD_ONLY
-        if one.name in rest:
-            value = rest.pop(one.name)
+        by_place = parameter.kind is not parameter.KEYWORD_ONLY
+        if parameter.name in rest:
+            value = rest.pop(parameter.name)
         elif name in _VIEWS:
             value = getattr(run, _VIEWS[name])
         elif not has_text and by_place:
             value, has_text = run.value, True
-        elif name == "context" and _is_of_promptfoo(parameters, one):
+        elif name == "context" and _is_of_promptfoo(parameters, parameter):
             value = run.promptfoo
         elif name in run.variables and (name not in data.TEXTS or told):
             value = run.variables[name]
@@ -173,27 +176,27 @@ def _function(found: Any, target: Any, run: Any, arguments: Any) -> Any:
             value = run.input
         elif name in data.EXPECTED:
             value = run.expected
-        elif one.default is not one.empty:
+        elif parameter.default is not parameter.empty:
             continue
         else:
-            raise project.WrongTarget(_unknown(one.name, target, run, found))
-        if one.kind is one.POSITIONAL_ONLY:
+            raise project.WrongTarget(_unknown(parameter.name, target, run, evaluator))
+        if parameter.kind is parameter.POSITIONAL_ONLY:
             positional.append(value)
         else:
-            named[one.name] = value
+            named[parameter.name] = value
     unused = [name for name in rest if name not in named]
     if unused:
-        has = ", ".join(one.name for one in parameters)
+        has = ", ".join(parameter.name for parameter in parameters)
         raise project.WrongTarget(
-            f"{target} ({place_of(found)}) has no parameter {unused[0]!r}, which the metric has as a property; "
+            f"{target} ({place_of(evaluator)}) has no parameter {unused[0]!r}, which the metric has as a property; "
             f"its parameters: {has}"
         )
-    return found(*positional, **named)
+    return evaluator(*positional, **named)
 
 
-def _parameters(found: Any) -> Any:
+def _parameters(evaluator: Any) -> Any:
     try:
-        return list(inspect.signature(found).parameters)
+        return list(inspect.signature(evaluator).parameters)
     except (TypeError, ValueError):  # written in C, or nothing to call
         return []
 
@@ -209,35 +212,36 @@ def _is_of_promptfoo(parameters: Any, parameter: Any) -> Any:
     """`(output, context)`: promptfoo's, unless its type says that it is the text of a row."""
     kind = parameter.annotation
     written = kind if isinstance(kind, str) else getattr(kind, "__name__", "")
-    needed = [one.name for one in parameters if one.default is one.empty]
+    needed = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     return needed == ["output", "context"] and not written.startswith(("str", "list", "List"))
 
 
-def _unknown(name: Any, target: Any, run: Any, found: Any) -> Any:
+def _unknown(name: Any, target: Any, run: Any, evaluator: Any) -> Any:
     if name in ("runs", "examples", "results"):
-        return (f"{target} ({place_of(found)}) asks for {name!r}: it judges all runs together, and a metric judges "
+        return (f"{target} ({place_of(evaluator)}) asks for {name!r}: it judges all runs together, and a metric judges "
                 "one; `agenteval stats` has the figures of all")  # fmt: skip
     own = ", ".join(sorted(map(str, run.variables))) or "none"
     return (
-        f"{target} ({place_of(found)}) asks for {name!r}, and nothing has that name; an evaluator may ask for value, "
+        f"{target} ({place_of(evaluator)}) asks for {name!r}, and nothing has that name; an evaluator may ask for "
+        "value, "
         f"inputs, outputs, reference_outputs, run, example, input, output, expected, context, metadata, messages, "
         f"tool_calls, transcript, properties of the metric, and variables of the test (here: {own})"
     )
 
 
-def place_of(found: Any) -> Any:
+def place_of(evaluator: Any) -> Any:
     """`file.py, line 3` of an evaluator; its type where that is not known."""
-    code = found
+    code = evaluator
     while hasattr(code, "func") or hasattr(code, "__wrapped__"):
         code = getattr(code, "__wrapped__", None) or code.func
     for name in ("", "measure", "evaluate", "evaluate_run", "_run_eval_sync", "__call__"):
         method = code if not name else getattr(code, name, None)
-        made = getattr(getattr(method, "__func__", method), "__code__", None)
-        if made is not None:
-            file = made.co_filename
+        method_code = getattr(getattr(method, "__func__", method), "__code__", None)
+        if method_code is not None:
+            file = method_code.co_filename
             beside = os.path.relpath(file)
-            return (file if beside.startswith("..") else beside) + ", line " + str(made.co_firstlineno)
-    return type(found).__name__
+            return (file if beside.startswith("..") else beside) + ", line " + str(method_code.co_firstlineno)
+    return type(evaluator).__name__
 
 
 # What they return
@@ -247,47 +251,47 @@ class _UnreadableError(Exception):
     """The text is the type of what can't be read."""
 
 
-def _plain(given: Any, depth: Any = 0) -> Any:
+def _plain(value: Any, depth: Any = 0) -> Any:
     """A result as JSON data. Raises `_UnreadableError`."""
     if depth > 50:
         raise _UnreadableError("value that is nested too deeply")
-    if given is None:
+    if value is None:
         if depth:
             return None
         raise _UnreadableError("None")
-    if isinstance(given, (bool, str, int)):
-        return given if type(given) in (bool, str, int) else getattr(given, "value", given)
-    if isinstance(given, float):
-        if given != given or given in (float("inf"), float("-inf")):
-            raise _UnreadableError(repr(float(given)))
-        return float(given)
-    if isinstance(given, tuple) and hasattr(given, "_asdict"):
-        given = given._asdict()
-    if isinstance(given, dict):
-        return {str(name): _field(name, one, depth) for name, one in given.items()}
-    if isinstance(given, list):
-        return [_plain(one, depth + 1) if depth else _result(one) for one in given]
-    if dataclasses.is_dataclass(given) and not isinstance(given, type):
-        fields = {one.name: getattr(given, one.name) for one in dataclasses.fields(given)}
+    if isinstance(value, (bool, str, int)):
+        return value if type(value) in (bool, str, int) else getattr(value, "value", value)
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            raise _UnreadableError(repr(float(value)))
+        return float(value)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {str(name): _field(name, member, depth) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_plain(member, depth + 1) if depth else _result(member) for member in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         if fields.get("error") is not None and isinstance(fields["error"], BaseException):
             raise fields["error"]
-        return _plain(_of_inspect(given, fields), depth)
-    if hasattr(given, "model_dump"):
-        return _plain(_of_inspect(given, given.model_dump(mode="json")), depth)
-    if hasattr(given, "item") and hasattr(given, "dtype"):  # a number of numpy
-        return _plain(given.item(), depth)
+        return _plain(_of_inspect(value, fields), depth)
+    if hasattr(value, "model_dump"):
+        return _plain(_of_inspect(value, value.model_dump(mode="json")), depth)
+    if hasattr(value, "item") and hasattr(value, "dtype"):  # a number of numpy
+        return _plain(value.item(), depth)
     names = ("passed", "score", "value", "reason", "comment", "rationale", "name", "key")
-    if hasattr(given, "passed") or hasattr(given, "score") or hasattr(given, "value"):
-        return _plain({name: getattr(given, name) for name in names if hasattr(given, name)}, depth)
-    if isinstance(given, (set, frozenset)) and depth:
-        return sorted(map(str, given))
-    raise _UnreadableError(type(given).__name__)
+    if hasattr(value, "passed") or hasattr(value, "score") or hasattr(value, "value"):
+        return _plain({name: getattr(value, name) for name in names if hasattr(value, name)}, depth)
+    if isinstance(value, (set, frozenset)) and depth:
+        return sorted(map(str, value))
+    raise _UnreadableError(type(value).__name__)
 
 
-def _result(one: Any) -> Any:
-    if isinstance(one, list):
+def _result(value: Any) -> Any:
+    if isinstance(value, list):
         raise _UnreadableError("list in a list")
-    return _plain(one)
+    return _plain(value)
 
 
 def _field(name: Any, value: Any, depth: Any) -> Any:
@@ -300,8 +304,8 @@ def _field(name: Any, value: Any, depth: Any) -> Any:
         return str(value)
 
 
-def _of_inspect(given: Any, fields: Any) -> Any:
+def _of_inspect(value: Any, fields: Any) -> Any:
     """Inspect's letters are scores: correct, partial, incorrect, no answer."""
-    if type(given).__module__.startswith("inspect_ai") and fields.get("value") in ("C", "P", "I", "N"):
+    if type(value).__module__.startswith("inspect_ai") and fields.get("value") in ("C", "P", "I", "N"):
         return dict(fields, value={"C": 1.0, "P": 0.5}.get(fields["value"], 0.0))
     return fields

@@ -60,9 +60,9 @@ class Requests:
         """The next request; None: there are no more."""
         while True:
             while self._lines:
-                asked = self._read(self._lines.pop(0))
-                if asked is not None:
-                    return asked
+                request = self._read(self._lines.pop(0))
+                if request is not None:
+                    return request
             if self._wake is None:
                 more = self._receive()
             else:
@@ -101,7 +101,7 @@ class Requests:
         self._die_with_parent(0)
         threading.Thread(target=self._watch, name="agenteval", daemon=True).start()
 
-    def new_fork(self, asked: Any) -> Any:
+    def new_fork(self, request: Any) -> Any:
         """(number of the new process, ""), (0, "") in the new process, or (0, why there is none).
 
         What the fork needs is made before: each part of the memory that it changes is copied for it, which takes most
@@ -124,7 +124,7 @@ class Requests:
         os.close(errors)
         if pid < 0:
             return 0, problem
-        self._forks[asked["id"]] = pid
+        self._forks[request["id"]] = pid
         return pid, ""
 
     def signal(self, fork: Any, number: Any) -> Any:
@@ -137,13 +137,13 @@ class Requests:
         if not line.strip():
             return None
         try:
-            asked = json.loads(line)
-            if not isinstance(asked["do"], str):
+            request = json.loads(line)
+            if not isinstance(request["do"], str):
                 raise TypeError("`do` is a text")
-            return asked
+            return request
         except (TypeError, ValueError, KeyError, RecursionError) as error:
-            said = "this line is not a request: " + type(error).__name__ + ": " + str(error)
-            self.send(json.dumps({"id": None, "raised": said}))
+            reason = "this line is not a request: " + type(error).__name__ + ": " + str(error)
+            self.send(json.dumps({"id": None, "raised": reason}))
             return None
 
     def _receive(self) -> Any:
@@ -336,8 +336,8 @@ def watch_seeds() -> Any:
             restored.append(_noting(importlib.import_module(_NUMPY), _NUMPY))
 
     def end() -> Any:
-        for one in restored:
-            one()
+        for restore in restored:
+            restore()
 
     return end
 
@@ -345,10 +345,10 @@ def watch_seeds() -> Any:
 def _noting(module: Any, name: Any) -> Any:
     seed = module.seed
 
-    def noted(*given: Any, **named: Any) -> Any:
-        value = given[0] if given else next(iter(named.values()), None)
+    def noted(*arguments: Any, **named: Any) -> Any:
+        value = arguments[0] if arguments else next(iter(named.values()), None)
         (_seeded.discard if value is None else _seeded.add)(name)
-        return seed(*given, **named)
+        return seed(*arguments, **named)
 
     module.seed = noted
 

@@ -28,9 +28,9 @@ _MODULES = {
 }
 
 
-def of(given: Any) -> Any:
+def of(value: Any) -> Any:
     """The module that knows this object; None where there is none."""
-    for cls in type(given).__mro__:
+    for cls in type(value).__mro__:
         package, _, rest = cls.__module__.partition(".")
         name = getattr(cls, "agenteval_reader", None)
         name = name or _MODULES.get(package) or _MODULES.get(package + "." + rest.partition(".")[0])

@@ -16,23 +16,23 @@ else:
     pieces, contexts = python_pieces, python_context
 
 
-def runner(found: Any, target: Any) -> Any:
+def runner(agent: Any, target: Any) -> Any:
     """See python_frameworks."""
-    names = [cls.__name__ for cls in type(found).__mro__]
+    names = [cls.__name__ for cls in type(agent).__mro__]
     if "BaseAgent" in names or "App" in names or "Runner" in names:
-        return lambda request: _run(found, request, names, target)
+        return lambda request: _run(agent, request, names, target)
     return None
 
 
-async def _run(found: Any, request: Any, names: Any, target: Any) -> Any:
+async def _run(agent: Any, request: Any, names: Any, target: Any) -> Any:
     types: Any = importlib.import_module("google.genai.types")
     config: Any = importlib.import_module("google.adk.agents.run_config")
     runners: Any = importlib.import_module("google.adk.runners")
     if "Runner" in names:
-        own = found
+        own = agent
     else:
         own = runners.InMemoryRunner(
-            **({"app": found} if "App" in names else {"agent": found, "app_name": "agenteval"})
+            **({"app": agent} if "App" in names else {"agent": agent, "app_name": "agenteval"})
         )
     sessions = own.session_service
     state = contexts.fields_of(request, target, "the state of the session")
@@ -40,9 +40,9 @@ async def _run(found: Any, request: Any, names: Any, target: Any) -> Any:
     name = getattr(own.agent, "name", None) or "model"
     for event in _history(pieces.before(request), name, types):
         await sessions.append_event(session, event)
-    asked = types.Content(role="user", parts=[types.Part(text=pieces.prompt_of(request, target))])
+    content = types.Content(role="user", parts=[types.Part(text=pieces.prompt_of(request, target))])
     mode = config.RunConfig(streaming_mode=config.StreamingMode.SSE)
-    running = own.run_async(user_id="agenteval", session_id=session.id, new_message=asked, run_config=mode)
+    running = own.run_async(user_id="agenteval", session_id=session.id, new_message=content, run_config=mode)
     async for event in running:
         yield event
     how = request.get("_how") or {}
@@ -65,8 +65,8 @@ def _history(messages: Any, name: Any, types: Any) -> Any:
         for call in message.get("tool_calls") or ():
             names[call["id"]] = call["function"]["name"]
             arguments = pieces.decoded_arguments(call["function"]["arguments"])
-            made = types.FunctionCall(id=call["id"], name=names[call["id"]], args=arguments)
-            parts.append(types.Part(function_call=made))
+            function_call = types.FunctionCall(id=call["id"], name=names[call["id"]], args=arguments)
+            parts.append(types.Part(function_call=function_call))
         if parts:
             author = name if role in ("assistant", "tool") else "user"
             said = types.Content(role="model" if role == "assistant" else "user", parts=parts)
@@ -76,8 +76,8 @@ def _history(messages: Any, name: Any, types: Any) -> Any:
 class Pieces:
     """Reads the events of a run."""
 
-    def __init__(self, said: Any, read: Any) -> None:
-        self._said = said
+    def __init__(self, conversation: Any, read: Any) -> None:
+        self._said = conversation
         self._number = 0  # of the model's answer
         self._ids: Any = set()
         self._codes = 0
@@ -103,27 +103,27 @@ class Pieces:
         return True
 
     def _event(self, event: Any, parts: Any) -> None:
-        made: Any = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True}
+        answer: Any = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True}
         results: Any = []
         for part in parts:
-            self._part(part, made, results)
+            self._part(part, answer, results)
         used = getattr(event, "usage_metadata", None)
-        made["usage"] = pieces.usage_of(used) if used is not None else {}
-        made["model"] = getattr(event, "model_version", None)
+        answer["usage"] = pieces.usage_of(used) if used is not None else {}
+        answer["model"] = getattr(event, "model_version", None)
         finish = getattr(event, "finish_reason", None)
-        made["finish"] = str(getattr(finish, "value", finish)).lower() if finish else None
-        made["id"], made["agent"] = ("answer", self._number), event.author
-        if made["text"] or made["reasoning"] or made["calls"]:
+        answer["finish"] = str(getattr(finish, "value", finish)).lower() if finish else None
+        answer["id"], answer["agent"] = ("answer", self._number), event.author
+        if answer["text"] or answer["reasoning"] or answer["calls"]:
             self._number += 1
-            self._said.one(made)
-        elif made["usage"]:
-            self._said.total(event, made["usage"])
+            self._said.one(answer)
+        elif answer["usage"]:
+            self._said.total(event, answer["usage"])
         self._said.append(results)
         if getattr(event, "error_code", None):
-            said = getattr(event, "error_message", None)
+            reason = getattr(event, "error_message", None)
             self._said.about(finish=str(event.error_code).lower())
             self._said.note(
-                "left_out", "an error of the model: " + str(event.error_code) + (" " + said if said else "")
+                "left_out", "an error of the model: " + str(event.error_code) + (" " + reason if reason else "")
             )
 
     def _part(self, part: Any, made: Any, results: Any) -> None:
@@ -155,5 +155,5 @@ def _result(key: Any, name: Any, response: Any, note: Any) -> Any:
     failed = isinstance(response, dict) and bool(response.get("error"))
     if isinstance(response, dict) and len(response) == 1:
         response = response.get("result", response)
-    made = {"role": "tool", "call_id": str(key) if key else None, "name": name, "error": failed}
-    return dict(made, text=pieces.text_of(response, note))
+    message = {"role": "tool", "call_id": str(key) if key else None, "name": name, "error": failed}
+    return dict(message, text=pieces.text_of(response, note))

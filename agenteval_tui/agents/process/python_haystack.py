@@ -27,20 +27,20 @@ class PipelineResult:
         self.calling = calling
 
 
-def runner(found: Any, target: Any) -> Any:
+def runner(agent: Any, target: Any) -> Any:
     """See python_frameworks."""
-    names = [cls.__name__ for cls in type(found).__mro__]
-    if "Agent" in names and hasattr(found, "run_async"):
-        return lambda request: _run(found, request, target)
-    if "PipelineBase" in names and hasattr(found, "run"):
-        return lambda request: _run_pipeline(found, request, target)
+    names = [cls.__name__ for cls in type(agent).__mro__]
+    if "Agent" in names and hasattr(agent, "run_async"):
+        return lambda request: _run(agent, request, target)
+    if "PipelineBase" in names and hasattr(agent, "run"):
+        return lambda request: _run_pipeline(agent, request, target)
     return None
 
 
 async def _run(agent: Any, request: Any, target: Any) -> Any:
     state = contexts.fields_of(request, target, "the state of the agent")
-    asked = [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
-    return await agent.run_async(messages=_messages(asked), **state)
+    messages = [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
+    return await agent.run_async(messages=_messages(messages), **state)
 
 
 async def _run_pipeline(pipeline: Any, request: Any, target: Any) -> Any:
@@ -49,12 +49,12 @@ async def _run_pipeline(pipeline: Any, request: Any, target: Any) -> Any:
     if not isinstance(data, dict):
         data = _inputs(pipeline, request, pieces.prompt_of(request, target), target)
     outputs = await pipeline.run_async(data) if hasattr(pipeline, "run_async") else pipeline.run(data)
-    return PipelineResult(outputs, any(type(one).__name__ in _CALLING for _, one in pipeline.walk()))
+    return PipelineResult(outputs, any(type(component).__name__ in _CALLING for _, component in pipeline.walk()))
 
 
 def _inputs(pipeline: Any, request: Any, prompt: Any, target: Any) -> Any:
     """The prompt or the messages for each input that a pipeline must have. Raises WrongTarget where one is neither."""
-    made: Any = {}
+    inputs: Any = {}
     for component, sockets in pipeline.inputs().items():
         for name, about in sockets.items():
             if not about["is_mandatory"]:
@@ -67,32 +67,34 @@ def _inputs(pipeline: Any, request: Any, prompt: Any, target: Any) -> Any:
             else:
                 where = component + ": {" + name + ": ...}"
                 raise pieces.WrongTarget(target + " is a pipeline that needs more than texts; write `input: {" + where)
-            made.setdefault(component, {})[name] = value
-    if not made:
+            inputs.setdefault(component, {})[name] = value
+    if not inputs:
         raise pieces.WrongTarget(target + " is a pipeline that needs nothing; write what it takes in `input`")
-    return made
+    return inputs
 
 
-def _messages(given: Any) -> Any:
-    known: Any = importlib.import_module("haystack.dataclasses")
-    made: Any = []
+def _messages(messages: Any) -> Any:
+    haystack: Any = importlib.import_module("haystack.dataclasses")
+    converted: Any = []
     calls: Any = {}
-    for message in given:
+    for message in messages:
         role, content = message.get("role"), message.get("content") or ""
         if role == "assistant":
-            for one in message.get("tool_calls") or ():
-                arguments = pieces.decoded_arguments(one["function"]["arguments"])
-                calls[one["id"]] = known.ToolCall(one["function"]["name"], arguments, id=one["id"])
-            own = [calls[one["id"]] for one in message.get("tool_calls") or ()]
-            made.append(known.ChatMessage.from_assistant(content or None, tool_calls=own or None))
+            for tool_call in message.get("tool_calls") or ():
+                arguments = pieces.decoded_arguments(tool_call["function"]["arguments"])
+                calls[tool_call["id"]] = haystack.ToolCall(tool_call["function"]["name"], arguments, id=tool_call["id"])
+            own = [calls[tool_call["id"]] for tool_call in message.get("tool_calls") or ()]
+            converted.append(haystack.ChatMessage.from_assistant(content or None, tool_calls=own or None))
         elif role == "tool":
-            call = calls.get(message.get("tool_call_id")) or known.ToolCall("tool", {}, id=message.get("tool_call_id"))
-            made.append(known.ChatMessage.from_tool(content, call))
+            call = calls.get(message.get("tool_call_id")) or haystack.ToolCall(
+                "tool", {}, id=message.get("tool_call_id")
+            )
+            converted.append(haystack.ChatMessage.from_tool(content, call))
         elif role in ("system", "developer"):
-            made.append(known.ChatMessage.from_system(content))
+            converted.append(haystack.ChatMessage.from_system(content))
         else:
-            made.append(known.ChatMessage.from_user(content))
-    return made
+            converted.append(haystack.ChatMessage.from_user(content))
+    return converted
 
 
 def result_of(last: Any) -> Any:
@@ -103,9 +105,9 @@ def result_of(last: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value.text if type(value).__name__ == "ChatMessage" else value
 
 
@@ -116,32 +118,37 @@ def messages_of(piece: Any, note: Any) -> Any:
     results = [
         {
             "role": "tool",
-            "call_id": one.origin.id,
-            "name": one.origin.tool_name,
-            "text": pieces.content_of(one.result, note)[0],
-            "error": bool(one.error),
+            "call_id": tool_call_result.origin.id,
+            "name": tool_call_result.origin.tool_name,
+            "text": pieces.content_of(tool_call_result.result, note)[0],
+            "error": bool(tool_call_result.error),
         }
-        for one in piece.tool_call_results
+        for tool_call_result in piece.tool_call_results
     ]
     if results:
         return results
     thought = getattr(piece, "reasoning", None)
     meta = piece.meta or {}
-    made: Any = {"role": str(getattr(piece.role, "value", piece.role)), "text": "\n".join(piece.texts), "closed": True}
-    made["reasoning"] = getattr(thought, "reasoning_text", None) or ""
-    made["calls"] = [
-        {"id": one.id, "name": one.tool_name, "arguments": pieces.plain(one.arguments)} for one in piece.tool_calls
+    message: Any = {
+        "role": str(getattr(piece.role, "value", piece.role)),
+        "text": "\n".join(piece.texts),
+        "closed": True,
+    }
+    message["reasoning"] = getattr(thought, "reasoning_text", None) or ""
+    message["calls"] = [
+        {"id": tool_call.id, "name": tool_call.tool_name, "arguments": pieces.plain(tool_call.arguments)}
+        for tool_call in piece.tool_calls
     ]
-    made.update(usage=pieces.usage_of(meta.get("usage") or {}), model=meta.get("model"))
-    made.update(finish=meta.get("finish_reason"), agent=piece.name)
-    return [made]
+    message.update(usage=pieces.usage_of(meta.get("usage") or {}), model=meta.get("model"))
+    message.update(finish=meta.get("finish_reason"), agent=piece.name)
+    return [message]
 
 
 class Pieces:
     """Reads what an agent, a pipeline or a chat generator returns."""
 
-    def __init__(self, said: Any, read: Any) -> None:
-        self._said = said
+    def __init__(self, conversation: Any, read: Any) -> None:
+        self._said = conversation
         self._read = read
 
     def read(self, piece: Any) -> Any:
@@ -149,12 +156,12 @@ class Pieces:
         if isinstance(piece, PipelineResult):
             self._outputs(piece)
             return True
-        made = messages_of(piece, self._said.note)
-        if made is None:
+        messages = messages_of(piece, self._said.note)
+        if messages is None:
             return False
-        if self._said.empty and made[0]["role"] == "assistant" and not made[0]["calls"]:
+        if self._said.empty and messages[0]["role"] == "assistant" and not messages[0]["calls"]:
             self._said.note("unread_calls", "those before a ChatMessage; return all `messages` of the agent's result")
-        self._said.append(made)
+        self._said.append(messages)
         return True
 
     def _outputs(self, result: Any) -> None:

@@ -49,17 +49,17 @@ class RaisedError(Exception):
 
     def __init__(
         self,
-        said: str,
+        message: str,
         wrong: bool = False,
         kinds: Sequence[str] = (),
         reduced: str = "",
         traceback: Traceback | None = None,
         clues: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(said)
+        super().__init__(message)
         self.wrong = wrong
         self.kinds = tuple(kinds)
-        self.reduced = reduced or said
+        self.reduced = reduced or message
         self.traceback = traceback
         self.clues = clues or {}
         self.printed = ""
@@ -251,7 +251,7 @@ class PythonHost:
         return not self._dead
 
     async def events(
-        self, do: str, target: str, *, limit: int = _LIMIT, **asked: Any
+        self, do: str, target: str, *, limit: int = _LIMIT, **fields: Any
     ) -> AsyncGenerator[Mapping[str, Any], None]:
         """What the process says to a request: any number of {"event"}, at the end {"returned"}.
 
@@ -263,7 +263,7 @@ class PythonHost:
         self._asked[number] = waiting = _Asked(limit)
         if self._dead:
             waiting.answers.put_nowait(None)
-        request = {"id": number, "do": do, "target": target, **asked}
+        request = {"id": number, "do": do, "target": target, **fields}
         if self._begin is not None:
             begin, self._begin = self._begin, None
             begin(request)
@@ -288,9 +288,9 @@ class PythonHost:
             if self._asked.pop(number, None) is not None and do == "tool":
                 self._channel.send(_line({"id": number, "do": "cancel"}))
 
-    async def call(self, do: str, target: str, *, limit: int = _LIMIT, **asked: Any) -> Any:
+    async def call(self, do: str, target: str, *, limit: int = _LIMIT, **fields: Any) -> Any:
         """What a request returns. Raises like `events`."""
-        async with aclosing(self.events(do, target, limit=limit, **asked)) as answers:
+        async with aclosing(self.events(do, target, limit=limit, **fields)) as answers:
             async for answer in answers:
                 if "returned" in answer:
                     return answer["returned"]
@@ -368,8 +368,8 @@ class PythonHost:
 
     def _ended(self) -> None:
         self._dead = True
-        for one in self._asked.values():
-            one.answers.put_nowait({"too_much": True} if self._channel.flooded else None)
+        for call in self._asked.values():
+            call.answers.put_nowait({"too_much": True} if self._channel.flooded else None)
         for fork in self._forks.values():
             fork.gone()
         self._forks.clear()
@@ -524,4 +524,4 @@ def host_argv(interpreter: str | None, path: Sequence[Path], last: Sequence[Path
     # Another interpreter may be older than 3.11, which has no -P: the child takes its own folder out of sys.path before
     # it imports anything, and puts the suite's in by itself.
     python = [interpreter] if interpreter else [sys.executable, "-P"]
-    return [*python, str(_CHILD), *(str(one) for one in path), "--", *(str(one) for one in last)]
+    return [*python, str(_CHILD), *(str(one) for one in path), "--", *(str(path) for path in last)]

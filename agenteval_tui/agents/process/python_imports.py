@@ -73,33 +73,33 @@ class _Reading:
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
                 own.update(target.id for target in targets if isinstance(target, ast.Name))
             if isinstance(statement, ast.Import):
-                for one in statement.names:
-                    self._import(one.name, ())
+                for alias in statement.names:
+                    self._import(alias.name, ())
             elif isinstance(statement, ast.ImportFrom):
                 name = statement.module or ""
                 if statement.level:
                     parts = package.split(".")
-                    kept = parts[: len(parts) - statement.level + 1]
-                    name = ".".join([*kept, name] if name else kept)
+                    package_parts = parts[: len(parts) - statement.level + 1]
+                    name = ".".join([*package_parts, name] if name else package_parts)
                 if name and name != "__future__":
-                    self._import(name, [one.name for one in statement.names])
+                    self._import(name, [name.name for name in statement.names])
             elif isinstance(statement, ast.Try):
                 self._statements(statement.body, package, own)
                 _check([*statement.handlers, *statement.orelse, *statement.finalbody], own)
             elif not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 _check([statement], own)
 
-    def _import(self, name: Any, taken: Any) -> Any:
+    def _import(self, name: Any, names: Any) -> Any:
         spec = self._spec(name.partition(".")[0])
         if spec is None:
             return
         if self._is_outside(spec):
-            self.found.setdefault(name, set()).update(one for one in taken if one != "*")
+            self.found.setdefault(name, set()).update(imported for imported in names if imported != "*")
             return
         self.module(name)
-        for one in taken:
-            if one != "*" and self._spec(name + "." + one) is not None:
-                self.module(name + "." + one)
+        for imported in names:
+            if imported != "*" and self._spec(name + "." + imported) is not None:
+                self.module(name + "." + imported)
 
     def _is_outside(self, spec: Any) -> Any:
         places = [spec.origin] if spec.origin and spec.has_location else _locations(spec)
@@ -144,8 +144,8 @@ def _below(name: Any, places: Any) -> Any:
 
 def _locations(spec: Any) -> Any:
     """The folders of a package. One without `__init__.py` looks them up anew each time, in the package around it."""
-    found = spec.submodule_search_locations
-    return list(getattr(found, "_path", found) or ())
+    locations = spec.submodule_search_locations
+    return list(getattr(locations, "_path", locations) or ())
 
 
 def _is_never(test: Any) -> Any:
@@ -190,15 +190,15 @@ def _first_name(node: Any) -> Any:
     return getattr(node, "id", "")
 
 
-def load(found: Any) -> Any:
+def load(modules: Any) -> Any:
     """Import them. One that can't be imported is left to the module that wants it, which knows what to do then."""
-    for name, taken in found:
+    for name, attributes in modules:
         module = _imported(name)
         if module is not None and getattr(module, "__path__", None) is not None:
-            for one in sorted(taken):
-                if not hasattr(module, one):
-                    _imported(name + "." + one)
-    return [name for name, _ in found if name in sys.modules]
+            for attribute in sorted(attributes):
+                if not hasattr(module, attribute):
+                    _imported(name + "." + attribute)
+    return [name for name, _ in modules if name in sys.modules]
 
 
 def _imported(name: Any) -> Any:

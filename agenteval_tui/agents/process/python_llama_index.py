@@ -20,78 +20,78 @@ _LEFT_OUT = "what an AgentOutput does not hold: results of calls, and what was u
 _PROMPTS = ("user_msg", "input", "query", "question", "message", "task", "topic", "text", "prompt")
 
 
-def runner(found: Any, target: Any) -> Any:
+def runner(workflow: Any, target: Any) -> Any:
     """See python_frameworks."""
-    if hasattr(found, "run") and pieces.made_by(found, "llama_index", "workflows") and _is_workflow(found):
-        return lambda request: _run(found, request, target)
+    if hasattr(workflow, "run") and pieces.made_by(workflow, "llama_index", "workflows") and _is_workflow(workflow):
+        return lambda request: _run(workflow, request, target)
     return None
 
 
-def _is_workflow(found: Any) -> Any:
-    return any(cls.__name__ == "Workflow" for cls in type(found).__mro__)
+def _is_workflow(workflow: Any) -> Any:
+    return any(cls.__name__ == "Workflow" for cls in type(workflow).__mro__)
 
 
-async def _run(found: Any, request: Any, target: Any) -> Any:
-    agent = any(cls.__name__ in ("BaseWorkflowAgent", "AgentWorkflow") for cls in type(found).__mro__)
+async def _run(workflow: Any, request: Any, target: Any) -> Any:
+    agent = any(cls.__name__ in ("BaseWorkflowAgent", "AgentWorkflow") for cls in type(workflow).__mro__)
     fields = contexts.fields_of(request, target, "the store of the workflow's Context")
     more: Any = {}
     if fields:
-        more["ctx"] = context = sys.modules[_package(found) + ".context"].Context(found)
+        more["ctx"] = context = sys.modules[_package(workflow) + ".context"].Context(workflow)
         for name, value in fields.items():
             await context.store.set(name, value)
-    given = (request.get("_how") or {}).get("input")
-    if isinstance(given, dict):
-        running = found.run(**dict(given, **more))
+    inputs = (request.get("_how") or {}).get("input")
+    if isinstance(inputs, dict):
+        running = workflow.run(**dict(inputs, **more))
     elif agent:
         history = list(_history(pieces.before(request)))
-        running = found.run(user_msg=pieces.prompt_of(request, target), chat_history=history, **more)
+        running = workflow.run(user_msg=pieces.prompt_of(request, target), chat_history=history, **more)
     else:
-        asked = request if given is None else dict(request, prompt=pieces.prompt_of(request, target))
-        running = found.run(**dict(_inputs(found, asked, target), **more))
+        own_request = request if inputs is None else dict(request, prompt=pieces.prompt_of(request, target))
+        running = workflow.run(**dict(_inputs(workflow, own_request, target), **more))
     async for event in running.stream_events():
         if not _stops(event):
             yield event
     yield await running
 
 
-def _package(found: Any) -> Any:
+def _package(workflow: Any) -> Any:
     """Where the workflow's classes are: `workflows`, or an older LlamaIndex."""
     return next(
         name
         for name in ("workflows", "llama_index.core.workflow")
-        if name + ".context" in sys.modules and any(cls.__module__.startswith(name) for cls in type(found).__mro__)
+        if name + ".context" in sys.modules and any(cls.__module__.startswith(name) for cls in type(workflow).__mro__)
     )
 
 
 def result_of(last: Any) -> Any:
     """What the workflow gave: of an agent its structured answer, else its text."""
     if type(last).__name__ == "AgentOutput":
-        found = getattr(last, "structured_response", None)
-        return str(last.response.content or "") if found is None else found
-    found = getattr(last, "result", None) if _stops(last) else None
-    return last if found is None else found
+        result = getattr(last, "structured_response", None)
+        return str(last.response.content or "") if result is None else result
+    result = getattr(last, "result", None) if _stops(last) else None
+    return last if result is None else result
 
 
 def _stops(event: Any) -> Any:
     return any(cls.__name__ == "StopEvent" for cls in type(event).__mro__)
 
 
-def _inputs(found: Any, request: Any, target: Any) -> Any:
+def _inputs(workflow: Any, request: Any, target: Any) -> Any:
     """What the workflow begins with: fields of its own event, or all names that a prompt has."""
-    kind = getattr(found, "start_event_class", None) or getattr(found, "_start_event_class", None)
+    kind = getattr(workflow, "start_event_class", None) or getattr(workflow, "_start_event_class", None)
     fields = list(getattr(kind, "model_fields", ()))
     if not fields:
         return dict.fromkeys(_PROMPTS, request["prompt"])
-    given = {name: request[name] for name in fields if name in request}
-    given.update({name: request["prompt"] for name in fields if name in _PROMPTS})
-    if not given:
-        said = target + " is a workflow that begins with: " + ", ".join(fields) + "; write a function that runs it"
-        raise pieces.WrongTarget(said)
-    return given
+    inputs = {name: request[name] for name in fields if name in request}
+    inputs.update({name: request["prompt"] for name in fields if name in _PROMPTS})
+    if not inputs:
+        message = target + " is a workflow that begins with: " + ", ".join(fields) + "; write a function that runs it"
+        raise pieces.WrongTarget(message)
+    return inputs
 
 
 def _history(messages: Any) -> Any:
-    known: Any = sys.modules["llama_index.core.llms"]
+    llms: Any = sys.modules["llama_index.core.llms"]
     for message in messages:
         more: Any = {}
         if message.get("tool_calls"):
@@ -99,14 +99,14 @@ def _history(messages: Any) -> Any:
         if message.get("tool_call_id"):
             more["tool_call_id"] = message["tool_call_id"]
         role = message.get("role")
-        yield known.ChatMessage(role=role, content=message.get("content") or "", additional_kwargs=more)
+        yield llms.ChatMessage(role=role, content=message.get("content") or "", additional_kwargs=more)
 
 
 class Pieces:
     """Reads what an agent or a workflow streams or returns."""
 
-    def __init__(self, said: Any, read: Any) -> None:
-        self._said = said
+    def __init__(self, conversation: Any, read: Any) -> None:
+        self._said = conversation
         self._read = read
         self._number = 0  # of the model's answer
         self._results = 0
@@ -148,22 +148,22 @@ class Pieces:
 
     def _output(self, output: Any) -> None:
         note = self._said.note
-        made = self._message(output.response, getattr(output, "raw", None))
-        made["agent"] = _agent_of(output)
-        calls = [_call(one, note) for one in output.tool_calls or ()] or made["calls"]
+        message = self._message(output.response, getattr(output, "raw", None))
+        message["agent"] = _agent_of(output)
+        calls = [_call(tool_call, note) for tool_call in output.tool_calls or ()] or message["calls"]
         if self._asked:
-            made["calls"], made["id"] = calls, ("output", self._number)
+            message["calls"], message["id"] = calls, ("output", self._number)
             self._number += 1
-            self._said.one(made)
+            self._said.one(message)
         else:  # the result of the whole, with all calls of it
             new = [call for call in calls if call.get("id") not in self._calls]
             if new:
                 note("left_out", _LEFT_OUT)
-                self._said.append([{"role": "assistant", "text": "", "calls": new, "agent": made["agent"]}])
+                self._said.append([{"role": "assistant", "text": "", "calls": new, "agent": message["agent"]}])
             if self._number:
-                self._said.final(made["text"])
+                self._said.final(message["text"])
             else:
-                self._said.append([dict(made, calls=[])])
+                self._said.append([dict(message, calls=[])])
         self._asked = False
         self._calls.update(call.get("id") for call in calls)
         structured = getattr(output, "structured_response", None)
@@ -187,44 +187,47 @@ class Pieces:
     def _message(self, message: Any, raw: Any) -> Any:
         """A ChatMessage of the model."""
         note = self._said.note
-        made: Any = {
+        answer: Any = {
             "role": str(getattr(message.role, "value", message.role)),
             "text": "",
             "reasoning": "",
             "calls": [],
         }
-        made["role"] = pieces.ROLES.get(made["role"], made["role"])
+        answer["role"] = pieces.ROLES.get(answer["role"], answer["role"])
         more = getattr(message, "additional_kwargs", None) or {}
         for block in getattr(message, "blocks", None) or ():
             kind = getattr(block, "block_type", type(block).__name__)
             if kind == "text":
-                made["text"] += block.text
+                answer["text"] += block.text
             elif kind == "thinking":
-                made["reasoning"] += block.content or ""
+                answer["reasoning"] += block.content or ""
             elif kind == "tool_call":
-                made["calls"].append(_call(block, note))
+                answer["calls"].append(_call(block, note))
             elif kind != "cache":
                 note("left_out", "a part of a message: " + str(kind))
-        if made["role"] == "tool":
-            made.update(call_id=more.get("tool_call_id"), error=False, name=None)
-            return made
+        if answer["role"] == "tool":
+            answer.update(call_id=more.get("tool_call_id"), error=False, name=None)
+            return answer
         raw = raw if raw is not None else {}
-        told = pieces.field(raw, "usage") or pieces.field(raw, "usage_metadata") or raw  # Ollama has it in the reply
-        made["usage"] = pieces.usage_of(told) or pieces.usage_of(more)
-        made["model"] = pieces.field(raw, "model")
+        figures = pieces.field(raw, "usage") or pieces.field(raw, "usage_metadata") or raw  # Ollama has it in the reply
+        answer["usage"] = pieces.usage_of(figures) or pieces.usage_of(more)
+        answer["model"] = pieces.field(raw, "model")
         choices = pieces.field(raw, "choices")
         if isinstance(choices, (list, tuple)) and choices:
-            made["finish"] = pieces.field(choices[0], "finish_reason")
-        return dict(made, closed=True)
+            answer["finish"] = pieces.field(choices[0], "finish_reason")
+        return dict(answer, closed=True)
 
 
 def _agent_of(event: Any) -> Any:
     return getattr(event, "current_agent_name", None) or None
 
 
-def _call(given: Any, note: Any) -> Any:
+def _call(selection: Any, note: Any) -> Any:
     """A ToolSelection or a ToolCallBlock."""
-    arguments = given.tool_kwargs
-    call = {"name": given.tool_name, "arguments": arguments if isinstance(arguments, str) else pieces.plain(arguments)}
-    key = getattr(given, "tool_id", None) or getattr(given, "tool_call_id", None)
+    arguments = selection.tool_kwargs
+    call = {
+        "name": selection.tool_name,
+        "arguments": arguments if isinstance(arguments, str) else pieces.plain(arguments),
+    }
+    key = getattr(selection, "tool_id", None) or getattr(selection, "tool_call_id", None)
     return dict(call, id=str(key)) if key else call

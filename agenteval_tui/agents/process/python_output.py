@@ -21,7 +21,7 @@ _LONGEST_PIECE = 64_000  # bytes: of what is longer, the end is told
 _HANDLERS = "callHandlers"
 
 _tell: Any = None
-_told = 0
+_written = 0
 _pid = 0
 _state = threading.local()
 
@@ -62,8 +62,8 @@ def replace_streams() -> Any:
 def begin(tell: Any) -> Any:
     """From now on, call `tell` with {"source", "text"} of all that is printed and logged. It may return False: nobody
     takes it."""
-    global _tell, _told, _pid
-    _told, _tell, _pid = 0, tell, os.getpid()
+    global _tell, _written, _pid
+    _written, _tell, _pid = 0, tell, os.getpid()
     logging: Any = sys.modules.get("logging")
     if logging is not None:
         _watch(logging.Logger)
@@ -88,14 +88,14 @@ def flush() -> Any:
 def _teller() -> Any:
     """Who takes what is printed now; None: nobody. What a process prints that the agent forked goes to the
     descriptor."""
-    if _tell is None or _told > _MOST or getattr(_state, "telling", False) or os.getpid() != _pid:
+    if _tell is None or _written > _MOST or getattr(_state, "telling", False) or os.getpid() != _pid:
         return None
     return _tell
 
 
 def _give(source: Any, data: Any) -> Any:
     """Whether somebody took it. What is printed while it is being told, by a handler of a signal, is not told."""
-    global _told
+    global _written
     tell = _teller()
     if tell is None:
         return False
@@ -103,7 +103,7 @@ def _give(source: Any, data: Any) -> Any:
     record = getattr(_state, "record", "")
     if record and record in text:
         return True  # it is told as a record
-    _told += len(data)
+    _written += len(data)
     _state.telling = True
     try:
         return tell({"source": source, "text": text}) is not False
@@ -118,7 +118,7 @@ def _watch(logger: Any) -> Any:
         return
 
     def watched(self: Any, record: Any) -> Any:
-        global _told
+        global _written
         tell = _teller()
         if tell is None:
             return original(self, record)
@@ -126,7 +126,7 @@ def _watch(logger: Any) -> Any:
             text = record.getMessage()
         except Exception:  # arguments that don't fit: logging says so on standard error
             return original(self, record)
-        _told += len(text)
+        _written += len(text)
         _state.telling = True
         piece = {"source": "log", "text": text[:_LONGEST_RECORD], "level": record.levelname, "logger": record.name}
         try:

@@ -32,14 +32,14 @@ class WrongTarget(Exception):  # noqa: N818
     """What shall be called is not an agent, or what it gave can't be read; the text says what it is instead."""
 
 
-def made_by(given: Any, *packages: Any) -> Any:
+def made_by(value: Any, *packages: Any) -> Any:
     """Whether one of the packages defined the type of this, or one that it is derived from."""
-    return any(cls.__module__.partition(".")[0] in packages for cls in type(given).__mro__)
+    return any(cls.__module__.partition(".")[0] in packages for cls in type(value).__mro__)
 
 
-def type_of(given: Any) -> Any:
+def type_of(value: Any) -> Any:
     """The type's whole name."""
-    kind = type(given)
+    kind = type(value)
     return kind.__qualname__ if kind.__module__ == "builtins" else kind.__module__ + "." + kind.__qualname__
 
 
@@ -48,19 +48,23 @@ def article(name: Any) -> Any:
     return ("an " if name[:1].lower() in "aeiou" else "a ") + name
 
 
-def foreign_type(given: Any) -> Any:
+def foreign_type(value: Any) -> Any:
     """The type of the first object in it that an installed package defined, and that has no form of JSON's own; None
     where there is none. Whoever shows such an object as JSON may show anything but an answer."""
-    waiting, seen = [given], 0
-    while waiting and seen < _LOOKED_AT:
-        one = waiting.pop()
-        seen += 1
-        if isinstance(one, dict):
-            waiting.extend(one.values())
-        elif isinstance(one, (list, tuple, set, frozenset)):
-            waiting.extend(one)
-        elif one is not None and not isinstance(one, (str, bytes, bool, int, float)) and _is_installed(type(one)):
-            return type_of(one)
+    waiting, count = [value], 0
+    while waiting and count < _LOOKED_AT:
+        current = waiting.pop()
+        count += 1
+        if isinstance(current, dict):
+            waiting.extend(current.values())
+        elif isinstance(current, (list, tuple, set, frozenset)):
+            waiting.extend(current)
+        elif (
+            current is not None
+            and not isinstance(current, (str, bytes, bool, int, float))
+            and _is_installed(type(current))
+        ):
+            return type_of(current)
     return None
 
 
@@ -69,63 +73,67 @@ def _is_installed(kind: Any) -> Any:
     return not {"site-packages", "dist-packages"}.isdisjoint(file.replace("\\", "/").split("/"))
 
 
-def value_at(given: Any, name: Any) -> Any:
+def value_at(holder: Any, name: Any) -> Any:
     """A field of a dict or an attribute of an object; what is a method is called. None where there is none."""
-    if isinstance(given, dict):
-        return given.get(name)
-    found = getattr(given, name, None)
-    if callable(found) and not isinstance(found, type):
+    if isinstance(holder, dict):
+        return holder.get(name)
+    member = getattr(holder, name, None)
+    if callable(member) and not isinstance(member, type):
         try:
-            return found()
+            return member()
         except Exception:
             return None
-    return found
+    return member
 
 
-def field(given: Any, name: Any) -> Any:
+def field(holder: Any, name: Any) -> Any:
     """A field of a dict or an attribute of an object, unless it is a method."""
-    if isinstance(given, dict):
-        return given.get(name)
-    found = getattr(given, name, None)
-    return None if callable(found) else found
+    if isinstance(holder, dict):
+        return holder.get(name)
+    member = getattr(holder, name, None)
+    return None if callable(member) else member
 
 
 def before(request: Any) -> Any:
     """The messages before the last one of the user."""
     messages = request["messages"]
-    last = max((number for number, one in enumerate(messages) if one.get("role") == "user"), default=len(messages))
+    last = max(
+        (number for number, message in enumerate(messages) if message.get("role") == "user"), default=len(messages)
+    )
     return messages[:last]
 
 
 def with_history(request: Any, prompt: Any) -> Any:
     """The prompt with what was said before it, as one text: for what has no conversation."""
-    said = [str(one.get("role")) + ": " + one["content"] for one in before(request) if one.get("content")]
-    return "\n\n".join([*said, "user: " + prompt]) if said else prompt
+    lines = [
+        str(message.get("role")) + ": " + message["content"] for message in before(request) if message.get("content")
+    ]
+    return "\n\n".join([*lines, "user: " + prompt]) if lines else prompt
 
 
 def prompt_of(request: Any, target: Any) -> Any:
     """What an agent that takes a text is asked: the option `input`, else the prompt."""
-    given = (request.get("_how") or {}).get("input")
-    if given is None:
+    own_input = (request.get("_how") or {}).get("input")
+    if own_input is None:
         return request["prompt"]
-    if not isinstance(given, str):
+    if not isinstance(own_input, str):
         raise WrongTarget(target + " takes a text: write a template in `input`, not an object")
-    return given
+    return own_input
 
 
 @contextlib.contextmanager
-def alone(found: Any) -> Any:
+def alone(agent: Any) -> Any:
     """For an object that keeps what was said: one request at a time uses it."""
-    with _entry(found) as lock, lock:
+    with _entry(agent) as lock, lock:
         yield
 
 
 @contextlib.asynccontextmanager
-async def alone_async(found: Any) -> Any:
+async def alone_async(agent: Any) -> Any:
     """The same for a coroutine, which holds up no other one while it waits."""
     import asyncio  # takes longer to load than all else, and is there when a coroutine runs
 
-    with _entry(found) as lock:
+    with _entry(agent) as lock:
         while not lock.acquire(blocking=False):  # noqa: ASYNC110 - its holder may be in another thread
             await asyncio.sleep(0.01)
         try:
@@ -135,9 +143,9 @@ async def alone_async(found: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _entry(found: Any) -> Any:
+def _entry(agent: Any) -> Any:
     with _locks_lock:
-        entry = _locks.setdefault(id(found), [threading.Lock(), 0])
+        entry = _locks.setdefault(id(agent), [threading.Lock(), 0])
         entry[1] += 1
     try:
         yield entry[0]
@@ -145,64 +153,66 @@ def _entry(found: Any) -> Any:
         with _locks_lock:
             entry[1] -= 1
             if not entry[1]:
-                del _locks[id(found)]
+                del _locks[id(agent)]
 
 
-def usage_of(given: Any) -> Any:
+def usage_of(raw: Any) -> Any:
     """Tokens and cost, in whatever words; {} where there are none. `odd` has what can't be so, `sums` what does not
     add up."""
-    found, odd, wrong_sum = usage.figures_in(given)
+    figures, odd, wrong_sum = usage.figures_in(raw)
     if odd:
-        found["odd"] = {name: value if _is_number(value) else repr(value)[:40] for name, value in odd.items()}
+        figures["odd"] = {name: value if _is_number(value) else repr(value)[:40] for name, value in odd.items()}
     if wrong_sum:
-        found["sums"] = [wrong_sum]
-    return found if any(found.get(name) for name in ("input_tokens", "output_tokens", "cost", "odd", "sums")) else {}
+        figures["sums"] = [wrong_sum]
+    return (
+        figures if any(figures.get(name) for name in ("input_tokens", "output_tokens", "cost", "odd", "sums")) else {}
+    )
 
 
-def is_usage(given: Any) -> Any:
+def is_usage(figures: Any) -> Any:
     """Whether a dict is a usage, and no state with figures in it."""
-    return any(name == "cost" or str(name).endswith("_tokens") for name in given) and bool(usage_of(given))
+    return any(name == "cost" or str(name).endswith("_tokens") for name in figures) and bool(usage_of(figures))
 
 
 def _is_number(value: Any) -> Any:
     return value is None or isinstance(value, (bool, int, float))
 
 
-def plain(given: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value as JSON data, as the framework itself writes it where it can. Raises TypeError."""
-    if given is None or isinstance(given, (str, bool, int, float)):
-        return given
-    if isinstance(given, dict):
-        return {str(key): plain(value) for key, value in given.items()}
-    if isinstance(given, (list, tuple, set, frozenset)):
-        return [plain(one) for one in given]
-    if hasattr(given, "model_dump"):
-        return given.model_dump(mode="json")
-    if dataclasses.is_dataclass(given) and not isinstance(given, type):
-        return {one.name: plain(getattr(given, one.name)) for one in dataclasses.fields(given)}
-    if hasattr(given, "isoformat"):
-        return given.isoformat()
-    if hasattr(given, "item"):  # a number of numpy
-        return given.item()
-    if isinstance(given, bytes):
-        return given.decode("utf-8", "replace")
-    if hasattr(given, "value") and hasattr(type(given), "__members__"):  # an Enum
-        return plain(given.value)
-    if type(given).__module__ in ("decimal", "uuid", "pathlib", "fractions"):
-        return str(given)
-    raise TypeError(type_of(given))
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if hasattr(value, "item"):  # a number of numpy
+        return value.item()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if hasattr(value, "value") and hasattr(type(value), "__members__"):  # an Enum
+        return plain(value.value)
+    if type(value).__module__ in ("decimal", "uuid", "pathlib", "fractions"):
+        return str(value)
+    raise TypeError(type_of(value))
 
 
-def text_of(given: Any, note: Any) -> Any:
+def text_of(value: Any, note: Any) -> Any:
     """A value as text: itself, or its JSON. What can't be written as JSON is noted, and left out."""
-    if given is None:
+    if value is None:
         return ""
-    if isinstance(given, str):
-        return given
+    if isinstance(value, str):
+        return value
     try:
-        return json.dumps(plain(given), ensure_ascii=False)
+        return json.dumps(plain(value), ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
-        note("unread", type_of(given))
+        note("unread", type_of(value))
         return ""
 
 
@@ -223,7 +233,7 @@ def content_of(content: Any, note: Any) -> Any:
         if text is None:
             text = field(part, "refusal")
         if kind == "reasoning" and not thought:
-            thought = "\n\n".join(str(field(one, "text") or "") for one in field(part, "summary") or ())
+            thought = "\n\n".join(str(field(entry, "text") or "") for entry in field(part, "summary") or ())
         if isinstance(thought, str) and thought:
             thoughts.append(thought)
         elif isinstance(text, str):
@@ -253,65 +263,67 @@ def message_of(piece: Any, note: Any) -> Any:
     if role == "tool":
         call_id = field(piece, "tool_call_id")
         failed = field(piece, "error") or field(piece, "is_error") or field(piece, "status") == "error"
-        made: Any = {"role": "tool", "call_id": None if call_id is None else str(call_id), "error": bool(failed)}
-        made.update(text=text, name=field(piece, "name"))
-        return made
+        message: Any = {"role": "tool", "call_id": None if call_id is None else str(call_id), "error": bool(failed)}
+        message.update(text=text, name=field(piece, "name"))
+        return message
     extra = field(piece, "additional_kwargs") or {}
     for holder in (piece, extra):
         for name in ("reasoning_content", "reasoning"):
-            said = field(holder, name)
-            if isinstance(said, str) and said and not thought:
-                thought = said
+            thinking = field(holder, name)
+            if isinstance(thinking, str) and thinking and not thought:
+                thought = thinking
     refusal = field(piece, "refusal")
     if isinstance(refusal, str) and refusal and not text:
         text = refusal
     about = field(piece, "response_metadata") or {}
-    made = {"role": role, "text": text, "reasoning": thought, "calls": [], "closed": True}
-    made["id"] = real_id(field(piece, "id"))
-    made["agent"] = field(piece, "name") if role == "assistant" else None
-    for one in (*(field(piece, "tool_calls") or ()), *(field(piece, "invalid_tool_calls") or ())):
-        made["calls"].append(call_of(one, note))
+    message = {"role": role, "text": text, "reasoning": thought, "calls": [], "closed": True}
+    message["id"] = real_id(field(piece, "id"))
+    message["agent"] = field(piece, "name") if role == "assistant" else None
+    for raw_call in (*(field(piece, "tool_calls") or ()), *(field(piece, "invalid_tool_calls") or ())):
+        message["calls"].append(call_of(raw_call, note))
     old = field(piece, "function_call")
-    if old and not made["calls"]:
-        made["calls"].append(call_of(old, note))
-    made["usage"] = usage_of(field(piece, "usage") or field(piece, "usage_metadata") or about.get("token_usage") or {})
-    made["model"] = about.get("model_name") or about.get("model") or field(piece, "model")
-    made["finish"] = about.get("finish_reason") or about.get("stop_reason") or about.get("done_reason")
-    return made
+    if old and not message["calls"]:
+        message["calls"].append(call_of(old, note))
+    message["usage"] = usage_of(
+        field(piece, "usage") or field(piece, "usage_metadata") or about.get("token_usage") or {}
+    )
+    message["model"] = about.get("model_name") or about.get("model") or field(piece, "model")
+    message["finish"] = about.get("finish_reason") or about.get("stop_reason") or about.get("done_reason")
+    return message
 
 
-def call_of(one: Any, note: Any) -> Any:
+def call_of(raw: Any, note: Any) -> Any:
     """A call of a tool as OpenAI or LangChain have it, or as another framework's object with these fields."""
-    function = field(one, "function") or one
+    function = field(raw, "function") or raw
     arguments = field(function, "arguments")
     if arguments is None:
         arguments = field(function, "args")
     call = {"name": str(field(function, "name") or ""), "arguments": _arguments(arguments, note)}
-    if field(one, "id"):
-        call["id"] = str(field(one, "id"))
+    if field(raw, "id"):
+        call["id"] = str(field(raw, "id"))
     return call
 
 
 def results_in(piece: Any, note: Any) -> Any:
     """Results inside the calls of a message."""
-    for one in field(piece, "tool_calls") or ():
-        if isinstance(one, dict) and "result" in one:
+    for call in field(piece, "tool_calls") or ():
+        if isinstance(call, dict) and "result" in call:
             yield {
                 "role": "tool",
-                "call_id": str(one["id"]) if one.get("id") else None,
+                "call_id": str(call["id"]) if call.get("id") else None,
                 "name": None,
-                "text": text_of(one["result"], note),
-                "error": bool(one.get("error")),
+                "text": text_of(call["result"], note),
+                "error": bool(call.get("error")),
             }
 
 
-def _arguments(given: Any, note: Any) -> Any:
-    if given is None:
+def _arguments(arguments: Any, note: Any) -> Any:
+    if arguments is None:
         return {}
-    if isinstance(given, str):
-        return given
+    if isinstance(arguments, str):
+        return arguments
     try:
-        return plain(given)
+        return plain(arguments)
     except TypeError as error:
         note("unread", "an argument of a call: " + str(error))
         return {}
@@ -320,15 +332,15 @@ def _arguments(given: Any, note: Any) -> Any:
 def decoded_arguments(text: Any) -> Any:
     """The arguments of a call, which are JSON as a rule, as an object; {} where they are none."""
     try:
-        found = json.loads(text)
+        arguments = json.loads(text)
     except (TypeError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return arguments if isinstance(arguments, dict) else {}
 
 
-def real_id(given: Any) -> Any:
+def real_id(identifier: Any) -> Any:
     """An id; None for one that means none."""
-    return None if given is None or given in FAKE_IDS else str(given)
+    return None if identifier is None or identifier in FAKE_IDS else str(identifier)
 
 
 # pydantic-ai
@@ -344,25 +356,25 @@ def is_pydantic(piece: Any) -> Any:
 def from_pydantic(message: Any, note: Any) -> Any:
     """The messages in a ModelRequest or ModelResponse."""
     if field(message, "kind") == "request":
-        return [one for part in field(message, "parts") for one in pydantic_request_part(part, note)]
-    made: Any = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True, "id": None}
-    made["usage"] = usage_of(field(message, "usage") or {})
-    made["model"] = field(message, "model_name")
-    made["finish"] = field(message, "finish_reason")
+        return [entry for part in field(message, "parts") for entry in pydantic_request_part(part, note)]
+    answer: Any = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True, "id": None}
+    answer["usage"] = usage_of(field(message, "usage") or {})
+    answer["model"] = field(message, "model_name")
+    answer["finish"] = field(message, "finish_reason")
     results = []
     for part in field(message, "parts"):
         kind = field(part, "part_kind")
         if kind == "text":
-            made["text"] += field(part, "content") or ""
+            answer["text"] += field(part, "content") or ""
         elif kind == "thinking":
-            made["reasoning"] += field(part, "content") or ""
+            answer["reasoning"] += field(part, "content") or ""
         elif kind in ("tool-call", "builtin-tool-call", "native-tool-call"):
-            made["calls"].append(pydantic_call(part, note))
+            answer["calls"].append(pydantic_call(part, note))
         elif kind in ("builtin-tool-return", "native-tool-return"):
             results.extend(pydantic_request_part(part, note))
         else:
             note("unread", str(kind))
-    return [made, *results]
+    return [answer, *results]
 
 
 def pydantic_call(part: Any, note: Any) -> Any:
@@ -396,11 +408,11 @@ def pydantic_request_part(part: Any, note: Any) -> Any:
     retry = kind == "retry-prompt"
     if retry and field(part, "tool_name") is None:
         return [{"role": "user", "text": text_of(field(part, "content"), note)}]
-    said = value_at(part, "model_response_str") if not isinstance(part, dict) and not retry else None
-    text = said if isinstance(said, str) else text_of(field(part, "content"), note)
+    feedback = value_at(part, "model_response_str") if not isinstance(part, dict) and not retry else None
+    text = feedback if isinstance(feedback, str) else text_of(field(part, "content"), note)
     failed = retry or field(part, "outcome") not in (None, "success")
-    made: Any = {"role": "tool", "call_id": str(field(part, "tool_call_id")), "name": field(part, "tool_name")}
-    return [dict(made, text=text, error=failed)]
+    message: Any = {"role": "tool", "call_id": str(field(part, "tool_call_id")), "name": field(part, "tool_name")}
+    return [dict(message, text=text, error=failed)]
 
 
 # openai-agents, and the items of the Responses API
@@ -416,7 +428,7 @@ def is_item(piece: Any) -> Any:
 
 def from_items(items: Any, note: Any, agents: Any = None) -> Any:
     """Messages of items: what one response of the model had is one message. `agents`: who made each of them."""
-    made: Any = []
+    messages: Any = []
     current: Any = None
     for number, item in enumerate(items):
         agent = agents[number] if agents else None
@@ -424,14 +436,14 @@ def from_items(items: Any, note: Any, agents: Any = None) -> Any:
         about = field(item, "provider_data") or {}
         if kind in (None, "message") and role != "assistant":
             text, _ = content_of(field(item, "content"), note)
-            made.append({"role": ROLES.get(role, role) or "user", "text": text})
+            messages.append({"role": ROLES.get(role, role) or "user", "text": text})
             current = None
             continue
         if kind is not None and kind.endswith("_output") and kind != "message":
             output = field(item, "output")
             text = content_of(output, note)[0] if isinstance(output, (list, tuple)) else text_of(output, note)
             failed = field(item, "status") in ("failed", "incomplete")
-            made.append({"role": "tool", "call_id": _call_id(item), "name": None, "text": text, "error": failed})
+            messages.append({"role": "tool", "call_id": _call_id(item), "name": None, "text": text, "error": failed})
             current = None
             continue
         answer = about.get("response_id") if isinstance(about, dict) else None
@@ -439,7 +451,7 @@ def from_items(items: Any, note: Any, agents: Any = None) -> Any:
             current = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True, "id": None}
             current["agent"] = agent
             current.update(answer=answer, model=about.get("model") if isinstance(about, dict) else None)
-            made.append(current)
+            messages.append(current)
         if kind in (None, "message"):
             text, thought = content_of(field(item, "content"), note)
             current["text"] += text
@@ -452,10 +464,10 @@ def from_items(items: Any, note: Any, agents: Any = None) -> Any:
             current["calls"].append(_item_call(item, note))
             if kind != "function_call" and field(item, "output") is not None:
                 text = text_of(field(item, "output"), note)
-                made.append({"role": "tool", "call_id": _call_id(item), "name": None, "text": text, "error": False})
-    for one in made:
-        one.pop("answer", None)
-    return made
+                messages.append({"role": "tool", "call_id": _call_id(item), "name": None, "text": text, "error": False})
+    for message in messages:
+        message.pop("answer", None)
+    return messages
 
 
 def _item_call(item: Any, note: Any) -> Any:
@@ -464,9 +476,9 @@ def _item_call(item: Any, note: Any) -> Any:
     if arguments is None:
         arguments = field(item, "input")  # a custom tool
     if arguments is None and kind != "function_call":
-        known = plain(item) if not isinstance(item, dict) else item
-        left = ("id", "call_id", "type", "status", "output", "results", "provider_data", "name")
-        arguments = {name: value for name, value in known.items() if name not in left and value is not None}
+        fields = plain(item) if not isinstance(item, dict) else item
+        left_out = ("id", "call_id", "type", "status", "output", "results", "provider_data", "name")
+        arguments = {name: value for name, value in fields.items() if name not in left_out and value is not None}
     call = {"name": str(field(item, "name") or kind.replace("_call", "")), "arguments": _arguments(arguments, note)}
     if _call_id(item):
         call["id"] = _call_id(item)

@@ -45,12 +45,12 @@ def module_of(target: Any, is_installed: Any) -> Any:
 def function_of(target: Any, is_installed: Any) -> Any:
     """What `package.module:name` names. Raises `WrongTarget` as `module_of`, and for code that a module of the project
     has imported from elsewhere (`checks:os.system`)."""
-    found = module_of(target, is_installed)
+    current = module_of(target, is_installed)
     for part in target.partition(":")[2].split("."):
-        found = getattr(found, part)
-        if isinstance(found, types.ModuleType):
-            _check_module(target, found.__name__, is_installed)
-    code = found
+        current = getattr(current, part)
+        if isinstance(current, types.ModuleType):
+            _check_module(target, current.__name__, is_installed)
+    code = current
     while hasattr(code, "func") and type(code).__module__ == "functools":
         code = code.func  # partial
     code = getattr(code, "__func__", code)
@@ -59,7 +59,7 @@ def function_of(target: Any, is_installed: Any) -> Any:
     elif isinstance(code, _IN_C):
         owner = getattr(code, "__module__", None) or type(getattr(code, "__self__", None)).__module__
         _check_module(target, owner, is_installed)
-    return found
+    return current
 
 
 def _check_module(target: Any, name: Any, is_installed: Any) -> None:
@@ -91,7 +91,7 @@ def _places(spec: Any) -> Any:
     if spec.origin and spec.has_location:
         return [os.path.realpath(spec.origin)]
     folders = list(spec.submodule_search_locations or ())
-    return [os.path.join(os.path.realpath(one), "__init__.py") for one in folders]  # noqa: PTH118
+    return [os.path.join(os.path.realpath(folder), "__init__.py") for folder in folders]  # noqa: PTH118
 
 
 def _is_within(place: Any, root: Any) -> Any:
@@ -117,10 +117,12 @@ def _plugins() -> Any:
     """The packages that offer agenteval something. Asked for only where something is about to be refused."""
     from importlib import metadata
 
-    found: set[str] = set()
+    names: set[str] = set()
     for distribution in metadata.distributions():
         offered: Any = ()
         with contextlib.suppress(Exception):  # what is installed may be broken
             offered = distribution.entry_points
-        found.update(one.value.partition(":")[0].partition(".")[0] for one in offered if one.group.startswith(_GROUPS))
-    return found - {_OWN}
+        names.update(
+            point.value.partition(":")[0].partition(".")[0] for point in offered if point.group.startswith(_GROUPS)
+        )
+    return names - {_OWN}

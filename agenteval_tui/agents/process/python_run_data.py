@@ -28,8 +28,8 @@ class Named(dict):  # type: ignore[type-arg]
     """What a row or an agent has, by name. What else tools may ask for is in `more`, which is no part of the dict: the
     names that they have for its one main value, say. `missing`: what is said where there is nothing."""
 
-    def __init__(self, known: Any, more: Any, missing: Any = "") -> None:
-        super().__init__(known)
+    def __init__(self, what: Any, more: Any, missing: Any = "") -> None:
+        super().__init__(what)
         self._more, self._said = {name: value for name, value in more.items() if value is not None}, missing
 
     def __missing__(self, name: Any) -> Any:
@@ -58,26 +58,28 @@ def inputs_of(variables: Any, prompt: Any, messages: Any) -> Any:
 class RunData:
     """One run, as evaluators ask for it: `value` is what the prototype class found in it."""
 
-    def __init__(self, asked: Any) -> None:
-        offered = asked["offered"]
-        self.value = asked["value"]
+    def __init__(self, request: Any) -> None:
+        offered = request["offered"]
+        self.value = request["value"]
         self.transcript = offered["transcript"]
         self.variables = offered["variables"]
         self.expected = offered["expected"]
         if self.expected is None:
             self.expected = self.variables.get("expected_value")
         self.messages = offered.get("messages") or self.transcript.get("messages") or []
-        self.prompt = next((one.get("content") for one in reversed(self.messages) if one.get("role") == "user"), "")
+        self.prompt = next(
+            (message.get("content") for message in reversed(self.messages) if message.get("role") == "user"), ""
+        )
 
     @property
     def given(self) -> Any:
         """The messages before the agent's first."""
-        answers = (number for number, one in enumerate(self.messages) if one.get("role") == "assistant")
+        answers = (number for number, message in enumerate(self.messages) if message.get("role") == "assistant")
         return self.messages[: next(answers, len(self.messages))]
 
     @property
     def inputs(self) -> Any:
-        first = next((one.get("content") for one in self.given if one.get("role") == "user"), self.prompt)
+        first = next((message.get("content") for message in self.given if message.get("role") == "user"), self.prompt)
         return inputs_of(self.variables, first, self.given)
 
     @property
@@ -135,18 +137,18 @@ class RunData:
             self._run(str(call["name"]), "tool", call.get("arguments"), {"output": call.get("result")}, ())
             for call in self.tool_calls
         ]
-        made = self._run("agent", "chain", self.inputs, self.outputs, children)
-        return _with(made, inputs=self.inputs, outputs=self.outputs)
+        whole = self._run("agent", "chain", self.inputs, self.outputs, children)
+        return _with(whole, inputs=self.inputs, outputs=self.outputs)
 
     def _run(self, name: Any, kind: Any, inputs: Any, outputs: Any, children: Any) -> Any:
         end = datetime.datetime.now(datetime.timezone.utc)  # noqa: UP017 - Python 3.8
-        made = {
+        fields = {
             "id": uuid.uuid4(), "name": name, "run_type": kind, "outputs": outputs, "error": None, "end_time": end,
             "start_time": end - datetime.timedelta(seconds=self.seconds), "child_runs": list(children),
             "inputs": inputs if isinstance(inputs, dict) else {"input": inputs}, "extra": {"metadata": {}}, "tags": [],
         }  # fmt: skip
-        made["trace_id"] = made["id"]
-        return _made("langsmith.schemas", "Run", made)
+        fields["trace_id"] = fields["id"]
+        return _made("langsmith.schemas", "Run", fields)
 
     @property
     def example(self) -> Any:
@@ -161,7 +163,7 @@ class RunData:
         fields = {
             "name": None, "metadata": self.metadata, "expected_output": self.expected,
             "output": self.value, "duration": self.seconds, "attributes": {},
-            "metrics": {name: one for name, one in self.usage.items() if one is not None},
+            "metrics": {name: figure for name, figure in self.usage.items() if figure is not None},
             "inputs": self.input if not self.variables or "input" in self.variables else self.inputs,
         }  # fmt: skip
         errors = sys.modules.get("pydantic_evals.otel._errors")
@@ -175,21 +177,21 @@ class RunData:
             "input": str(self.input), "actual_output": self.value, "expected_output": _text(self.expected),
             "context": _texts(self.variables.get("context")), "completion_time": self.seconds,
             "retrieval_context": _texts(self.variables.get("retrieval_context")),
-            "tools_called": [self._deepeval_call(one) for one in self.tool_calls],
+            "tools_called": [self._deepeval_call(tool_call) for tool_call in self.tool_calls],
         }  # fmt: skip
         expected = self.variables.get("expected_tools")
         if isinstance(expected, list):
-            named = [one if isinstance(one, dict) else {"name": str(one)} for one in expected]
-            fields["expected_tools"] = [self._deepeval_call(one) for one in named]
+            named = [call if isinstance(call, dict) else {"name": str(call)} for call in expected]
+            fields["expected_tools"] = [self._deepeval_call(call) for call in named]
         return _made("deepeval.test_case", "LLMTestCase", fields)
 
     @property
     def conversation(self) -> Any:
         """DeepEval's test case of a conversation."""
         turns = [
-            _made("deepeval.test_case", "Turn", {"role": one["role"], "content": one.get("content") or ""})
-            for one in self.messages
-            if one.get("role") in ("user", "assistant")
+            _made("deepeval.test_case", "Turn", {"role": message["role"], "content": message.get("content") or ""})
+            for message in self.messages
+            if message.get("role") in ("user", "assistant")
         ]
         fields = {"turns": turns}
         for name in ("scenario", "expected_outcome", "user_description", "chatbot_role"):
@@ -198,8 +200,8 @@ class RunData:
         return _made("deepeval.test_case", "ConversationalTestCase", fields)
 
     def _deepeval_call(self, call: Any) -> Any:
-        given = call.get("arguments", call.get("input_parameters"))
-        fields = {"name": call["name"], "input_parameters": given if isinstance(given, dict) else None}
+        arguments = call.get("arguments", call.get("input_parameters"))
+        fields = {"name": call["name"], "input_parameters": arguments if isinstance(arguments, dict) else None}
         return _made("deepeval.test_case", "ToolCall", dict(fields, output=call.get("result")))
 
     @property
@@ -212,22 +214,22 @@ class RunData:
 
 def _made(module: Any, name: Any, fields: Any) -> Any:
     """An object of a tool's type, where it is imported; else one with the same fields."""
-    known = getattr(sys.modules.get(module), name, None)
-    return types.SimpleNamespace(**fields) if known is None else known(**fields)
+    model = getattr(sys.modules.get(module), name, None)
+    return types.SimpleNamespace(**fields) if model is None else model(**fields)
 
 
-def _with(made: Any, **fields: Any) -> Any:
+def _with(record: Any, **fields: Any) -> Any:
     """The object with these fields as they are: a type of pydantic would copy a dict into a plain one."""
-    copy = getattr(made, "model_copy", None) or getattr(made, "copy", None)
-    return made if copy is None else copy(update=fields)
+    copy = getattr(record, "model_copy", None) or getattr(record, "copy", None)
+    return record if copy is None else copy(update=fields)
 
 
 def _object_in(text: Any) -> Any:
     try:
-        found = json.loads(text) if isinstance(text, str) and text.lstrip()[:1] == "{" else None
+        value = json.loads(text) if isinstance(text, str) and text.lstrip()[:1] == "{" else None
     except (ValueError, RecursionError):
-        found = None
-    return found if isinstance(found, dict) else {}
+        value = None
+    return value if isinstance(value, dict) else {}
 
 
 def _text(value: Any) -> Any:
@@ -235,4 +237,4 @@ def _text(value: Any) -> Any:
 
 
 def _texts(value: Any) -> Any:
-    return None if value is None else [_text(one) for one in (value if isinstance(value, list) else [value])]
+    return None if value is None else [_text(text) for text in (value if isinstance(value, list) else [value])]

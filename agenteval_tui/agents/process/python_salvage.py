@@ -42,9 +42,9 @@ def _of_openai_agents(error: Any) -> Any:
         data = getattr(each, "run_data", None)
         items = [getattr(item, "raw_item", None) for item in getattr(data, "new_items", ())]
         # The answer of the model that asked for the tool that raised is not among the items of a finished turn.
-        seen = {_call_id(item) for item in items}
+        call_ids = {_call_id(item) for item in items}
         for response in getattr(data, "raw_responses", ()):
-            items += [item for item in response.output if _call_id(item) and _call_id(item) not in seen]
+            items += [item for item in response.output if _call_id(item) and _call_id(item) not in call_ids]
         items = [item for item in items if item is not None]
         if data is not None:
             items += _open_calls(error, {_call_id(item) for item in items})
@@ -53,13 +53,13 @@ def _of_openai_agents(error: Any) -> Any:
     return []
 
 
-def _open_calls(error: Any, seen: Any) -> Any:
+def _open_calls(error: Any, call_ids: Any) -> Any:
     """The calls of tools that were being made: the frames of what runs them hold them."""
     calls = {}
     for each in chain(error):
         for frame in frames_of(each):
             for value in list(frame.f_locals.values()):
-                if type(value).__name__ == "ResponseFunctionToolCall" and _call_id(value) not in seen:
+                if type(value).__name__ == "ResponseFunctionToolCall" and _call_id(value) not in call_ids:
                     calls[_call_id(value)] = value
     return list(calls.values())
 
@@ -84,23 +84,23 @@ def _of_frames(error: Any) -> Any:
 def _of_graph(loop: Any) -> Any:
     """The messages in the state of a graph, with what finished nodes of the broken step have written."""
     messages = list(loop.channels["messages"].get())
-    known = {getattr(message, "id", None) for message in messages}
+    message_ids = {getattr(message, "id", None) for message in messages}
     for write in getattr(loop, "checkpoint_pending_writes", None) or ():
         if write[1] == "messages":
             added = write[2] if isinstance(write[2], list) else [write[2]]
-            messages += [message for message in added if getattr(message, "id", None) not in known]
+            messages += [message for message in added if getattr(message, "id", None) not in message_ids]
     return [{"messages": messages}]
 
 
 def chain(error: Any) -> Any:
     """An exception, what it came from, and the members of groups."""
     waiting: Any = [error]
-    seen: Any = set()
-    while waiting and len(seen) < 50:
+    visited: Any = set()
+    while waiting and len(visited) < 50:
         current = waiting.pop(0)
-        if current is None or id(current) in seen:
+        if current is None or id(current) in visited:
             continue
-        seen.add(id(current))
+        visited.add(id(current))
         yield current
         members = getattr(current, "exceptions", ())
         waiting += [current.__cause__, current.__context__, *(members if isinstance(members, (list, tuple)) else ())]

@@ -29,11 +29,11 @@ class Told:
         self.failed = failed
 
 
-def runner(found: Any, target: Any) -> Any:
+def runner(agent: Any, target: Any) -> Any:
     """See python_frameworks."""
-    names = [cls.__name__ for cls in type(found).__mro__]
-    if "Agent" in names and hasattr(found, "invoke_stream") and hasattr(found, "kernel"):
-        return lambda request: _run(found, request, target)
+    names = [cls.__name__ for cls in type(agent).__mro__]
+    if "Agent" in names and hasattr(agent, "invoke_stream") and hasattr(agent, "kernel"):
+        return lambda request: _run(agent, request, target)
     return None
 
 
@@ -41,8 +41,8 @@ async def _run(agent: Any, request: Any, target: Any) -> Any:
     fields = contexts.fields_of(request, target, "the kernel's arguments")
     functions: Any = importlib.import_module("semantic_kernel.functions")
     more = {"arguments": functions.KernelArguments(**fields)} if fields else {}
-    asked = [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
-    told: Any = []
+    messages = [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
+    intermediate: Any = []
     failed: Any = set()
     call: Any = contextvars.ContextVar("call", default=None)
 
@@ -58,39 +58,41 @@ async def _run(agent: Any, request: Any, target: Any) -> Any:
             raise
 
     async def tell(message: Any) -> None:
-        told.append(message)
+        intermediate.append(message)
 
     filters = {"auto_function_invocation": of_call, "function_invocation": of_function}
     for kind, each in filters.items():
         agent.kernel.add_filter(kind, each)
     try:
-        streaming = agent.invoke_stream(messages=list(_messages(asked)), on_intermediate_message=tell, **more)
+        streaming = agent.invoke_stream(messages=list(_messages(messages)), on_intermediate_message=tell, **more)
         async for item in streaming:
-            while told:
-                yield Told(told.pop(0), failed)
+            while intermediate:
+                yield Told(intermediate.pop(0), failed)
             yield Told(item.message, failed)
     finally:
         for kind, each in filters.items():
             agent.kernel.remove_filter(kind, filter_id=id(each))
-    while told:
-        yield Told(told.pop(0), failed)
+    while intermediate:
+        yield Told(intermediate.pop(0), failed)
 
 
-def _messages(given: Any) -> Any:
-    known: Any = importlib.import_module("semantic_kernel.contents")
+def _messages(messages: Any) -> Any:
+    contents: Any = importlib.import_module("semantic_kernel.contents")
     names: Any = {}
-    for message in given:
+    for message in messages:
         role, content, items = message.get("role"), message.get("content") or "", []
         if role == "tool":
             key = message.get("tool_call_id")
-            items = [known.FunctionResultContent(id=key, name=names.get(key, "tool"), result=content)]
+            items = [contents.FunctionResultContent(id=key, name=names.get(key, "tool"), result=content)]
         elif content:
-            items = [known.TextContent(text=content)]
-        for one in message.get("tool_calls") or ():
-            names[one["id"]] = one["function"]["name"]
-            arguments = one["function"]["arguments"]
-            items.append(known.FunctionCallContent(id=one["id"], name=names[one["id"]], arguments=arguments))
-        yield known.ChatMessageContent(role="system" if role == "developer" else role, items=items)
+            items = [contents.TextContent(text=content)]
+        for tool_call in message.get("tool_calls") or ():
+            names[tool_call["id"]] = tool_call["function"]["name"]
+            arguments = tool_call["function"]["arguments"]
+            items.append(
+                contents.FunctionCallContent(id=tool_call["id"], name=names[tool_call["id"]], arguments=arguments)
+            )
+        yield contents.ChatMessageContent(role="system" if role == "developer" else role, items=items)
 
 
 def result_of(last: Any) -> Any:
@@ -114,8 +116,8 @@ def messages_of(piece: Any, note: Any, failed: Any = None) -> Any:
             calls.append({"id": item.id, "name": item.name, "arguments": pieces.plain(item.arguments or {})})
         elif kind == "function_result":
             text = pieces.text_of(str(item.result), note)
-            made = {"role": "tool", "call_id": item.id, "name": item.name, "text": text}
-            results.append(dict(made, error=item.id in (failed or ())))
+            message = {"role": "tool", "call_id": item.id, "name": item.name, "text": text}
+            results.append(dict(message, error=item.id in (failed or ())))
         else:
             note("left_out", "a part of a message: " + kind)
     if results:
@@ -123,10 +125,14 @@ def messages_of(piece: Any, note: Any, failed: Any = None) -> Any:
             note("left_out", _FAILED)
         return results
     role = str(getattr(piece.role, "value", piece.role))
-    made = {"role": "system" if role == "developer" else role, "text": "".join(texts), "reasoning": "".join(thoughts)}
-    made.update(calls=calls, closed=True, agent=piece.name, usage=_usage(piece), model=piece.ai_model_id)
+    message = {
+        "role": "system" if role == "developer" else role,
+        "text": "".join(texts),
+        "reasoning": "".join(thoughts),
+    }
+    message.update(calls=calls, closed=True, agent=piece.name, usage=_usage(piece), model=piece.ai_model_id)
     finish = getattr(piece, "finish_reason", None)
-    return [dict(made, finish=getattr(finish, "value", finish))]
+    return [dict(message, finish=getattr(finish, "value", finish))]
 
 
 def _usage(message: Any) -> Any:
@@ -136,8 +142,8 @@ def _usage(message: Any) -> Any:
 class Pieces:
     """Reads what an agent streams or returns."""
 
-    def __init__(self, said: Any, read: Any) -> None:
-        self._said = said
+    def __init__(self, conversation: Any, read: Any) -> None:
+        self._said = conversation
         self._read = read
         self._number = 0  # of the model's answer
 
@@ -160,18 +166,18 @@ class Pieces:
 
     def _message(self, message: Any, failed: Any) -> None:
         whole = bool(getattr(message, "finish_reason", None)) or not type(message).__name__.startswith("Streaming")
-        made = messages_of(message, self._said.note, failed)
+        messages = messages_of(message, self._said.note, failed)
         self._said.empty = False
-        if made[0]["role"] == "tool":
-            self._said.append(made)
+        if messages[0]["role"] == "tool":
+            self._said.append(messages)
             return
         key = "answer " + str(self._number)
-        self._said.total(key, made[0].pop("usage"))
-        if whole or made[0]["calls"]:
-            self._said.one(dict(made[0], id=key))
+        self._said.total(key, messages[0].pop("usage"))
+        if whole or messages[0]["calls"]:
+            self._said.one(dict(messages[0], id=key))
             self._number += 1
         else:
             for what in ("reasoning", "text"):
-                if made[0][what]:
-                    self._said.text(made[0][what], key=key, what=what, agent=message.name)
+                if messages[0][what]:
+                    self._said.text(messages[0][what], key=key, what=what, agent=message.name)
             self._said.about(model=message.ai_model_id)

@@ -16,7 +16,7 @@ _NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", list:
 def describe(function: Any) -> Any:
     """{"name", "description", "parameters"}: what a model is told of it."""
     text = inspect.getdoc(function) or ""
-    summary, said = _docstring(text)
+    summary, descriptions = _docstring(text)
     properties, required, more = {}, [], False
     hints = _hints(function)
     for parameter in inspect.signature(function).parameters.values():
@@ -27,8 +27,8 @@ def describe(function: Any) -> Any:
         if parameter.kind is parameter.POSITIONAL_ONLY:
             raise TypeError(f"its parameter {parameter.name!r} can't be given by name")
         schema = _schema_of(hints.get(parameter.name, parameter.annotation))
-        if parameter.name in said:
-            schema.setdefault("description", said[parameter.name])
+        if parameter.name in descriptions:
+            schema.setdefault("description", descriptions[parameter.name])
         if parameter.default is parameter.empty:
             required.append(parameter.name)
         elif isinstance(parameter.default, (str, int, float, bool)):
@@ -42,27 +42,27 @@ def describe(function: Any) -> Any:
 
 def converted(function: Any, arguments: Any) -> Any:
     """Arguments from JSON as the function's annotations want them: models, dataclasses and enums are made."""
-    made = dict(arguments)
+    values = dict(arguments)
     hints = _hints(function)
     for name, value in arguments.items():
-        wanted = hints.get(name)
-        if typing.get_origin(wanted) is not None:
-            wanted = _without_none(wanted)
-        if not isinstance(wanted, type):
+        hint = hints.get(name)
+        if typing.get_origin(hint) is not None:
+            hint = _without_none(hint)
+        if not isinstance(hint, type):
             continue
-        if hasattr(wanted, "model_validate"):
-            made[name] = wanted.model_validate(value)
-        elif dataclasses.is_dataclass(wanted) and isinstance(value, dict):
-            made[name] = wanted(**value)
-        elif issubclass(wanted, enum.Enum):
-            made[name] = wanted(value)
+        if hasattr(hint, "model_validate"):
+            values[name] = hint.model_validate(value)
+        elif dataclasses.is_dataclass(hint) and isinstance(value, dict):
+            values[name] = hint(**value)
+        elif issubclass(hint, enum.Enum):
+            values[name] = hint(value)
     try:
-        inspect.signature(function).bind(**made)
+        inspect.signature(function).bind(**values)
     except TypeError as error:
         raise TypeError(f"wrong arguments: {error}") from None
     except ValueError:  # a function written in C
         pass
-    return made
+    return values
 
 
 def _schema_of(kind: Any) -> Any:
@@ -78,7 +78,7 @@ def _schema_of(kind: Any) -> Any:
     if getattr(origin, "__name__", "") == "Literal" or origin is getattr(typing, "Literal", 0):
         return {"enum": list(inner)}
     if origin is typing.Union or type(kind).__name__ == "UnionType":
-        options = [_schema_of(one) for one in inner]
+        options = [_schema_of(option) for option in inner]
         if all(set(option) == {"type"} and isinstance(option["type"], str) for option in options):
             return {"type": [option["type"] for option in options]}
         return {"anyOf": options}
@@ -90,29 +90,31 @@ def _schema_of(kind: Any) -> Any:
     if hasattr(base, "model_json_schema"):
         return base.model_json_schema()
     if issubclass(base, enum.Enum):
-        return {"enum": [one.value for one in base]}
+        return {"enum": [member.value for member in base]}
     if dataclasses.is_dataclass(base):
         hints = _hints(base)
         fields = dataclasses.fields(base)
         missing = dataclasses.MISSING
         return {
             "type": "object",
-            "properties": {one.name: _schema_of(hints.get(one.name)) for one in fields},
-            "required": [one.name for one in fields if one.default is missing and one.default_factory is missing],
+            "properties": {field.name: _schema_of(hints.get(field.name)) for field in fields},
+            "required": [
+                field.name for field in fields if field.default is missing and field.default_factory is missing
+            ],
         }
     if issubclass(base, dict) and getattr(base, "__annotations__", None):  # a TypedDict
         return {
             "type": "object",
-            "properties": {name: _schema_of(one) for name, one in _hints(base).items()},
+            "properties": {name: _schema_of(hint) for name, hint in _hints(base).items()},
             "required": sorted(getattr(base, "__required_keys__", ())),
         }
-    for known, name in _NAMES.items():
-        if base is known or (name not in ("boolean", "integer") and issubclass(base, known)):
+    for base_type, name in _NAMES.items():
+        if base is base_type or (name not in ("boolean", "integer") and issubclass(base, base_type)):
             schema = {"type": name}
             if name == "array" and inner and inner[0] is not Ellipsis:
                 schema["items"] = _schema_of(inner[0])
             return schema
-    names = {one.__name__ for one in base.__mro__}
+    names = {ancestor.__name__ for ancestor in base.__mro__}
     if names & {"Mapping", "MutableMapping"}:
         return {"type": "object"}
     if names & {"Sequence", "Iterable", "Set"}:
@@ -121,7 +123,7 @@ def _schema_of(kind: Any) -> Any:
 
 
 def _without_none(kind: Any) -> Any:
-    rest = [one for one in typing.get_args(kind) if one is not type(None)]
+    rest = [argument for argument in typing.get_args(kind) if argument is not type(None)]
     union = typing.get_origin(kind) is typing.Union or type(kind).__name__ == "UnionType"
     return rest[0] if union and len(rest) == 1 else kind
 
@@ -141,14 +143,14 @@ def _hints(owner: Any) -> Any:
 
 def _docstring(text: Any) -> Any:
     """The part of a docstring before its parameters, and what it says of each (Google's, NumPy's and Sphinx' forms)."""
-    said = {}
+    descriptions = {}
     for name, words in re.findall(r":param (?:[\w\[\], ]+ )?(\w+):\s*(.+)", text):
-        said[name] = words.strip()
+        descriptions[name] = words.strip()
     head = re.split(r"\n\s*(?::param|:return|Args:|Arguments:|Parameters:?\n|Returns:?\n|Raises:)", text, maxsplit=1)[0]
     block = re.search(r"\n(?:Args|Arguments|Parameters):?\s*\n(?:-+\n)?((?:.*\n?)*)", text)
     if block:
         for name, words in re.findall(r"^\s+(\w+)\s*(?:\([^)]*\))?:\s*(.+)$", block.group(1), re.MULTILINE):
-            said.setdefault(name, words.strip())
+            descriptions.setdefault(name, words.strip())
         for name, words in re.findall(r"^(\w+)\s*:.*\n\s+(.+)$", block.group(1), re.MULTILINE):
-            said.setdefault(name, words.strip())
-    return head.strip(), said
+            descriptions.setdefault(name, words.strip())
+    return head.strip(), descriptions

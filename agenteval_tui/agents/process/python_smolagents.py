@@ -20,10 +20,10 @@ def result_of(last: Any) -> Any:
     return getattr(last, "output", last)
 
 
-def runner(found: Any, target: Any) -> Any:
+def runner(agent: Any, target: Any) -> Any:
     """See python_frameworks."""
-    if hasattr(found, "memory") and hasattr(found, "run") and hasattr(found, "step_callbacks"):
-        return lambda request: _run(found, request, target)
+    if hasattr(agent, "memory") and hasattr(agent, "run") and hasattr(agent, "step_callbacks"):
+        return lambda request: _run(agent, request, target)
     return None
 
 
@@ -34,17 +34,17 @@ def _run(agent: Any, request: Any, target: Any) -> Any:
         agent.memory.reset()
         agent.monitor.reset()
         agent.memory.steps.extend(_history(pieces.before(request)))
-        known = set()
+        reported = set()
         last = None
         for piece in agent.run(prompt, stream=True, reset=False, **more):
-            known.add(id(piece))
+            reported.add(id(piece))
             if type(piece).__name__ == "FinalAnswerStep":
                 last = piece
             else:
                 yield piece
         # What the agent answers after its last allowed step is not streamed.
         step = agent.memory.steps[-1]
-        if type(step).__name__ == "ActionStep" and id(step) not in known:
+        if type(step).__name__ == "ActionStep" and id(step) not in reported:
             yield step
         if last is not None:
             yield last
@@ -66,7 +66,7 @@ def _history(messages: Any) -> Any:
         elif role == "tool":
             if not steps or not hasattr(steps[-1], "observations"):
                 steps.append(memory.ActionStep(len(steps), memory.Timing(start_time=0.0, end_time=0.0)))
-            steps[-1].observations = "\n".join(one for one in (steps[-1].observations, content) if one)
+            steps[-1].observations = "\n".join(text for text in (steps[-1].observations, content) if text)
         elif role in ("system", "developer"):
             steps.append(memory.SystemPromptStep(content))
         else:
@@ -77,8 +77,8 @@ def _history(messages: Any) -> Any:
 class Pieces:
     """Reads what an agent of smolagents streams or returns."""
 
-    def __init__(self, said: Any, read: Any) -> None:
-        self._said = said
+    def __init__(self, conversation: Any, read: Any) -> None:
+        self._said = conversation
         self._number = 0  # of the current step
         self._told: Any = {}  # id of a call -> its result, of the current step
         self._steps: Any = []  # those that were read: one may come twice
@@ -103,7 +103,7 @@ class Pieces:
             }
             self._said.append([self._told[piece.id]])
         elif name in ("ActionStep", "PlanningStep"):
-            if not any(one is piece for one in self._steps):
+            if not any(step is piece for step in self._steps):
                 self._steps.append(piece)
                 self._step(piece)
         elif name == "FinalAnswerStep":
@@ -138,21 +138,21 @@ class Pieces:
         message = pieces.field(step, "model_output_message")
         plan = pieces.field(step, "plan")
         text, thought = pieces.content_of(pieces.field(step, "model_output") if plan is None else plan, note)
-        given = pieces.field(step, "tool_calls")
-        if not given and message is not None:
-            given = pieces.field(message, "tool_calls")
-        made: Any = {"role": "assistant", "text": text, "reasoning": thought, "closed": True}
-        made.update(id=("step", self._number), calls=[_call(one, note) for one in given or ()])
-        made["usage"] = pieces.usage_of(pieces.field(step, "token_usage") or {})
+        calls = pieces.field(step, "tool_calls")
+        if not calls and message is not None:
+            calls = pieces.field(message, "tool_calls")
+        answer: Any = {"role": "assistant", "text": text, "reasoning": thought, "closed": True}
+        answer.update(id=("step", self._number), calls=[_call(call, note) for call in calls or ()])
+        answer["usage"] = pieces.usage_of(pieces.field(step, "token_usage") or {})
         raw = pieces.field(message, "raw") if message is not None else None
         if raw is not None:
             choices = pieces.field(raw, "choices")
             choice = choices[0] if isinstance(choices, (list, tuple)) and choices else {}
-            said = pieces.field(choice, "message")
-            made["reasoning"] = thought or (pieces.field(said, "reasoning_content") if said else "") or ""
-            made["model"], made["finish"] = pieces.field(raw, "model"), pieces.field(choice, "finish_reason")
-        self._said.one({name: value for name, value in made.items() if value is not None})
-        self._said.append(self._results(step, made["calls"]))
+            reply = pieces.field(choice, "message")
+            answer["reasoning"] = thought or (pieces.field(reply, "reasoning_content") if reply else "") or ""
+            answer["model"], answer["finish"] = pieces.field(raw, "model"), pieces.field(choice, "finish_reason")
+        self._said.one({name: value for name, value in answer.items() if value is not None})
+        self._said.append(self._results(step, answer["calls"]))
         self._answered = self._answered or bool(pieces.field(step, "is_final_answer"))
         self._number += 1
         self._told = {}
@@ -161,23 +161,23 @@ class Pieces:
         """Results of a step's calls that were not told as they came."""
         note = self._said.note
         missing = [call for call in calls if call.get("id") not in self._told]
-        error, seen = pieces.field(step, "error"), pieces.field(step, "observations")
+        error, observations = pieces.field(step, "error"), pieces.field(step, "observations")
         if error is not None:
-            said = pieces.field(error, "message")
-            text = said if isinstance(said, str) else str(error)
-            if seen:
-                text = seen + "\n" + text
+            reason = pieces.field(error, "message")
+            text = reason if isinstance(reason, str) else str(error)
+            if observations:
+                text = observations + "\n" + text
             if len(missing) > 1:
                 note("unread", "which of several calls of a step failed")
             if not calls and type(error).__name__ != "AgentMaxStepsError" and _kind(error) != "AgentMaxStepsError":
                 note("left_out", "a step that failed: " + text)
         elif len(missing) > 1:
-            text = seen
-            if seen:
+            text = observations
+            if observations:
                 note("unread", "the results of several calls, which are one text")
             missing = []
         else:
-            text = seen
+            text = observations
         return [
             {"role": "tool", "call_id": call.get("id"), "name": call["name"], "text": text or "", "error": bool(error)}
             for call in missing
@@ -188,5 +188,5 @@ def _kind(error: Any) -> Any:
     return error.get("type") if isinstance(error, dict) else type(error).__name__
 
 
-def _call(given: Any, note: Any) -> Any:
-    return pieces.call_of(given, note)
+def _call(call: Any, note: Any) -> Any:
+    return pieces.call_of(call, note)

@@ -26,13 +26,13 @@ class StreamEvent:
         self.event = event
 
 
-def runner(found: Any, target: Any) -> Any:
+def runner(agent: Any, target: Any) -> Any:
     """See python_frameworks."""
-    if not hasattr(found, "stream_async"):
+    if not hasattr(agent, "stream_async"):
         return None
-    if hasattr(found, "messages"):
-        return lambda request: _run(found, request, target)
-    return lambda request: _run_several(found, request, target)
+    if hasattr(agent, "messages"):
+        return lambda request: _run(agent, request, target)
+    return lambda request: _run_several(agent, request, target)
 
 
 async def _run(agent: Any, request: Any, target: Any) -> Any:
@@ -49,12 +49,12 @@ async def _run(agent: Any, request: Any, target: Any) -> Any:
             agent.messages[:] = own
 
 
-async def _run_several(found: Any, request: Any, target: Any) -> Any:
+async def _run_several(agent: Any, request: Any, target: Any) -> Any:
     """A graph or a swarm: it has no conversation, so what was said before is one with the prompt."""
     prompt = pieces.prompt_of(request, target)
     state = contexts.fields_of(request, target, "`invocation_state`")
     prompt = pieces.with_history(request, prompt)
-    async for event in found.stream_async(prompt, **({"invocation_state": state} if state else {})):
+    async for event in agent.stream_async(prompt, **({"invocation_state": state} if state else {})):
         yield StreamEvent(event)
 
 
@@ -78,15 +78,15 @@ def result_of(last: Any) -> Any:
     """What the agent gave: the object that it was to give, else its text."""
     event = last.event if isinstance(last, StreamEvent) else None
     result = event.get("result") if isinstance(event, dict) else last
-    found = getattr(result, "structured_output", None)
-    return str(result) if found is None else found
+    structured = getattr(result, "structured_output", None)
+    return str(result) if structured is None else structured
 
 
 class Pieces:
     """Reads what an agent streams or returns."""
 
-    def __init__(self, said: Any, read: Any) -> None:
-        self._said = said
+    def __init__(self, conversation: Any, read: Any) -> None:
+        self._said = conversation
         self._number = 0  # of the model's answer
         self._heard = False
         self._agent: Any = None  # of a graph or a swarm, the node that is running
@@ -122,23 +122,23 @@ class Pieces:
             self.read(event["result"])
 
     def _message(self, message: Any) -> None:
-        made: Any = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True}
+        answer: Any = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True}
         results: Any = []
         for block in message.get("content") or ():
             if "text" in block:
-                made["text"] += block["text"]
+                answer["text"] += block["text"]
             elif "reasoningContent" in block:
-                made["reasoning"] += (block["reasoningContent"].get("reasoningText") or {}).get("text") or ""
+                answer["reasoning"] += (block["reasoningContent"].get("reasoningText") or {}).get("text") or ""
             elif "toolUse" in block:
                 used = block["toolUse"]
-                made["calls"].append({"id": used["toolUseId"], "name": used["name"], "arguments": used.get("input")})
+                answer["calls"].append({"id": used["toolUseId"], "name": used["name"], "arguments": used.get("input")})
             elif "toolResult" in block:
                 results.append(self._tool_result(block["toolResult"]))
             elif "cachePoint" not in block:
                 self._said.note("left_out", "a part of a message: " + ", ".join(map(str, block)))
         if message.get("role") == "assistant":
             used = pieces.usage_of((message.get("metadata") or {}).get("usage") or {})
-            self._said.one(dict(made, id=("answer", self._number), usage=used, agent=self._agent))
+            self._said.one(dict(answer, id=("answer", self._number), usage=used, agent=self._agent))
             self._number += 1
         if results:
             self._said.append(results)
@@ -146,7 +146,8 @@ class Pieces:
     def _tool_result(self, result: Any) -> Any:
         parts = result.get("content") or ()
         texts = [
-            one["text"] if "text" in one else pieces.text_of(one.get("json", one), self._said.note) for one in parts
+            part["text"] if "text" in part else pieces.text_of(part.get("json", part), self._said.note)
+            for part in parts
         ]
         failed = result.get("status") == "error"
         return {
@@ -177,5 +178,5 @@ class Pieces:
             return
         for name, node in (getattr(result, "results", None) or {}).items():
             self._agent = name
-            for one in node.get_agent_results():
-                self._result(one)
+            for agent_result in node.get_agent_results():
+                self._result(agent_result)

@@ -58,7 +58,7 @@ def module_name(target: Any, folder: Any) -> Any:
         return place
     root, name = _parts(os.path.join(folder, place))
     if not sys.path or sys.path[0] != root:
-        sys.path[:] = [root, *(known for known in sys.path if known != root)]
+        sys.path[:] = [root, *(entry for entry in sys.path if entry != root)]
     return name
 
 
@@ -93,10 +93,10 @@ def load(target: Any, folder: Any) -> Any:
 
 def find(target: Any, folder: Any) -> Any:
     """The object. Raises what the import raises, and AttributeError."""
-    found = load(target, folder)
+    current = load(target, folder)
     for part in split(target)[1].split("."):
-        found = getattr(found, part)
-    return found
+        current = getattr(current, part)
+    return current
 
 
 def _parts(path: Any) -> Any:

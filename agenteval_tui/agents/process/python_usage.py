@@ -168,8 +168,8 @@ def figures_in(raw: Any) -> Any:
     if not fields:
         return {}, odd, ""
     reader = _Reader(fields, odd)
-    found: Any = {}
-    asked, asked_name = reader.first(_INPUT)
+    figures: Any = {}
+    tokens_in, asked_name = reader.first(_INPUT)
     answered, answered_name = reader.first(_OUTPUT)
     read, read_within = reader.part(_READ)
     written, written_within = reader.part(_WRITTEN)
@@ -193,29 +193,29 @@ def figures_in(raw: Any) -> Any:
         reasoned_within = _BESIDE  # Langfuse has each token in one place only
     if answered is None and reasoned_within == _BESIDE and reasoned is not None and not reader.bad(_OUTPUT):
         answered = 0  # Gemini leaves out what is 0
-    if asked is not None and tools:
-        asked += tools
+    if tokens_in is not None and tools:
+        tokens_in += tools
     parts = read or 0, written or 0
-    asked, answered, told = _whole(asked, answered, parts, reasoned or 0, cache, reasoned_within, total)
-    if answered is None and asked is not None and total == asked and not reader.bad(_OUTPUT):
+    tokens_in, answered, wrong_sum = _whole(tokens_in, answered, parts, reasoned or 0, cache, reasoned_within, total)
+    if answered is None and tokens_in is not None and total == tokens_in and not reader.bad(_OUTPUT):
         answered = 0  # of embeddings: nothing else was used
-    if asked is None and told:
+    if tokens_in is None and wrong_sum:
         read = written = long = None
     if reader.bad((*_READ, *_WRITTEN, *_WRITTEN_5M, *_WRITTEN_1H)):
-        asked = None  # what a part of it is, or was, is not known
+        tokens_in = None  # what a part of it is, or was, is not known
     if reasoned_within == _BESIDE and reader.bad(_REASONING):
         answered = None
     for name, value in (
-        *(("input_tokens", asked), ("output_tokens", answered), ("cached_tokens", read)),
+        *(("input_tokens", tokens_in), ("output_tokens", answered), ("cached_tokens", read)),
         *(("reasoning_tokens", reasoned), ("cache_write_tokens", written), ("cache_write_1h_tokens", long)),
         ("cost", reader.cost()),
     ):
         if value is not None:
-            found[name] = value
-    return found, odd, told
+            figures[name] = value
+    return figures, odd, wrong_sum
 
 
-def _whole(asked: Any, answered: Any, of_cache: Any, reasoned: Any, cache: Any, thinking: Any, total: Any) -> Any:
+def _whole(tokens_in: Any, answered: Any, of_cache: Any, reasoned: Any, cache: Any, thinking: Any, total: Any) -> Any:
     """(the whole input, the whole output, what is told of a total that does not add up or of parts that are more than
     their whole; "")."""
     parts = sum(of_cache)
@@ -228,32 +228,34 @@ def _whole(asked: Any, answered: Any, of_cache: Any, reasoned: Any, cache: Any, 
 
     def sides(way: Any) -> Any:
         return (
-            None if asked is None else asked + (parts if way[0] else 0),
+            None if tokens_in is None else tokens_in + (parts if way[0] else 0),
             None if answered is None else answered + (reasoned if way[1] else 0),
         )
 
     def fits(way: Any) -> Any:
-        return (asked is None or way[0] or parts <= asked) and (answered is None or way[1] or reasoned <= answered)
+        return (tokens_in is None or way[0] or parts <= tokens_in) and (
+            answered is None or way[1] or reasoned <= answered
+        )
 
-    if asked is not None and answered is not None and total is not None:
+    if tokens_in is not None and answered is not None and total is not None:
         for way in ways:
             if fits(way) and sum(sides(way)) == total:
                 return (*sides(way), "")
-    told = ""
+    wrong_sum = ""
     if not fits(usual):
         # Only names that are used both ways may mean the other one.
-        other = cache == _EITHER and asked is not None and parts > asked, thinking == _EITHER
+        other = cache == _EITHER and tokens_in is not None and parts > tokens_in, thinking == _EITHER
         bent = (usual[0] or other[0], usual[1] or (other[1] and answered is not None and reasoned > answered))
         if fits(bent):
             usual = bent
         else:
-            told = "{} tokens read from a cache and {} written, in an input of {}".format(*of_cache, asked)
+            wrong_sum = "{} tokens read from a cache and {} written, in an input of {}".format(*of_cache, tokens_in)
             # Some gateways count a token as read and as written: the input is known, only its price is not.
-            return sides(usual)[0] if max(of_cache) <= asked else None, sides(usual)[1], told
+            return sides(usual)[0] if max(of_cache) <= tokens_in else None, sides(usual)[1], wrong_sum
     whole = sides(usual)
     if None not in whole and total is not None and sum(whole) != total:
-        told = "a total of {}, with {} in and {} out".format(total, *whole)
-    return (*whole, told)
+        wrong_sum = "a total of {}, with {} in and {} out".format(total, *whole)
+    return (*whole, wrong_sum)
 
 
 class _Reader:
@@ -264,7 +266,7 @@ class _Reader:
 
     def first(self, names: Any) -> Any:
         """(the first figure that is there and not 0, its name); 0 where that is the only one, None for none."""
-        found = None, ""
+        best = None, ""
         wrong = {}
         for name in names:
             value = self._fields.get(name)
@@ -279,11 +281,11 @@ class _Reader:
                 return count, name
             if count is None:
                 wrong[name] = value
-            elif found[0] is None:
-                found = count, name
-        if found[0] is None:
+            elif best[0] is None:
+                best = count, name
+        if best[0] is None:
             self._odd.update(wrong)
-        return found
+        return best
 
     def part(self, names: Any) -> Any:
         """(the figure, whether it is within the whole)."""
@@ -298,7 +300,9 @@ class _Reader:
         """US dollars."""
         for name in _COST:
             value = self._fields.get(name)
-            if value is None or (isinstance(value, Mapping) and any(one.startswith("cost.") for one in self._fields)):
+            if value is None or (
+                isinstance(value, Mapping) and any(field.startswith("cost.") for field in self._fields)
+            ):
                 continue
             dollars = dollars_in(value)
             if dollars is not None:
@@ -319,23 +323,25 @@ def _fields(raw: Any) -> Any:
         return _of_object(raw), False
     if any(isinstance(key, str) and is_usage_attribute(key) for key in raw):
         return _of_span(raw), True
-    found: Any = {}
+    fields: Any = {}
     for key, value in raw.items():
         if not isinstance(key, str):
             continue
         name = _snake(key)
         if name in _NAMES or isinstance(value, Mapping):
-            found.setdefault(name, value)
+            fields.setdefault(name, value)
         if isinstance(value, Mapping):
-            for inner, one in value.items():
+            for inner, figure in value.items():
                 path = name + "." + _snake(inner) if isinstance(inner, str) else ""
                 if path in _NAMES:
-                    found.setdefault(path, one)
+                    fields.setdefault(path, figure)
         elif name == "cache_details" and isinstance(value, (list, tuple)):  # Bedrock
-            for one in value:
-                if isinstance(one, Mapping):
-                    found["cache_details." + str(one.get("ttl"))] = one.get("inputTokens", one.get("input_tokens"))
-    return {name: value for name, value in found.items() if name in _NAMES}, False
+            for figure in value:
+                if isinstance(figure, Mapping):
+                    fields["cache_details." + str(figure.get("ttl"))] = figure.get(
+                        "inputTokens", figure.get("input_tokens")
+                    )
+    return {name: value for name, value in fields.items() if name in _NAMES}, False
 
 
 def is_usage_attribute(key: str) -> bool:
@@ -346,15 +352,15 @@ def is_usage_attribute(key: str) -> bool:
 def _of_span(attributes: Any) -> Any:
     """The figures in a span's attributes. Here a text of digits is the number that it writes, since some exporters
     write every attribute as a text; servers and programs send numbers."""
-    found: Any = {}
+    fields: Any = {}
     for prefix in PREFIXES:
         for key, value in attributes.items():
             if isinstance(key, str) and key.startswith(prefix):
-                found.setdefault(_snake(key[len(prefix) :]), value)
+                fields.setdefault(_snake(key[len(prefix) :]), value)
     for key, name in ATTRIBUTES.items():
         if attributes.get(key) is not None:
-            found.setdefault(name, attributes[key])
-    return {name: _number_in(value) for name, value in found.items() if name in _NAMES}
+            fields.setdefault(name, attributes[key])
+    return {name: _number_in(value) for name, value in fields.items() if name in _NAMES}
 
 
 def _number_in(value: Any) -> Any:
@@ -363,20 +369,20 @@ def _number_in(value: Any) -> Any:
     return value
 
 
-def _of_object(given: Any) -> Any:
+def _of_object(raw: Any) -> Any:
     """The fields of an object that are numbers. Others may be anything: it need not be a usage at all."""
-    found: Any = {}
-    if given is None or isinstance(given, (str, bytes, bool, int, float, list, tuple)):
-        return found
+    fields: Any = {}
+    if raw is None or isinstance(raw, (str, bytes, bool, int, float, list, tuple)):
+        return fields
     for name in _NAMES:
-        value = given
+        value = raw
         for step in name.split("."):
             value = value.get(step) if isinstance(value, Mapping) else getattr(value, step, None)
             if value is None:
                 break
         if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
-            found[name] = value
-    return found
+            fields[name] = value
+    return fields
 
 
 def _snake(name: str) -> str:

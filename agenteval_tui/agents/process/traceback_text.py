@@ -149,8 +149,8 @@ def _tree(blocks: list[_Block]) -> Traceback:
                 break
             inner.append(later)
         if inner:
-            first = min(blocks[one].depth for one in inner)
-            level = [one for one in inner if blocks[one].depth == first]
+            first = min(blocks[number].depth for number in inner)
+            level = [number for number in inner if blocks[number].depth == first]
             # Of a chain in a member, its last is the member.
             for here, after in zip(level, [*level[1:], None], strict=True):
                 if after is None or not blocks[after].link:

@@ -19,8 +19,8 @@ def executes(config: Mapping[str, Any], base_dir: Path, context: Mapping[str, An
     or from where it really is when it lies outside; nothing is started, and nothing is raised: what can't be read can't
     be started either, since no agent can be built from it.
     """
-    said = [*_services(config), *_agent(config), *_tools(config, base_dir), *_sample_tools(context)]
-    return tuple(dict.fromkeys(said))
+    lines = [*_services(config), *_agent(config), *_tools(config, base_dir), *_sample_tools(context)]
+    return tuple(dict.fromkeys(lines))
 
 
 def program_words(command: Any) -> str:

@@ -94,7 +94,7 @@ class CapturingAgent:
             captured = self._request(request, proxy, session)
             usage: list[UsageReported] = []
             counted: set[int] = set()
-            told = False
+            has_ended = False
             events = _watched(self._inner.run(captured), session)
             stack.push_async_callback(events.aclose)
             try:
@@ -102,7 +102,7 @@ class CapturingAgent:
                     if isinstance(event, UsageReported):
                         usage.append(event)
                     elif isinstance(event, Done | Failed):
-                        ended, told = self._ended(request, session, usage, event, counted), True
+                        ended, has_ended = self._ended(request, session, usage, event, counted), True
                         with suppress(AgentevalError):  # `close` says it
                             await asyncio.to_thread(self._keep)
                         for last in ended:
@@ -116,18 +116,18 @@ class CapturingAgent:
             finally:
                 proxy.shut(session)
                 proxy.alone = None
-                if not told:  # it was stopped: what servers answered is kept all the same
+                if not has_ended:  # it was stopped: what servers answered is kept all the same
                     self._take_new(request, session.exchanges())
 
     async def check(self, thorough: bool = False) -> CheckReport:
         """As the agent itself says; and whether its cassette can be read."""
         if self._options is not None:
             try:
-                found = await asyncio.to_thread(self._read)
+                cassette = await asyncio.to_thread(self._read)
             except AgentevalError as error:
                 return CheckReport(False, error.sentence)
             if not thorough:
-                return CheckReport(True, f"the cassette has {len(found.exchanges)} answers")
+                return CheckReport(True, f"the cassette has {len(cassette.exchanges)} answers")
         return await self._inner.check(thorough)
 
     def release(self, run: str) -> None:
@@ -209,8 +209,8 @@ class CapturingAgent:
         return session
 
     def _env(self, config: Mapping[str, Any]) -> dict[str, str]:
-        given = config.get("env")
-        return {**self._setup.env, **(given if isinstance(given, Mapping) else {})}
+        own_env = config.get("env")
+        return {**self._setup.env, **(own_env if isinstance(own_env, Mapping) else {})}
 
     def _request(self, request: AgentRequest, proxy: Proxy, session: Session) -> AgentRequest:
         """The request with the proxy's address in the program's environment."""
@@ -238,19 +238,21 @@ class CapturingAgent:
         new = self._take_new(request, exchanges)
         if not exchanges:
             return [*usage, Noted(NOTHING_SEEN), end]
-        found = transcript_of(exchanges)
-        found = replace(found, notes=(*found.notes, *session.notes))
-        kept = Cassette(tuple([one for one in exchanges if not one.refused]))
-        tape = tuple(documents(kept)) if kept.exchanges else ()
+        transcript = transcript_of(exchanges)
+        transcript = replace(transcript, notes=(*transcript.notes, *session.notes))
+        cassette = Cassette(tuple([exchange for exchange in exchanges if not exchange.refused]))
+        tape = tuple(documents(cassette)) if cassette.exchanges else ()
         # What nobody has answered yet was broken off: what had come of it may say what it used.
-        cut = tuple([one for number, one in enumerate(new, start) if number not in counted])
-        events: list[AgentEvent] = [*used, *self._usage(cut), Captured(found, tape, self._answers)]
+        cut = tuple([exchange for number, exchange in enumerate(new, start) if number not in counted])
+        events: list[AgentEvent] = [*used, *self._usage(cut), Captured(transcript, tape, self._answers)]
         if session.misses and (self._options is None or self._options.on_miss == "error"):
-            said = session.misses[0].said
+            message = session.misses[0].said
             mend = "record it again, or set `on_miss: live` of the cassette"
-            return [*events, Failed(RunError.told("cassette", said, mend))]
+            return [*events, Failed(RunError.told("cassette", message, mend))]
         if isinstance(end, Done):
-            end = replace(end, finish_reason=found.finish_reason or end.finish_reason, model=found.model or end.model)
+            end = replace(
+                end, finish_reason=transcript.finish_reason or end.finish_reason, model=transcript.model or end.model
+            )
         return [*events, end]
 
     def _take_new(self, request: AgentRequest, exchanges: tuple[Exchange, ...]) -> tuple[Exchange, ...]:
@@ -259,24 +261,24 @@ class CapturingAgent:
         if request.run:
             self._told[request.run] = len(exchanges)
         if self._records:
-            self._new += [one for one in new if one.live and not one.answer.error]
+            self._new += [exchange for exchange in new if exchange.live and not exchange.answer.error]
         return new
 
     def _used_by_now(self, request: AgentRequest, session: Session, counted: set[int]) -> list[AgentEvent]:
         """What the answers of this turn used that were not `counted`: they are from now on."""
-        new = [one for one in session.ended(self._told.get(request.run, 0)) if one[0] not in counted]
+        new = [entry for entry in session.ended(self._told.get(request.run, 0)) if entry[0] not in counted]
         counted.update(number for number, _ in new)
         return self._usage(tuple([exchange for _, exchange in new]))
 
     def _usage(self, exchanges: tuple[Exchange, ...]) -> list[AgentEvent]:
         """What each answer used. What came from the cassette was paid for when it was recorded."""
         events: list[AgentEvent] = []
-        for one in exchanges:
-            model, usage = used_by(one.question, one.answer) or ("", Usage())
-            if usage == Usage() and not (model and one.live):
+        for exchange in exchanges:
+            model, usage = used_by(exchange.question, exchange.answer) or ("", Usage())
+            if usage == Usage() and not (model and exchange.live):
                 continue
             cost: float | None = 0.0
-            if one.live:
+            if exchange.live:
                 cost = self._cost(model, usage) if self._cost is not None else None
             events.append(UsageReported(replace(usage, cost=cost), model))
         return events
@@ -284,7 +286,7 @@ class CapturingAgent:
 
 async def _watched(events: AsyncIterator[AgentEvent], session: Session) -> AsyncGenerator[AgentEvent]:
     """The events up to the agent's end, and between them what its models were asked. Raises what the agent raises."""
-    told: asyncio.Queue[AgentEvent | Exception | None] = asyncio.Queue(WAITING)
+    queue: asyncio.Queue[AgentEvent | Exception | None] = asyncio.Queue(WAITING)
 
     ended = False
 
@@ -296,20 +298,20 @@ async def _watched(events: AsyncIterator[AgentEvent], session: Session) -> Async
                     stack.push_async_callback(cast(Any, events).aclose)
                 async for event in events:
                     ended = isinstance(event, Done | Failed)
-                    await told.put(event)
+                    await queue.put(event)
                     if ended:
                         break
         except Exception as error:  # the agent's
-            await told.put(error)
-        await told.put(None)
+            await queue.put(error)
+        await queue.put(None)
 
     async def watch() -> None:
         async for transcript in transcripts(session):
-            await told.put(Seen(transcript))
+            await queue.put(Seen(transcript))
 
     passing, watching = asyncio.create_task(pass_on()), asyncio.create_task(watch())
     try:
-        while (event := await told.get()) is not None:
+        while (event := await queue.get()) is not None:
             if isinstance(event, Exception):
                 raise event
             yield event
@@ -317,8 +319,8 @@ async def _watched(events: AsyncIterator[AgentEvent], session: Session) -> Async
         watching.cancel()
         if not ended:  # else it is closing the agent
             passing.cancel()
-        while not told.empty():  # nobody reads it any more, and what is left to say needs room
-            told.get_nowait()
+        while not queue.empty():  # nobody reads it any more, and what is left to say needs room
+            queue.get_nowait()
         await asyncio.gather(passing, watching, return_exceptions=True)
 
 

@@ -38,22 +38,22 @@ def documents(cassette: Cassette) -> Iterator[dict[str, Any]]:
 
 def lines(cassette: Cassette) -> Iterator[str]:
     """The lines of a cassette, each with its end."""
-    return (encoded(one) + "\n" for one in documents(cassette))
+    return (encoded(document) + "\n" for document in documents(cassette))
 
 
-def of_documents(found: Sequence[Any], where: str) -> Cassette:
+def of_documents(listed: Sequence[Any], where: str) -> Cassette:
     """The cassette that `documents` gave. Raises `AgentevalError`."""
-    return parse("\n".join(map(encoded, found)), where)
+    return parse("\n".join(map(encoded, listed)), where)
 
 
 def parse(text: str, where: str) -> Cassette:
     """The cassette in a text. Raises `AgentevalError` with the line that is wrong, or for another version."""
     exchanges: list[Exchange] = []
     volatile: tuple[Volatile, ...] = ()
-    told = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    if not told:
+    numbered = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not numbered:
         raise AgentevalError("this cassette is empty", where=where, mend="record it again: agenteval record --cassette")
-    for place, (number, line) in enumerate(told):
+    for place, (number, line) in enumerate(numbered):
         at = f"{where}:{number}"
         try:
             value = json.loads(line)
@@ -64,9 +64,9 @@ def parse(text: str, where: str) -> Cassette:
         except RecursionError:
             raise AgentevalError("this line is nested too deeply", where=at) from None
         except ValueError as error:
-            said = _not_json(line) if isinstance(error, json.JSONDecodeError) else str(error)
+            reason = _not_json(line) if isinstance(error, json.JSONDecodeError) else str(error)
             raise AgentevalError(
-                f"this line of the cassette can't be read: {said}", where=at, mend="fix the line, or record it again"
+                f"this line of the cassette can't be read: {reason}", where=at, mend="fix the line, or record it again"
             ) from None
     return Cassette(tuple(exchanges), volatile)
 
@@ -94,11 +94,11 @@ def read(path: Path) -> Cassette:
 
 def left_in(text: str) -> tuple[Exchange, ...]:
     """The exchanges that a killed process left behind. Skips a line that is not an exchange, or that was cut off."""
-    found = []
+    exchanges = []
     for line in text.split("\n"):
         with suppress(ValueError, RecursionError):
-            found.append(from_json(json.loads(line)))
-    return tuple(found)
+            exchanges.append(from_json(json.loads(line)))
+    return tuple(exchanges)
 
 
 def write(path: Path, cassette: Cassette) -> None:
@@ -112,7 +112,7 @@ def append(path: Path, exchanges: Sequence[Exchange]) -> None:
     try:
         with locked(path.parent, needed=False):
             if path.exists():
-                _add(path, "".join([encoded(to_json(one)) + "\n" for one in exchanges]).encode())
+                _add(path, "".join([encoded(to_json(exchange)) + "\n" for exchange in exchanges]).encode())
             else:
                 write(path, Cassette(tuple(exchanges)))
     except OSError as error:
@@ -161,4 +161,4 @@ def _not_json(line: str) -> str:
 
 def sessions(exchanges: Sequence[Exchange]) -> tuple[str, ...]:
     """The runs that a cassette has, in their order."""
-    return tuple(dict.fromkeys(one.session for one in exchanges))
+    return tuple(dict.fromkeys(exchange.session for exchange in exchanges))

@@ -91,8 +91,8 @@ def transcript_of(exchanges: Sequence[Exchange]) -> Transcript:
     """The transcript of what one run of a program asked. Times are milliseconds since the run started. A request that
     was made again because it failed counts once; its tokens count each time."""
     tools = tool_requests(exchanges)
-    asked = [question for exchange in exchanges if (question := asked_of(exchange)) is not None]
-    return transcript_of_asked(asked, tools)
+    model_calls = [question for exchange in exchanges if (question := asked_of(exchange)) is not None]
+    return transcript_of_asked(model_calls, tools)
 
 
 def asked_of(exchange: Exchange) -> Asked | None:
@@ -108,19 +108,19 @@ def asked_of(exchange: Exchange) -> Asked | None:
     return Asked(exchange.started_ms, exchange.ended_ms, first, request, reply)
 
 
-def transcript_of_asked(asked: Iterable[Asked], tools: Iterable[UsedTool | ToolRequest] = ()) -> Transcript:
+def transcript_of_asked(model_calls: Iterable[Asked], tools: Iterable[UsedTool | ToolRequest] = ()) -> Transcript:
     """The same of requests that somebody else has read, of calls that the program made by itself, and of those that a
     tool's server saw, whoever made them."""
-    made = _Assembly()
-    in_order: list[Asked | UsedTool | ToolRequest] = sorted([*asked, *tools], key=lambda one: one.started_ms)
-    for one in in_order:
-        if isinstance(one, Asked):
-            made.take(one, one.request, one.reply)
-        elif isinstance(one, UsedTool):
-            made.use(one)
+    assembly = _Assembly()
+    in_order: list[Asked | UsedTool | ToolRequest] = sorted([*model_calls, *tools], key=lambda entry: entry.started_ms)
+    for entry in in_order:
+        if isinstance(entry, Asked):
+            assembly.take(entry, entry.request, entry.reply)
+        elif isinstance(entry, UsedTool):
+            assembly.use(entry)
         else:
-            made.serve(one)
-    return made.transcript()
+            assembly.serve(entry)
+    return assembly.transcript()
 
 
 class _Assembly:
@@ -147,11 +147,11 @@ class _Assembly:
         self._keys: dict[int, tuple[_Message, str]] = {}  # id of a message -> it, and its key
         self._owners: dict[int, int] = {}  # id of a message -> the place of the turn that it came with
 
-    def take(self, asked: Asked, request: Request, reply: Reply) -> None:
+    def take(self, model_call: Asked, request: Request, reply: Reply) -> None:
         """One request with its answer, in the order of the requests."""
         self._settle()
-        keys = [self._key(one) for one in request.messages]
-        talk, new, again = self._placed(asked, request, keys)
+        keys = [self._key(message) for message in request.messages]
+        talk, new, again = self._placed(model_call, request, keys)
         self._name_calls(talk, request)
         if again:
             self._retries += 1
@@ -162,23 +162,23 @@ class _Assembly:
                 self._add(talk, {"role": "system", "content": request.system})
             for message in new:
                 if message["role"] == "tool":
-                    self._time(talk, asked.started_ms)
+                    self._time(talk, model_call.started_ms)
                 self._add(talk, message)
         talk.system = request.system or talk.system
         talk.asked, talk.known = keys, list(keys) if not request.previous else [*talk.known, *keys]
-        talk.began_ms = asked.started_ms
-        talk.ended_ms = asked.ended_ms
+        talk.began_ms = model_call.started_ms
+        talk.ended_ms = model_call.ended_ms
         self._tell_early()
-        self._answered(talk, asked, reply)
+        self._answered(talk, model_call, reply)
         answer = None if talk.place is None else self._messages[talk.place]
-        self._turns_made.append(_Turn(asked, talk, answer, len(talk.known)))
+        self._turns_made.append(_Turn(model_call, talk, answer, len(talk.known)))
 
     def _key(self, message: _Message) -> str:
         """`_key`, of a message that is in several requests once."""
-        known = self._keys.get(id(message))
-        if known is None:
-            known = self._keys[id(message)] = message, _key(message)
-        return known[1]
+        cached = self._keys.get(id(message))
+        if cached is None:
+            cached = self._keys[id(message)] = message, _key(message)
+        return cached[1]
 
     def use(self, tool: UsedTool) -> None:
         """A call that the program made by itself."""
@@ -195,16 +195,19 @@ class _Assembly:
     def _settle(self) -> None:
         """Which calls of models the servers of tools saw: those of equal arguments, then those of the same name (the
         program may have changed the arguments). The program made all others by itself."""
-        left, self._served = self._served, []
+        remaining, self._served = self._served, []
         for equal in (True, False):
-            served, left = left, []
+            served, remaining = remaining, []
             for tool in served:
-                call = next((one for one in self._open() if _is_of(tool, self._function(one), equal=equal)), "")
+                call = next(
+                    (open_call for open_call in self._open() if _is_of(tool, self._function(open_call), equal=equal)),
+                    "",
+                )
                 if call:
                     self._seen[call] = tool
                 else:
-                    left.append(tool)
-        for tool in left:
+                    remaining.append(tool)
+        for tool in remaining:
             took = tool.ended_ms - tool.started_ms
             self.use(UsedTool(tool.started_ms, "", tool.name, tool.arguments, tool.result, tool.failed, took))
 
@@ -216,8 +219,8 @@ class _Assembly:
         """A call's tool and arguments."""
         for message in reversed(self._messages):
             listed = message.get("tool_calls")  # as a program wrote it: servers refuse much of that, and it is kept
-            for one in listed if isinstance(listed, list) else ():
-                function = one.get("function") if isinstance(one, Mapping) and one.get("id") == call else None
+            for entry in listed if isinstance(listed, list) else ():
+                function = entry.get("function") if isinstance(entry, Mapping) and entry.get("id") == call else None
                 if isinstance(function, Mapping):
                     return function
         return {"name": "tool"}
@@ -233,8 +236,8 @@ class _Assembly:
         call = {"id": own, "function": {"name": tool.name, "arguments": tool.arguments}}
         self._messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
         if tool.result is not None:
-            said = {"role": "tool", "tool_call_id": own, "content": tool.result, "is_error": tool.failed}
-            self._messages.append(said)
+            message = {"role": "tool", "tool_call_id": own, "content": tool.result, "is_error": tool.failed}
+            self._messages.append(message)
         if tool.took_ms is not None:
             self._clock(own, tool.started_ms, tool.took_ms)
 
@@ -252,15 +255,15 @@ class _Assembly:
         calls = []
         for call in transcript.tool_calls:
             started, took = self._times.get(call.id, (None, None))
-            seen = self._seen.get(call.id)
-            status = "error" if seen is not None and seen.failed else call.status
+            tool_request = self._seen.get(call.id)
+            status = "error" if tool_request is not None and tool_request.failed else call.status
             calls.append(replace(call, started_ms=started, duration_ms=took, status=status))
         final, model, finish = transcript.final_output, "", ""
         if self._last is not None:
             _, talk, reply = self._last
             model, finish = reply.model, reply.finish_reason
-            said = str(self._messages[talk.place].get("content") or "") if talk.place is not None else ""
-            final = said or final
+            text = str(self._messages[talk.place].get("content") or "") if talk.place is not None else ""
+            final = text or final
             if reply.error:
                 self._notes.append(Note("model_error", reply.error))
         if self._retries:
@@ -297,15 +300,19 @@ class _Assembly:
         ]
         calls = {call.id: number for number, call in enumerate(transcript.tool_calls)}
         tables = ModelRequests.of(requests, (), {part for turn in self._turns_made for part in turn.asked.unrecorded})
-        told = [
+        request_lines = [
             RequestLine(line.name, line.about, calls.get(line.caller), self._used_in(line, tables))
-            for line in sorted(set(lines.values()), key=lambda one: one.number)
+            for line in sorted(set(lines.values()), key=lambda line: line.number)
         ]
-        return replace(tables, lines=tuple(told))
+        return replace(tables, lines=tuple(request_lines))
 
     def _used_in(self, line: _Line, tables: ModelRequests) -> int | None:
         """The first request of another line that has the last answer of this one, where no call brought it there."""
-        own = max(number for number, one in enumerate(tables.references, 1) if one.line == line.number)
+        own = max(
+            number
+            for number, request_reference in enumerate(tables.references, 1)
+            if request_reference.line == line.number
+        )
         answer = self._turns_made[own - 1].asked.reply.message
         text = str((answer or {}).get("content") or "").strip()
         if line.number == 1 or line.caller or len(text) < _TELLING:
@@ -313,12 +320,12 @@ class _Assembly:
         systems = {place for place, system in enumerate(tables.systems) if text in system}
         places = [
             place
-            for place, one in enumerate(tables.messages)
-            if one["role"] != "assistant" and text in str(one.get("content") or "")
+            for place, message in enumerate(tables.messages)
+            if message["role"] != "assistant" and text in str(message.get("content") or "")
         ]
-        for number, one in enumerate(tables.references[own:], own + 1):
-            in_messages = any(first <= place < end for first, end in one.messages for place in places)
-            if one.line != line.number and (one.system in systems or in_messages):
+        for number, request_reference in enumerate(tables.references[own:], own + 1):
+            in_messages = any(first <= place < end for first, end in request_reference.messages for place in places)
+            if request_reference.line != line.number and (request_reference.system in systems or in_messages):
                 return number
         return None
 
@@ -332,34 +339,38 @@ class _Assembly:
         began = {turn.talk: turn for turn in reversed(self._turns_made)}
         last = {turn.talk: turn for turn in self._turns_made}
         lines: dict[_Talk, _Line] = {}
-        taken: set[str] = set()
-        for talk in sorted(began, key=lambda one: (began[one].asked.started_ms, one.number)):
-            asked = began[talk].asked
-            over = [one for one in lines if last[one].asked.ended_ms <= asked.started_ms]
-            caller = self._caller(talk, last, taken)
-            busy = {lines[one] for one in lines if one not in over}
-            known = [
-                one
-                for one in over
-                if lines[one].caller == caller and lines[one] not in busy and one.beside == talk.beside
-                and _is_same_agent(last[one].asked, asked)
+        callers: set[str] = set()
+        for talk in sorted(began, key=lambda talk: (began[talk].asked.started_ms, talk.number)):
+            model_call = began[talk].asked
+            over = [line for line in lines if last[line].asked.ended_ms <= model_call.started_ms]
+            caller = self._caller(talk, last, callers)
+            busy = {lines[line] for line in lines if line not in over}
+            candidates = [
+                earlier
+                for earlier in over
+                if lines[earlier].caller == caller and lines[earlier] not in busy and earlier.beside == talk.beside
+                and _is_same_agent(last[earlier].asked, model_call)
                 # A sub-agent that has given its answer is called anew.
-                and (not caller or bool((last[one].answer or {}).get("tool_calls")))
+                and (not caller or bool((last[earlier].answer or {}).get("tool_calls")))
             ]  # fmt: skip
-            if known:
+            if candidates:
                 turns = Counter(lines[turn.talk] for turn in self._turns_made if turn.talk in lines)
-                lines[talk] = lines[max(known, key=lambda one: (turns[lines[one]], last[one].asked.ended_ms))]
+                lines[talk] = lines[max(candidates, key=lambda talk: (turns[lines[talk]], last[talk].asked.ended_ms))]
                 continue
-            taken.add(caller)
+            callers.add(caller)
             number = len(set(lines.values())) + 1
             tool = str(self._function(caller)["name"]) if caller else ""
-            names = {one.name for one in lines.values()}
-            name = asked.agent or tool or f"agent {number}"
-            name = next(one for one in (name, *(f"{name} {n}" for n in range(2, number + 2))) if one not in names)
-            lines[talk] = _Line(number, name, _about(asked.request), caller)
+            names = {line.name for line in lines.values()}
+            name = model_call.agent or tool or f"agent {number}"
+            name = next(
+                candidate
+                for candidate in (name, *(f"{name} {n}" for n in range(2, number + 2)))
+                if candidate not in names
+            )
+            lines[talk] = _Line(number, name, _about(model_call.request), caller)
         return lines
 
-    def _caller(self, talk: _Talk, last: Mapping[_Talk, _Turn], taken: Collection[str]) -> str:
+    def _caller(self, talk: _Talk, last: Mapping[_Talk, _Turn], callers: Collection[str]) -> str:
         """The call that a conversation works for: one whose arguments have what it was asked, else the first that no
         other one works for; "" for none. An agent's own call is none, unless that agent goes on afterwards."""
         first = first_words(talk.first.request.messages)
@@ -368,11 +379,14 @@ class _Assembly:
                 return call
         others = [
             call
-            for one, call in talk.callers
-            if one in last
-            and (last[one].asked.started_ms > talk.first.started_ms or not _is_same_agent(last[one].asked, talk.first))
+            for calling, call in talk.callers
+            if calling in last
+            and (
+                last[calling].asked.started_ms > talk.first.started_ms
+                or not _is_same_agent(last[calling].asked, talk.first)
+            )
         ]
-        return next((call for call in others if call not in taken), others[-1] if others else "")
+        return next((call for call in others if call not in callers), others[-1] if others else "")
 
     def _name_speakers(self, lines: Mapping[_Talk, _Line]) -> None:
         several = len(set(lines.values())) > 1
@@ -386,7 +400,7 @@ class _Assembly:
             ):
                 message["name"] = line.name
 
-    def _placed(self, asked: Asked, request: Request, keys: list[str]) -> tuple[_Talk, Sequence[_Message], bool]:
+    def _placed(self, model_call: Asked, request: Request, keys: list[str]) -> tuple[_Talk, Sequence[_Message], bool]:
         """The conversation that a request belongs to, what is new in it, and whether it is only asked again."""
         messages = request.messages
         if request.previous:
@@ -395,7 +409,7 @@ class _Assembly:
                     return talk, messages, False
         best: tuple[int, _Talk, int] | None = None
         for talk in self._talks:
-            over = talk.ended_ms <= asked.started_ms
+            over = talk.ended_ms <= model_call.started_ms
             if keys == talk.asked and (talk.failed or over) and talk.system == request.system:
                 return talk, (), True
             start = _continues(talk, keys) if over else None
@@ -403,38 +417,40 @@ class _Assembly:
                 best = start, talk, start
         if best is not None:
             return best[1], messages[best[2] :], False
-        branch = self._branch(asked, request, keys)
+        branch = self._branch(model_call, request, keys)
         if branch is not None:
             return branch[0], messages[branch[1] :], False
-        self._summarised(asked, request)
+        self._summarised(model_call, request)
         # Of an agent that is known, its system prompt is told already.
         told_already = any(
-            other.system == request.system and other.ended_ms <= asked.started_ms and not other.open_calls
+            other.system == request.system and other.ended_ms <= model_call.started_ms and not other.open_calls
             for other in self._talks
         )
-        talk = _Talk(len(self._talks) + 1, asked, self._open_callers(asked), request.system if told_already else "")
+        talk = _Talk(
+            len(self._talks) + 1, model_call, self._open_callers(model_call), request.system if told_already else ""
+        )
         shared = max((_shared(other.known, keys) for other in self._talks), default=0)
         self._talks.append(talk)
         # What another conversation began with is there already; a prompt alone is told again.
-        told = any(key.startswith('["assistant"') for key in keys[:shared])
-        return talk, messages[shared:] if told else messages, False
+        has_answer = any(key.startswith('["assistant"') for key in keys[:shared])
+        return talk, messages[shared:] if has_answer else messages, False
 
-    def _open_callers(self, asked: Asked) -> tuple[tuple[_Talk, str], ...]:
+    def _open_callers(self, model_call: Asked) -> tuple[tuple[_Talk, str], ...]:
         return tuple(
-            (talk, call) for talk in self._talks if talk.ended_ms <= asked.started_ms for call in talk.open_calls
+            (talk, call) for talk in self._talks if talk.ended_ms <= model_call.started_ms for call in talk.open_calls
         )
 
-    def _branch(self, asked: Asked, request: Request, keys: list[str]) -> tuple[_Talk, int] | None:
+    def _branch(self, model_call: Asked, request: Request, keys: list[str]) -> tuple[_Talk, int] | None:
         """The conversation that a request takes up where it was some turns ago, without any of them, and from which
         message on it is new. What was asked in between was beside it (for a summary, a title)."""
         best: tuple[int, _Turn] | None = None
         for place, turn in enumerate(self._turns_made):
-            talk, known = turn.talk, turn.known
+            talk, length = turn.talk, turn.known
             if (
-                turn.answer is not None and known < min(len(talk.known), len(keys))
-                and talk.system == request.system and talk.ended_ms <= asked.started_ms
-                and not keys[known].startswith('["tool"') and keys[:known] == talk.known[:known]
-                and not set(keys[known:]) & set(talk.known[known:])
+                turn.answer is not None and length < min(len(talk.known), len(keys))
+                and talk.system == request.system and talk.ended_ms <= model_call.started_ms
+                and not keys[length].startswith('["tool"') and keys[:length] == talk.known[:length]
+                and not set(keys[length:]) & set(talk.known[length:])
             ):  # fmt: skip
                 best = place, turn
         if best is None:
@@ -442,17 +458,19 @@ class _Assembly:
         self._put_aside(*best)
         return best[1].talk, best[1].known
 
-    def _summarised(self, asked: Asked, request: Request) -> None:
+    def _summarised(self, model_call: Asked, request: Request) -> None:
         """Put aside the turn that asked for a summary, where a request that begins anew has its answer."""
-        told = [str(one.get("content") or "") for one in request.messages if one["role"] != "assistant"]
+        texts = [str(message.get("content") or "") for message in request.messages if message["role"] != "assistant"]
         for place in range(len(self._turns_made) - 1, 0, -1):
             turn = self._turns_made[place]
             text = str((turn.answer or {}).get("content") or "").strip()
-            before = next((one for one in range(place - 1, -1, -1) if self._turns_made[one].talk is turn.talk), None)
+            before = next(
+                (number for number in range(place - 1, -1, -1) if self._turns_made[number].talk is turn.talk), None
+            )
             if (
-                before is not None and len(text) >= _TELLING and turn.talk.ended_ms <= asked.started_ms
-                and turn.known == len(turn.talk.known) and _is_same_agent(turn.asked, asked)
-                and any(text in one for one in told)
+                before is not None and len(text) >= _TELLING and turn.talk.ended_ms <= model_call.started_ms
+                and turn.known == len(turn.talk.known) and _is_same_agent(turn.asked, model_call)
+                and any(text in message_text for message_text in texts)
             ):  # fmt: skip
                 self._put_aside(before, self._turns_made[before])
                 return
@@ -460,42 +478,42 @@ class _Assembly:
     def _put_aside(self, place: int, turn: _Turn) -> None:
         """Make what a conversation was asked after a turn a conversation of its own."""
         talk = turn.talk
-        beside = [one for one in self._turns_made[place + 1 :] if one.talk is talk]
+        beside = [turn for turn in self._turns_made[place + 1 :] if turn.talk is talk]
         aside = _Talk(len(self._talks) + 1, beside[0].asked, (), talk.system, beside=True)
         aside.asked, aside.known, aside.answer = talk.asked, talk.known, talk.answer
         aside.began_ms, aside.ended_ms, aside.failed = talk.began_ms, talk.ended_ms, talk.failed
         aside.place, aside.open_calls, talk.open_calls = talk.place, talk.open_calls, []
-        for one in beside:
-            one.talk = aside
+        for later in beside:
+            later.talk = aside
         self._talks.append(aside)
         talk.known = talk.known[: turn.known]
         talk.ended_ms = turn.asked.ended_ms
 
-    def _answered(self, talk: _Talk, asked: Asked, reply: Reply) -> None:
+    def _answered(self, talk: _Talk, model_call: Asked, reply: Reply) -> None:
         if reply.usage != Usage() or not reply.error:  # an error costs nothing
             self._usage.add(reply.usage)
         self._notes.extend(note for note in reply.notes if note not in self._notes)
-        self._ended = max(self._ended, asked.ended_ms)
+        self._ended = max(self._ended, model_call.ended_ms)
         self._turns += 1
-        took = asked.ended_ms - asked.started_ms
-        self._steps.append(Step(f"turn {self._turns}", asked.started_ms, max(0.0, took)))
+        took = model_call.ended_ms - model_call.started_ms
+        self._steps.append(Step(f"turn {self._turns}", model_call.started_ms, max(0.0, took)))
         talk.failed = reply.message is None or bool(reply.error)
         talk.place = None
         if reply.id:
             talk.ids.add(reply.id)
         if reply.message is not None:
-            first = asked.first_ms
+            first = model_call.first_ms
             self._first_token = first if self._first_token is None else min(first, self._first_token)
-            for one in reply.before:
-                talk.known.append(_key(one))
-                self._add(talk, one)
+            for tool_call in reply.before:
+                talk.known.append(_key(tool_call))
+                self._add(talk, tool_call)
             talk.answer = _key(reply.message)
             talk.known.append(talk.answer)
             talk.place = len(self._messages)
             self._add(talk, reply.message)
-            talk.open_calls = [one["id"] for one in self._messages[talk.place].get("tool_calls") or ()]
-        if not self._inside(talk) and (self._last is None or asked.ended_ms >= self._last[0]):
-            self._last = asked.ended_ms, talk, reply
+            talk.open_calls = [tool_call["id"] for tool_call in self._messages[talk.place].get("tool_calls") or ()]
+        if not self._inside(talk) and (self._last is None or model_call.ended_ms >= self._last[0]):
+            self._last = model_call.ended_ms, talk, reply
 
     def _inside(self, talk: _Talk) -> bool:
         """Whether another conversation waits for the results of its calls: this one is part of those, as a rule."""
@@ -506,7 +524,7 @@ class _Assembly:
         self._owners[id(message)] = len(self._turns_made)
         calls = message.get("tool_calls")
         if isinstance(calls, list):
-            message["tool_calls"] = [self._own(talk, one) for one in calls]
+            message["tool_calls"] = [self._own(talk, call) for call in calls]
         if message["role"] == "tool" and isinstance(message.get("tool_call_id"), str):
             message["tool_call_id"] = self._own_id(talk.number, message["tool_call_id"])
             self._told.add(message["tool_call_id"])
@@ -515,39 +533,39 @@ class _Assembly:
     def _own(self, talk: _Talk, call: Any) -> Any:
         if not isinstance(call, Mapping):
             return call
-        given = str(call.get("id") or "")
-        if given:
-            return {**call, "id": self._own_id(talk.number, given)}
+        call_id = str(call.get("id") or "")
+        if call_id:
+            return {**call, "id": self._own_id(talk.number, call_id)}
         self._unnamed += 1
         return {**call, "id": f"call_{self._unnamed}"}
 
     def _name_calls(self, talk: _Talk, request: Request) -> None:
         """Keep the ids that the program gave to the open calls, if the server gave none: results are told with them."""
         unnamed = [call for call in talk.open_calls if call not in self._ids]
-        told = next((one for one in reversed(request.messages) if one.get("tool_calls")), None)
-        calls = told["tool_calls"] if told is not None else ()
+        calling = next((message for message in reversed(request.messages) if message.get("tool_calls")), None)
+        calls = calling["tool_calls"] if calling is not None else ()
         if not unnamed or not isinstance(calls, list) or len(calls) != len(talk.open_calls):
             return
         for call, open_call in zip(calls, talk.open_calls, strict=True):
-            given = str(call.get("id") or "") if isinstance(call, Mapping) else ""
-            if given and open_call in unnamed:
-                self._named[talk.number, given] = open_call
+            call_id = str(call.get("id") or "") if isinstance(call, Mapping) else ""
+            if call_id and open_call in unnamed:
+                self._named[talk.number, call_id] = open_call
 
-    def _own_id(self, talk: int, given: str) -> str:
+    def _own_id(self, talk: int, call_id: str) -> str:
         """Two conversations may have calls of the same id."""
-        if (talk, given) in self._named:
-            return self._named[talk, given]
-        return given if self._ids.setdefault(given, talk) == talk else f"{given} of {talk}"
+        if (talk, call_id) in self._named:
+            return self._named[talk, call_id]
+        return call_id if self._ids.setdefault(call_id, talk) == talk else f"{call_id} of {talk}"
 
     def _time(self, talk: _Talk, now_ms: float) -> None:
         """The results of the open calls are there: they took from the answer to this request, where no server of a
         tool says it better."""
         for call in talk.open_calls:
-            seen = self._seen.get(call)
-            if seen is None:
+            tool_request = self._seen.get(call)
+            if tool_request is None:
                 self._clock(call, talk.ended_ms, now_ms - talk.ended_ms)
             else:
-                self._clock(call, seen.started_ms, seen.ended_ms - seen.started_ms)
+                self._clock(call, tool_request.started_ms, tool_request.ended_ms - tool_request.started_ms)
         talk.open_calls = []
 
     def _clock(self, call: str, started_ms: float, took_ms: float) -> None:
@@ -587,22 +605,20 @@ def _about(request: Request) -> str:
     return cut(text, _ABOUT)
 
 
-def _is_same_agent(one: Asked, other: Asked) -> bool:
+def _is_same_agent(model_call: Asked, other: Asked) -> bool:
     """Whether two requests may be of one agent, as far as what stays the same in an agent tells."""
-    tools = [{tool.name for tool in asked.request.tools} for asked in (one, other)]
-    return (
-        (one.agent, one.request.system, one.request.model) == (other.agent, other.request.system, other.request.model)
-        and bool(tools[0] & tools[1]) == bool(tools[0] or tools[1])
-    )  # fmt: skip
+    tools = [{tool.name for tool in each.request.tools} for each in (model_call, other)]
+    names = [(each.agent, each.request.system, each.request.model) for each in (model_call, other)]
+    return names[0] == names[1] and bool(tools[0] & tools[1]) == bool(tools[0] or tools[1])
 
 
 def _has_task(arguments: Any, task: str) -> bool:
     """Whether the arguments of a call have what an agent was asked first, or a part of it."""
     decoded = decode_arguments(arguments)[0]
     texts = [
-        one.strip()
-        for one in (decoded.values() if isinstance(decoded, Mapping) else (decoded,))
-        if isinstance(one, str)
+        value.strip()
+        for value in (decoded.values() if isinstance(decoded, Mapping) else (decoded,))
+        if isinstance(value, str)
     ]
     return bool(task.strip()) and any(
         task.strip() in text or (len(text) >= _TELLING and text in task) for text in texts
@@ -621,19 +637,19 @@ def _is_of(tool: ToolRequest, function: Mapping[str, Any], *, equal: bool) -> bo
 
 def _continues(talk: _Talk, keys: list[str]) -> int | None:
     """From which message on a request is new, where it continues a conversation; None where it does not."""
-    known = talk.known
-    if len(keys) >= len(known) and keys[: len(known)] == known:
-        return len(known) if known else None
-    asked = len(talk.asked)
+    talk_keys = talk.known
+    if len(keys) >= len(talk_keys) and keys[: len(talk_keys)] == talk_keys:
+        return len(talk_keys) if talk_keys else None
+    count = len(talk.asked)
     # The program tells the answer in other words (without the text beside a call, say).
-    if talk.place is not None and asked and keys[:asked] == talk.asked and len(keys) > asked:
-        end = asked
+    if talk.place is not None and count and keys[:count] == talk.asked and len(keys) > count:
+        end = count
         while end < len(keys) and keys[end].startswith('["assistant"'):
             end += 1
-        return end if end > asked else None
+        return end if end > count else None
     # It leaves out or shortens what was before.
-    told = talk.place is not None and talk.answer in keys and _says_much(talk.answer)
-    if told and sum((Counter(keys) & Counter(known)).values()) * 2 >= min(len(keys), len(known)):
+    repeats = talk.place is not None and talk.answer in keys and _says_much(talk.answer)
+    if repeats and sum((Counter(keys) & Counter(talk_keys)).values()) * 2 >= min(len(keys), len(talk_keys)):
         return len(keys) - keys[::-1].index(talk.answer)
     return None
 
@@ -644,17 +660,19 @@ def _says_much(key: str) -> bool:
     return bool(calls) or len(text) >= 12
 
 
-def _shared(known: Sequence[str], keys: Sequence[str]) -> int:
+def _shared(own_keys: Sequence[str], keys: Sequence[str]) -> int:
     """How many messages two conversations begin with in common."""
-    return next((n for n, (a, b) in enumerate(zip(known, keys, strict=False)) if a != b), min(len(known), len(keys)))
+    return next(
+        (n for n, (a, b) in enumerate(zip(own_keys, keys, strict=False)) if a != b), min(len(own_keys), len(keys))
+    )
 
 
 def _key(message: Mapping[str, Any]) -> str:
     """What makes a message the same in another request: role, text, calls."""
     calls = []
     listed = message.get("tool_calls")
-    for one in listed if isinstance(listed, list) else ():
-        function = one.get("function") if isinstance(one, Mapping) else None
+    for call in listed if isinstance(listed, list) else ():
+        function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
             calls.append([function.get("name"), decode_arguments(function.get("arguments"))[0]])
     return json.dumps([message["role"], str(message.get("content") or "").strip(), calls], sort_keys=True, default=str)

@@ -114,7 +114,7 @@ def events_of(pieces: list[tuple[int, bytes]]) -> tuple[tuple[str, ...], tuple[i
         size += len(piece)
         ends.append((size, at_ms))
     events, times, start, place = [], [], 0, 0
-    cuts = [found.end() for found in _BLANK_LINE.finditer(data)]
+    cuts = [match.end() for match in _BLANK_LINE.finditer(data)]
     if not cuts or cuts[-1] < len(data):
         cuts.append(len(data))
     for cut in cuts:
@@ -130,52 +130,52 @@ def events_of(pieces: list[tuple[int, bytes]]) -> tuple[tuple[str, ...], tuple[i
 def to_json(exchange: Exchange) -> dict[str, Any]:
     """An exchange as JSON data of a cassette."""
     question, answer = exchange.question, exchange.answer
-    asked: dict[str, Any] = {"method": question.method, "path": question.path}
+    request: dict[str, Any] = {"method": question.method, "path": question.path}
     if question.query:
-        asked["query"] = dict(question.query)
-    asked |= _stored(question.body)
-    said: dict[str, Any] = {"status": answer.status}
+        request["query"] = dict(question.query)
+    request |= _stored(question.body)
+    reply: dict[str, Any] = {"status": answer.status}
     if answer.type:
-        said["type"] = answer.type
-    said |= {"stream": list(answer.body)} if answer.streamed else _stored(answer.body)
+        reply["type"] = answer.type
+    reply |= {"stream": list(answer.body)} if answer.streamed else _stored(answer.body)
     if answer.at_ms:
-        said["at_ms"] = list(answer.at_ms)
+        reply["at_ms"] = list(answer.at_ms)
     if not answer.whole:
-        said["whole"] = False
+        reply["whole"] = False
     if answer.error:
-        said["error"] = answer.error
-    return {**({"session": exchange.session} if exchange.session else {}), "request": asked, "answer": said}
+        reply["error"] = answer.error
+    return {**({"session": exchange.session} if exchange.session else {}), "request": request, "answer": reply}
 
 
 def from_json(value: Any) -> Exchange:
     """The exchange that `to_json` wrote. Raises ValueError with a sentence for anything else."""
-    asked, said = _member(value, "request"), _member(value, "answer")
-    method, path, query = asked.get("method"), asked.get("path"), asked.get("query", {})
+    request, reply = _member(value, "request"), _member(value, "answer")
+    method, path, query = request.get("method"), request.get("path"), request.get("query", {})
     if not isinstance(method, str) or not isinstance(path, str) or not isinstance(query, dict):
         raise ValueError("`request` needs a `method` and a `path`")
-    status = said.get("status")
+    status = reply.get("status")
     if status is None:
         raise ValueError("`answer` needs a `status`")
     if type(status) is not int or not (status == 0 or 200 <= status <= 999):
         raise ValueError("`status` of an answer is one of HTTP, 200 to 999, or 0 where there was none")
-    kind = str(said.get("type", ""))
+    kind = str(reply.get("type", ""))
     if not kind.isprintable():
         raise ValueError("`type` of an answer is a content type, without line breaks")
-    times = said.get("at_ms", [])
-    if not isinstance(times, list) or not all(type(one) is int and 0 <= one <= _LONGEST_MS for one in times):
+    times = reply.get("at_ms", [])
+    if not isinstance(times, list) or not all(type(time) is int and 0 <= time <= _LONGEST_MS for time in times):
         raise ValueError("`at_ms` of an answer is a list of milliseconds, of a day at most")
-    stream = said.get("stream")
-    if stream is not None and not (isinstance(stream, list) and all(isinstance(one, str) for one in stream)):
+    stream = reply.get("stream")
+    if stream is not None and not (isinstance(stream, list) and all(isinstance(event, str) for event in stream)):
         raise ValueError("`stream` of an answer is a list of texts")
     return Exchange(
-        Question(method, path, {str(key): str(one) for key, one in query.items()}, _restored(asked)),
+        Question(method, path, {str(key): str(text) for key, text in query.items()}, _restored(request)),
         Answer(
             status,
             kind,
-            _restored(said) if stream is None else tuple(stream),
+            _restored(reply) if stream is None else tuple(stream),
             tuple(times),
-            said.get("whole", True) is not False,
-            str(said.get("error", "")),
+            reply.get("whole", True) is not False,
+            str(reply.get("error", "")),
         ),
         str(value.get("session", "")),
         live=False,
@@ -217,7 +217,7 @@ def _restored(holder: Mapping[str, Any]) -> Any:
 
 
 def _member(value: Any, key: str) -> dict[str, Any]:
-    found = value.get(key) if isinstance(value, dict) else None
-    if not isinstance(found, dict):
+    member = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(member, dict):
         raise ValueError(f"there is no `{key}`")
-    return found
+    return member

@@ -32,21 +32,21 @@ class Journals(Struct, frozen=True):
 def journals_of(path: Path) -> Journals:
     """The journals beside a cassette, in the order of their names. Raises `AgentevalError`."""
     exchanges: list[Exchange] = []
-    left: list[Path] = []
+    stale: list[Path] = []
     running = 0
-    for one in _paths(path):
+    for journal in _paths(path):
         try:
-            with one.open("rb") as file:
+            with journal.open("rb") as file:
                 if _is_running(file.fileno()):
                     running += 1
                     continue
                 exchanges += left_in(file.read().decode("utf-8", "replace"))
-                left.append(one)
+                stale.append(journal)
         except FileNotFoundError:
             continue  # its recording has just ended
         except OSError as error:
-            raise AgentevalError(f"what a recording left can't be read: {error.strerror}", where=str(one)) from None
-    return Journals(tuple(exchanges), tuple(left), running)
+            raise AgentevalError(f"what a recording left can't be read: {error.strerror}", where=str(journal)) from None
+    return Journals(tuple(exchanges), tuple(stale), running)
 
 
 class Journal:
@@ -57,16 +57,16 @@ class Journal:
     `AgentevalError`.
     """
 
-    def __init__(self, path: Path, before: Cassette, left: Sequence[Path] = ()) -> None:
+    def __init__(self, path: Path, before: Cassette, stale: Sequence[Path] = ()) -> None:
         try:
             path.parent.stat()  # else the lock would be a new file of that name
             with locked(path.parent, needed=False):
-                self._path = next(one for one in _names(path) if not _is_used(one, left))
+                self._path = next(name for name in _names(path) if not _is_used(name, stale))
                 self._descriptor = _written(self._path, before)
-                for one in left:
-                    if one != self._path and not _is_locked(one):  # another recording may have its name by now
+                for name in stale:
+                    if name != self._path and not _is_locked(name):  # another recording may have its name by now
                         with suppress(OSError):
-                            one.unlink(missing_ok=True)
+                            name.unlink(missing_ok=True)
         except OSError as error:
             raise AgentevalError(
                 f"this file can't be written: {(error.strerror or str(error)).lower()}",
@@ -99,8 +99,8 @@ def _paths(path: Path) -> list[Path]:
     """The existing journals."""
     first = path.name + _SUFFIX
     with suppress(OSError):
-        found = [one for one in path.parent.iterdir() if one.name.startswith(first)]
-        return sorted(one for one in found if one.name == first or one.name.removeprefix(first).isdecimal())
+        paths = [one for one in path.parent.iterdir() if one.name.startswith(first)]
+        return sorted(path for path in paths if path.name == first or path.name.removeprefix(first).isdecimal())
     return []
 
 
@@ -122,11 +122,11 @@ def _is_locked(path: Path) -> bool:
         return False
 
 
-def _is_used(path: Path, left: Sequence[Path]) -> bool:
+def _is_used(path: Path, stale: Sequence[Path]) -> bool:
     """Whether another recording uses this journal, or left exchanges in it that have not been read yet."""
     try:
         with path.open("rb") as file:
-            return path not in left or _is_running(file.fileno())
+            return path not in stale or _is_running(file.fileno())
     except FileNotFoundError:
         return False
 

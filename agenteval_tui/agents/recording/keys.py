@@ -45,8 +45,8 @@ class KeyRedactor(TranscriptRedactor):
             body: Any = self._stream(answer.body)
         else:
             body = self._body(answer.body)
-        said: Answer = replace(answer, body=body, type=self.text(answer.type), error=self.text(answer.error))
-        return replace(exchange, question=self.question(exchange.question), answer=said)
+        cleaned: Answer = replace(answer, body=body, type=self.text(answer.type), error=self.text(answer.error))
+        return replace(exchange, question=self.question(exchange.question), answer=cleaned)
 
     def _body(self, body: Any) -> Any:
         if isinstance(body, bytes):
@@ -69,21 +69,21 @@ class KeyRedactor(TranscriptRedactor):
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
-            return [self._walk(one, data=data) for one in value]
+            return [self._walk(item, data=data) for item in value]
         if isinstance(value, Mapping):
             named = without_keys_in(value)
             return {
                 self.text(str(key)): STAND_IN
-                if not data and isinstance(one, str) and one and is_secret_name(str(key))
-                else self._walk(named.get(key, one), data=data or key in _DATA)
-                for key, one in value.items()
+                if not data and isinstance(item, str) and item and is_secret_name(str(key))
+                else self._walk(named.get(key, item), data=data or key in _DATA)
+                for key, item in value.items()
             }
         return value
 
     def _stream(self, events: Iterable[str]) -> tuple[str, ...]:
-        told = [_Event(event) for event in events]
+        parsed = [_Event(event) for event in events]
         texts: dict[str, list[tuple[dict[str, Any], str]]] = {}
-        for event in told:
+        for event in parsed:
             for place, holder, key in event.pieces():
                 texts.setdefault(place, []).append((holder, key))
         for places in texts.values():
@@ -92,9 +92,9 @@ class KeyRedactor(TranscriptRedactor):
             if clean is not whole and clean != "".join([self.text(holder[key]) for holder, key in places]):
                 for number, (holder, key) in enumerate(places):
                     holder[key] = "" if number else clean
-                for event in told:
+                for event in parsed:
                     event.changed = True
-        return tuple([self.text(event.text()) for event in told])
+        return tuple([self.text(event.text()) for event in parsed])
 
 
 class _Event:
@@ -114,20 +114,20 @@ class _Event:
 
     def pieces(self) -> list[tuple[str, dict[str, Any], str]]:
         """The texts in it that may continue in the next event: (what they belong to, the object, the key)."""
-        found: list[tuple[str, dict[str, Any], str]] = []
+        pieces: list[tuple[str, dict[str, Any], str]] = []
         waiting: list[tuple[str, Any]] = [("", self._data)]
         while waiting:
             place, value = waiting.pop()
             if isinstance(value, dict):
                 inner = f"{place}#{value.get('index', value.get('output_index', ''))}"
-                for key, one in value.items():
-                    if isinstance(one, str) and key in _PIECES:
-                        found.append((f"{inner}.{key}", value, key))
-                    elif isinstance(one, dict | list):
-                        waiting.append((f"{inner}.{key}", one))
+                for key, item in value.items():
+                    if isinstance(item, str) and key in _PIECES:
+                        pieces.append((f"{inner}.{key}", value, key))
+                    elif isinstance(item, dict | list):
+                        waiting.append((f"{inner}.{key}", item))
             elif isinstance(value, list):
-                waiting += [(f"{place}[]", one) for one in value]
-        return found
+                waiting += [(f"{place}[]", item) for item in value]
+        return pieces
 
     def text(self) -> str:
         if not self.changed or self._data is None:
@@ -152,5 +152,5 @@ def without_keys(words: Sequence[str], env: Mapping[str, str]) -> list[str]:
     redactor = KeyRedactor(keys)
     names = {value.strip(): name for name, value in sorted(env.items(), reverse=True)}
     written = {key: f"${{{names[key]}}}" for key in keys if len(key) >= SHORTEST and key in names} | {"${": "$${"}
-    found = re.compile("|".join(map(re.escape, written)))
-    return [redactor.text(found.sub(lambda match: written[match.group()], word)) for word in words]
+    pattern = re.compile("|".join(map(re.escape, written)))
+    return [redactor.text(pattern.sub(lambda match: written[match.group()], word)) for word in words]

@@ -21,7 +21,7 @@ async def transcripts(session: Session) -> AsyncIterator[Transcript]:
         await session.news.wait()
         session.news.clear()
         began = time.perf_counter()
-        found = transcript_of(session.exchanges())
+        transcript = transcript_of(session.exchanges())
         took = time.perf_counter() - began
-        yield found
+        yield transcript
         await asyncio.sleep(max(SHOW_S, _SHARE * took))

@@ -104,10 +104,10 @@ class Matcher:
 
     def differences(self, recorded: Question, now: Question) -> list[Difference]:
         """Where a request differs from a recorded one."""
-        one, other = self.essence(recorded), self.essence(now)
-        found = list(_differences(one["to"], other["to"], "address"))
-        found += _differences(one["query"], other["query"], "query")
-        return [*found, *_differences(one["body"], other["body"], "")]
+        essence, other = self.essence(recorded), self.essence(now)
+        differences = list(_differences(essence["to"], other["to"], "address"))
+        differences += _differences(essence["query"], other["query"], "query")
+        return [*differences, *_differences(essence["body"], other["body"], "")]
 
     def _masked(self, value: Any, at: str) -> Any:
         for rule, like in self._rules:
@@ -119,9 +119,9 @@ class Matcher:
                 elif isinstance(value, int | float) and like == "number":
                     return "…"
         if isinstance(value, Mapping):
-            return {key: self._masked(one, f"{at}.{key}" if at else str(key)) for key, one in value.items()}
+            return {key: self._masked(item, f"{at}.{key}" if at else str(key)) for key, item in value.items()}
         if isinstance(value, list):
-            return [self._masked(one, f"{at}[{number}]") for number, one in enumerate(value)]
+            return [self._masked(item, f"{at}[{number}]") for number, item in enumerate(value)]
         return value
 
 
@@ -133,10 +133,10 @@ def nearest(matcher: Matcher, questions: Sequence[Question], now: Question) -> t
     """
     best: tuple[tuple[bool, int, float], int, list[Difference]] | None = None
     for number, question in enumerate(questions):
-        found = matcher.differences(question, now)
-        rank = (question.path != now.path, sum(map(_weight, found)), -_in_common(found))
+        differences = matcher.differences(question, now)
+        rank = (question.path != now.path, sum(map(_weight, differences)), -_in_common(differences))
         if best is None or rank < best[0]:
-            best = rank, number, found
+            best = rank, number, differences
     return None if best is None else (best[1], best[2])
 
 
@@ -146,42 +146,42 @@ def without_clock(question: Question, today: date) -> Question:
     body = question.body
     if not isinstance(body, Mapping):
         return question
-    days = [today + timedelta(days=one) for one in (-1, 0, 1)]
-    made = {key: _map_texts(one, days) if key in _SYSTEM else one for key, one in body.items()}
+    days = [today + timedelta(days=offset) for offset in (-1, 0, 1)]
+    changed = {key: _map_texts(part, days) if key in _SYSTEM else part for key, part in body.items()}
     for key in _CONVERSATION & body.keys():
-        said = body[key]
-        first = len(said) if isinstance(said, list) else 0
-        for number, one in enumerate(said if isinstance(said, list) else ()):
-            if not isinstance(one, Mapping) or one.get("role", _OF_MODELS[0]) in _OF_MODELS:
+        items = body[key]
+        first = len(items) if isinstance(items, list) else 0
+        for number, message in enumerate(items if isinstance(items, list) else ()):
+            if not isinstance(message, Mapping) or message.get("role", _OF_MODELS[0]) in _OF_MODELS:
                 first = number
                 break
-        made[key] = [*(_map_texts(one, days) for one in said[:first]), *said[first:]] if first else said
-        if isinstance(said, str):
-            made[key] = _map_texts(said, days)
-    return replace(question, body=made)
+        changed[key] = [*(_map_texts(message, days) for message in items[:first]), *items[first:]] if first else items
+        if isinstance(items, str):
+            changed[key] = _map_texts(items, days)
+    return replace(question, body=changed)
 
 
 def _map_texts(value: Any, days: Sequence[date]) -> Any:
     if isinstance(value, str):
         return _without_now(value, days)
     if isinstance(value, list):
-        return [_map_texts(one, days) for one in value]
-    return {key: _map_texts(one, days) for key, one in value.items()} if isinstance(value, Mapping) else value
+        return [_map_texts(item, days) for item in value]
+    return {key: _map_texts(item, days) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def _without_now(text: str, days: Sequence[date]) -> str:
-    found = 0
+    times = 0
 
     def masked(match: re.Match[str]) -> str:
-        nonlocal found
-        known = _is_near(match.group(), days)
-        found += known
-        return "…" if known else match.group()
+        nonlocal times
+        near = _is_near(match.group(), days)
+        times += near
+        return "…" if near else match.group()
 
     for name in ("date-time", "date"):
         text = PATTERNS[name].sub(masked, text)
     text = _EPOCH.sub(masked, text)
-    return PATTERNS["time"].sub("…", text) if found else text
+    return PATTERNS["time"].sub("…", text) if times else text
 
 
 def _is_near(matched: str, days: Sequence[date]) -> bool:
@@ -189,7 +189,8 @@ def _is_near(matched: str, days: Sequence[date]) -> bool:
     if _EPOCH.fullmatch(matched):
         return date.fromtimestamp(int(matched[:10])) in days
     numbers = [
-        int(one) for one in re.findall(r"\d+", matched.replace("T", " ").split(" ")[0] if "-" in matched else matched)
+        int(number)
+        for number in re.findall(r"\d+", matched.replace("T", " ").split(" ")[0] if "-" in matched else matched)
     ]
     lower = matched.lower()
     for day in days:
@@ -205,34 +206,34 @@ def _is_near(matched: str, days: Sequence[date]) -> bool:
 
 def volatile_parts(pairs: Sequence[tuple[Question, Question]]) -> tuple[Volatile, ...]:
     """What varies between requests of which each pair should be equal."""
-    found: dict[Volatile, None] = {}
-    for one, other in pairs:
-        for difference in Matcher(tuple(found)).differences(one, other):
+    rules: dict[Volatile, None] = {}
+    for question, other in pairs:
+        for difference in Matcher(tuple(rules)).differences(question, other):
             if difference.at in ("address", "query"):
                 continue
             for rule in _rules_for(difference):
-                found.setdefault(rule)
-    return tuple(found)
+                rules.setdefault(rule)
+    return tuple(rules)
 
 
 def _rules_for(difference: Difference) -> list[Volatile]:
     """What must be left out so that the two sides are equal."""
-    one, other = difference.recorded, difference.now
+    recorded, other = difference.recorded, difference.now
     everywhere = re.sub(r"\[\d+\]", "[*]", difference.at)
-    if isinstance(one, int | float) and isinstance(other, int | float):
+    if isinstance(recorded, int | float) and isinstance(other, int | float):
         return [Volatile(everywhere, "number")]
-    if isinstance(one, str) and isinstance(other, str):
+    if isinstance(recorded, str) and isinstance(other, str):
         needed: list[str] = []
         for name in PATTERNS:
-            if _without(one, needed) == _without(other, needed):
+            if _without(recorded, needed) == _without(other, needed):
                 break
             # A pattern that is found on both sides, and brings them nearer.
-            if PATTERNS[name].search(_without(one, needed)) and PATTERNS[name].search(_without(other, needed)):
+            if PATTERNS[name].search(_without(recorded, needed)) and PATTERNS[name].search(_without(other, needed)):
                 needed.append(name)
-        if needed and _without(one, needed) == _without(other, needed):
+        if needed and _without(recorded, needed) == _without(other, needed):
             for name in list(needed):
-                rest = [kept for kept in needed if kept != name]
-                if rest and _without(one, rest) == _without(other, rest):
+                rest = [other_name for other_name in needed if other_name != name]
+                if rest and _without(recorded, rest) == _without(other, rest):
                     needed = rest
             return [Volatile(everywhere, name) for name in needed]
     return [Volatile(difference.at)]
@@ -263,33 +264,33 @@ class _Numbered:
 
     def _walk(self, value: Any) -> Any:
         if isinstance(value, list):
-            return [self._walk(one) for one in value]
+            return [self._walk(item) for item in value]
         if not isinstance(value, Mapping):
             return value
         return {
-            key: self._number(one)
-            if isinstance(one, str) and (key in _CALL_IDS or key == "id")
-            else one
+            key: self._number(item)
+            if isinstance(item, str) and (key in _CALL_IDS or key == "id")
+            else item
             if key in _DATA or key == "input"
-            else self._walk(one)
-            for key, one in value.items()
+            else self._walk(item)
+            for key, item in value.items()
         }
 
     def _number(self, name: str) -> str:
         return self._known.setdefault(name, f"#{len(self._known) + 1}")
 
 
-def _differences(one: Any, other: Any, at: str) -> Iterator[Difference]:
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for key in dict.fromkeys((*one, *other)):
-            yield from _differences(one.get(key), other.get(key), f"{at}.{key}" if at else str(key))
-    elif isinstance(one, list) and isinstance(other, list):
-        for number in range(max(len(one), len(other))):
-            left = one[number] if number < len(one) else None
+def _differences(value: Any, other: Any, at: str) -> Iterator[Difference]:
+    if isinstance(value, Mapping) and isinstance(other, Mapping):
+        for key in dict.fromkeys((*value, *other)):
+            yield from _differences(value.get(key), other.get(key), f"{at}.{key}" if at else str(key))
+    elif isinstance(value, list) and isinstance(other, list):
+        for number in range(max(len(value), len(other))):
+            left = value[number] if number < len(value) else None
             right = other[number] if number < len(other) else None
             yield from _differences(left, right, f"{at}[{number}]")
-    elif one != other:
-        yield Difference(at or "body", one, other)
+    elif value != other:
+        yield Difference(at or "body", value, other)
 
 
 def _weight(difference: Difference) -> int:
@@ -297,25 +298,25 @@ def _weight(difference: Difference) -> int:
     return 3 if difference.recorded is None or difference.now is None else 1
 
 
-def _in_common(found: Sequence[Difference]) -> float:
+def _in_common(differences: Sequence[Difference]) -> float:
     """How much of the first texts that differ is the same, from 0 to 1."""
-    if not found or not isinstance(found[0].recorded, str) or not isinstance(found[0].now, str):
+    if not differences or not isinstance(differences[0].recorded, str) or not isinstance(differences[0].now, str):
         return 0.0
-    one, other = found[0].recorded, found[0].now
-    same = _same(one, other) + _same(one[::-1], other[::-1])
-    return min(1.0, same / max(1, len(one), len(other)))
+    recorded, other = differences[0].recorded, differences[0].now
+    same = _same(recorded, other) + _same(recorded[::-1], other[::-1])
+    return min(1.0, same / max(1, len(recorded), len(other)))
 
 
-def _same(one: str, other: str) -> int:
+def _same(text: str, other: str) -> int:
     """How many characters two texts begin with in common."""
-    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return next((n for n, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other)))
 
 
-def _around(one: Any, other: Any, width: int = 24) -> tuple[str, str]:
+def _around(value: Any, other: Any, width: int = 24) -> tuple[str, str]:
     """Two values, of long texts only what is around their first difference."""
-    if not isinstance(one, str) or not isinstance(other, str):
-        return shown(one), shown(other)
-    start = max(0, _same(one, other) - width)
-    if max(len(one), len(other)) <= 2 * width + 10 or start == 0:
-        return quoted(one), quoted(other)
-    return quoted("…" + one[start:]), quoted("…" + other[start:])
+    if not isinstance(value, str) or not isinstance(other, str):
+        return shown(value), shown(other)
+    start = max(0, _same(value, other) - width)
+    if max(len(value), len(other)) <= 2 * width + 10 or start == 0:
+        return quoted(value), quoted(other)
+    return quoted("…" + value[start:]), quoted("…" + other[start:])

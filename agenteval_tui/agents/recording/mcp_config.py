@@ -106,15 +106,15 @@ def _same(word: Path, file: Path) -> bool:
 
 def _wrapped(file: Path) -> dict[str, Any]:
     """The configuration with a shim in place of each server that is a command."""
-    found = _read(file)
+    config = _read(file)
     wrapped = 0
-    for name, entry in _entries(found):
+    for name, entry in _entries(config):
         if _is_command(entry):
             wrapped += 1
             words = [entry["command"], *map(str, entry.get("args") or ())]
             if tuple(words[1:3]) != _MARK:
                 entry["command"], *entry["args"] = shim_command(words, name)
-    if not wrapped and (others := _over_http(found)):
+    if not wrapped and (others := _over_http(config)):
         raise AgentevalError(
             f"no server of this MCP configuration is a command: {listed(others)} "
             f"{'is' if len(others) == 1 else 'are'} asked over HTTP, which can't be recorded",
@@ -127,18 +127,18 @@ def _wrapped(file: Path) -> dict[str, Any]:
             where=str(file),
             mend='a server over stdio is {"mcpServers": {"NAME": {"command": "...", "args": []}}}',
         )
-    return found
+    return config
 
 
 def servers_over_http(file: Path) -> list[str]:
     """The names of the servers in a configuration that have an address, beside those that can be recorded: no shim can
     be put in their place. Raises `AgentevalError` where it can't be read."""
-    found = _read(file)
-    return _over_http(found) if any(_is_command(entry) for _, entry in _entries(found)) else []
+    config = _read(file)
+    return _over_http(config) if any(_is_command(entry) for _, entry in _entries(config)) else []
 
 
-def _over_http(found: Mapping[str, Any]) -> list[str]:
-    named = _entries(found)
+def _over_http(config: Mapping[str, Any]) -> list[str]:
+    named = _entries(config)
     return [name for name, entry in named if not _is_command(entry) and any(key in entry for key in _ADDRESSES)]
 
 
@@ -146,15 +146,15 @@ def _is_command(entry: Mapping[str, Any]) -> bool:
     return isinstance(entry.get("command"), str) and isinstance(entry.get("args") or [], list)
 
 
-def _entries(found: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def _entries(config: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """The servers in a configuration, with their names."""
-    lists = [found[key] for key in _SERVERS if isinstance(found.get(key), Mapping)]
+    lists = [config[key] for key in _SERVERS if isinstance(config.get(key), Mapping)]
     return [(str(name), entry) for servers in lists for name, entry in servers.items() if isinstance(entry, dict)]
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8-sig"))
+        document = json.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise AgentevalError(
             f"this MCP configuration can't be read: {str(error.strerror).lower()}",
@@ -167,7 +167,7 @@ def _read(file: Path) -> dict[str, Any]:
             where=str(file),
             mend="begin the servers' commands in it with `agenteval record --mcp --`",
         ) from None
-    return dict(found) if isinstance(found, Mapping) else {}
+    return dict(document) if isinstance(document, Mapping) else {}
 
 
 def shim_command(words: Sequence[str], name: str) -> list[str]:

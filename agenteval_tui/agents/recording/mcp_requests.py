@@ -73,10 +73,10 @@ class WhatToDo(Struct, frozen=True, omit_defaults=True):
     wait_ms: float = 0.0
 
 
-def to_wire(told: Struct) -> bytes:
+def to_wire(message: Struct) -> bytes:
     """What a shim and the recording say to each other. A text may have half of a surrogate pair, as JSON allows. Raises
     RecursionError for what is nested too deep."""
-    return encoded(to_builtins(told)).encode()
+    return encoded(to_builtins(message)).encode()
 
 
 def from_wire(data: bytes, kind: type[T]) -> T:
@@ -90,24 +90,24 @@ def from_wire(data: bytes, kind: type[T]) -> T:
 def question_of(server: str, method: str, params: Any) -> Question:
     """A request as it is recorded. What no answer depends on is left out: `_meta`, and how a client introduces
     itself."""
-    given = {key: value for key, value in params.items() if key != "_meta"} if isinstance(params, Mapping) else {}
+    arguments = {key: value for key, value in params.items() if key != "_meta"} if isinstance(params, Mapping) else {}
     if method == "initialize":
-        given = {}
+        arguments = {}
     path = f"{PREFIX}{server.replace('/', '-')}"
     if method == CALL:
-        path = f"{path}/{given.pop('name', '')}"
-    return Question(method, path, body=given or None)
+        path = f"{path}/{arguments.pop('name', '')}"
+    return Question(method, path, body=arguments or None)
 
 
 def answer_of(response: Mapping[str, Any], took_ms: float) -> Answer:
     """What a server said (`result` or `error` of JSON-RPC), as it is recorded."""
-    kept = {key: response[key] for key in ("result", "error") if key in response}
-    return Answer(200, "application/json", kept, (round(took_ms),))
+    fields = {key: response[key] for key in ("result", "error") if key in response}
+    return Answer(200, "application/json", fields, (round(took_ms),))
 
 
-def error_of(said: str) -> dict[str, Any]:
+def error_of(message: str) -> dict[str, Any]:
     """An error of our own, as JSON-RPC has it."""
-    return {"error": {"code": _ERROR, "message": said}}
+    return {"error": {"code": _ERROR, "message": message}}
 
 
 def is_mcp(question: Question) -> bool:
@@ -123,7 +123,7 @@ def server_of(question: Question) -> str:
 def tool_requests(exchanges: Iterable[Exchange]) -> list[ToolRequest]:
     """The calls of tools among exchanges, in their order. A request that is made again with the input that the server
     asked for belongs to the same call."""
-    found: list[ToolRequest] = []
+    tool_requests: list[ToolRequest] = []
     waiting: list[tuple[int, Any]] = []  # calls that wait for input, with the state that the client is to send back
     for exchange in exchanges:
         tool = tool_request(exchange)
@@ -132,20 +132,22 @@ def tool_requests(exchanges: Iterable[Exchange]) -> list[ToolRequest]:
         body = exchange.question.body if isinstance(exchange.question.body, Mapping) else {}
         again = None
         if "inputResponses" in body or "requestState" in body:
-            alike = [one for one in waiting if _is_same_call(found[one[0]], tool)]
-            again = next((one for one in alike if one[1] == body.get("requestState")), alike[-1] if alike else None)
+            alike = [entry for entry in waiting if _is_same_call(tool_requests[entry[0]], tool)]
+            again = next(
+                (entry for entry in alike if entry[1] == body.get("requestState")), alike[-1] if alike else None
+            )
         if again is None:
-            place = len(found)
-            found.append(tool)
+            place = len(tool_requests)
+            tool_requests.append(tool)
         else:
             waiting.remove(again)
-            place, first = again[0], found[again[0]]
-            found[place] = replace(tool, started_ms=first.started_ms, rounds=first.rounds)
-        if (asked := _input_required(exchange)) is not None:
-            rounds = (*found[place].rounds, (tool.started_ms, tool.ended_ms))
-            found[place] = replace(found[place], rounds=rounds)
-            waiting.append((place, asked.get("requestState")))
-    return found
+            place, first = again[0], tool_requests[again[0]]
+            tool_requests[place] = replace(tool, started_ms=first.started_ms, rounds=first.rounds)
+        if (input_required := _input_required(exchange)) is not None:
+            rounds = (*tool_requests[place].rounds, (tool.started_ms, tool.ended_ms))
+            tool_requests[place] = replace(tool_requests[place], rounds=rounds)
+            waiting.append((place, input_required.get("requestState")))
+    return tool_requests
 
 
 def _is_same_call(first: ToolRequest, again: ToolRequest) -> bool:
@@ -166,11 +168,11 @@ def tool_request(exchange: Exchange) -> ToolRequest | None:
     if question.method != CALL or not is_mcp(question) or exchange.refused:
         return None
     _, server, name = (*question.path.split("/", 2), "", "")[:3]
-    given = question.body.get("arguments") if isinstance(question.body, Mapping) else None
+    raw = question.body.get("arguments") if isinstance(question.body, Mapping) else None
     result, failed = _result(body if isinstance(body, Mapping) else {})
     if _input_required(exchange) is not None:
         result = None
-    arguments = json.dumps({} if given is None else given, ensure_ascii=False)
+    arguments = json.dumps({} if raw is None else raw, ensure_ascii=False)
     return ToolRequest(server, name, arguments, result, failed, exchange.started_ms, exchange.ended_ms)
 
 

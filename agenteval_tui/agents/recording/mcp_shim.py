@@ -49,26 +49,26 @@ class Recorder:
         """The program made this request: what to do with it."""
         return self._tell(ToldRequest(self._server, method, params, self._keys))
 
-    def answered(self, request: int, said: Mapping[str, Any]) -> None:
+    def answered(self, request: int, response: Mapping[str, Any]) -> None:
         """The server answered the request of this number."""
-        self._tell(ToldAnswer(request, dict(said)))
+        self._tell(ToldAnswer(request, dict(response)))
 
     def close(self) -> None:
         """Tell how many messages the recording missed, if it answers again."""
         with self._alone, suppress(OSError, ValueError, http.client.HTTPException):
             self._tell_missed()
 
-    def _tell(self, told: Told) -> WhatToDo:
+    def _tell(self, event: Told) -> WhatToDo:
         with self._alone:
             if not self._there:
                 return WhatToDo()
             try:
-                said = to_wire(told)
+                body = to_wire(event)
             except RecursionError:
                 return WhatToDo()  # nested too deep to be kept: it goes through untold
             try:
                 self._tell_missed()
-                return self._send(said)
+                return self._send(body)
             except (OSError, ValueError, http.client.HTTPException):
                 self._missed += 1
                 return WhatToDo()
@@ -78,14 +78,14 @@ class Recorder:
             self._send(to_wire(ToldMissed(self._server, self._missed)))
             self._missed = 0
 
-    def _send(self, said: bytes) -> WhatToDo:
+    def _send(self, body: bytes) -> WhatToDo:
         """What the recording answers. Raises OSError, ValueError or HTTPException if it gives no answer."""
         try:
             if self._wire is None:
                 patience = min(_RETRY_S, self._patience_s) if self._missed else self._patience_s
                 host, port = self._address.hostname or "", self._address.port
                 self._wire = http.client.HTTPConnection(host, port, timeout=patience)
-            self._wire.request("POST", self._address.path, said)
+            self._wire.request("POST", self._address.path, body)
             reply = self._wire.getresponse()
             data = reply.read()
             if reply.status != 200:
@@ -165,25 +165,27 @@ class Shim:
 
     def _from_program(self, line: bytes) -> None:
         messages = _messages(line)
-        asked = [one for one in messages if isinstance(one.get("method"), str) and one.get("id") is not None]
-        found = [(one, self._recorder.asked(one["method"], one.get("params"))) for one in asked]
-        for request, what in found:
+        requests = [
+            message for message in messages if isinstance(message.get("method"), str) and message.get("id") is not None
+        ]
+        decisions = [(request, self._recorder.asked(request["method"], request.get("params"))) for request in requests]
+        for request, what in decisions:
             if what.request is not None:
                 self._waiting[_key(request)] = what.request
-        given = [(request, what) for request, what in found if what.answer is not None]
-        for request, what in given:
+        answered = [(request, what) for request, what in decisions if what.answer is not None]
+        for request, what in answered:
             self._give(request, what)
             if request["method"] == _INITIALIZE:
                 self._hello, self._unheard = [line], {_key(request)}
-        if given and len(given) == len(found):
+        if answered and len(answered) == len(decisions):
             return
-        if given:
-            known = [request for request, _ in given]
-            line = _line([one for one in messages if one not in known])
-        if any(one.get("method") == _INITIALIZED for one in messages) and self._hello and self._server is None:
+        if answered:
+            handled = [request for request, _ in answered]
+            line = _line([message for message in messages if message not in handled])
+        if any(message.get("method") == _INITIALIZED for message in messages) and self._hello and self._server is None:
             self._hello.append(line)
             return
-        if not asked and self._server is None and self._hello:
+        if not requests and self._server is None and self._hello:
             return  # about what the recording answered: a server that was not asked knows nothing of it
         self._to_server(line)
 
@@ -202,8 +204,8 @@ class Shim:
             self._server = self._start()
             self._pump = threading.Thread(target=self._from_server, args=(self._server,), daemon=True)
             self._pump.start()
-            for said in self._hello:
-                self._write(said)
+            for hello in self._hello:
+                self._write(hello)
                 self._greeted.wait(_PATIENCE_S)  # nothing else may be said to a server before it has answered
         self._write(line)
 
@@ -218,14 +220,14 @@ class Shim:
         assert server.stdout is not None
         for line in iter(server.stdout.readline, b""):
             heard = False
-            for one in _messages(line) if self._waiting or self._unheard else ():
-                key = None if "method" in one else _key(one)
+            for message in _messages(line) if self._waiting or self._unheard else ():
+                key = None if "method" in message else _key(message)
                 if key in self._unheard:
                     self._unheard.discard(key)
                     self._greeted.set()
                     heard = True
                 elif key is not None and key in self._waiting:
-                    self._recorder.answered(self._waiting.pop(key), one)
+                    self._recorder.answered(self._waiting.pop(key), message)
             if not heard:
                 self._to_program(line)
         self._greeted.set()
@@ -246,13 +248,13 @@ def _messages(line: bytes) -> list[dict[str, Any]]:
     if len(line) > _LARGEST:
         return []
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError):
         return []
-    return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict)]
+    return [entry for entry in (value if isinstance(value, list) else [value]) if isinstance(entry, dict)]
 
 
 def _key(message: Mapping[str, Any]) -> Any:
     """A request's id; a text and a number are never equal."""
-    found = message.get("id")
-    return found if isinstance(found, str | int | float) else None
+    identifier = message.get("id")
+    return identifier if isinstance(identifier, str | int | float) else None

@@ -40,9 +40,9 @@ def _known(name: str | None) -> str | None:
             return name
     except AgentevalError as error:  # two plug-ins do
         raise ValueError(error.sentence) from None
-    known = entry_points.names(CAPTURES)
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
+    names = entry_points.names(CAPTURES)
+    near = get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
     raise ValueError(f"there is no capture {name!r} ({hint})")
 
 
@@ -95,6 +95,6 @@ def require_otlp() -> None:
         )
 
 
-def cassette_options(given: str | CassetteOptions | None) -> CassetteOptions | None:
+def cassette_options(options: str | CassetteOptions | None) -> CassetteOptions | None:
     """The cassette in its long form."""
-    return CassetteOptions.model_validate({"file": given}) if isinstance(given, str) else given
+    return CassetteOptions.model_validate({"file": options}) if isinstance(options, str) else options

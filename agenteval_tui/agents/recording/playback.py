@@ -39,10 +39,10 @@ class Miss(Struct, frozen=True):
         what = f"the cassette has no answer to {self.question.title}"
         if self.nearest is None:
             return f"{what}: no request is recorded in it"
-        shown = "; ".join(one.said for one in self.differences[:_SHOWN])
+        text = "; ".join(difference.said for difference in self.differences[:_SHOWN])
         more = len(self.differences) - _SHOWN
         rest = f"; and {count(more, 'more difference')}" if more > 0 else ""
-        return f"{what}; the nearest is request {self.nearest}, which differs: {shown}{rest}"
+        return f"{what}; the nearest is request {self.nearest}, which differs: {text}{rest}"
 
 
 class CassetteIndex:
@@ -53,10 +53,10 @@ class CassetteIndex:
         self.exchanges = cassette.exchanges
         self.matcher = Matcher(cassette.volatile, system=system)
         by_key: dict[str, list[Exchange]] = {}
-        for one in cassette.exchanges:
-            by_key.setdefault(self.matcher.key(one.question), []).append(one)
-        self._by_key = {key: _without_retries(found) for key, found in by_key.items()}
-        self._servers = {server_of(one.question) for one in cassette.exchanges if is_mcp(one.question)}
+        for exchange in cassette.exchanges:
+            by_key.setdefault(self.matcher.key(exchange.question), []).append(exchange)
+        self._by_key = {key: _without_retries(exchanges) for key, exchanges in by_key.items()}
+        self._servers = {server_of(exchange.question) for exchange in cassette.exchanges if is_mcp(exchange.question)}
 
     def of(self, key: str) -> list[Exchange]:
         """The exchanges whose requests have this key, in the order in which they were recorded."""
@@ -91,46 +91,54 @@ class Playback:
     def answer(self, question: Question) -> Answer | Miss:
         """The recorded answer to a request."""
         key = self._index.matcher.key(question)
-        found = self._index.of(key)
-        if not found:
+        exchanges = self._index.of(key)
+        if not exchanges:
             return self.miss(question)
-        own = [one for one in found if one.session == self._session]
+        own = [exchange for exchange in exchanges if exchange.session == self._session]
         number = self._given.get(key, 0)
         self._given[key] = number + 1
         if own:
             return own[min(number, len(own) - 1)].answer
-        return found[(self._start + number) % len(found)].answer
+        return exchanges[(self._start + number) % len(exchanges)].answer
 
     def miss(self, question: Question) -> Miss:
         """The miss of a request that is not recorded, with the nearest request that is."""
-        questions = [one.question for one in self._index.exchanges]
-        found = nearest(self._index.matcher, questions, question)
-        if found is None:
+        questions = [exchange.question for exchange in self._index.exchanges]
+        match = nearest(self._index.matcher, questions, question)
+        if match is None:
             return Miss(question)
-        return Miss(question, found[0] + 1, tuple(found[1]), self._context(question, questions[found[0]]))
+        return Miss(question, match[0] + 1, tuple(match[1]), self._context(question, questions[match[0]]))
 
     def _context(self, question: Question, nearest_one: Question) -> tuple[RequestChange, ...]:
         now = read_request(question)
         if now is None or not now.messages:
             return ()
-        same = (one.question for one in reversed(self._index.exchanges) if one.question.path == question.path)
+        same = (
+            exchange.question for exchange in reversed(self._index.exchanges) if exchange.question.path == question.path
+        )
         recorded = next(
-            (one for asked in same if (one := read_request(asked)) and one.messages[-1:] == now.messages[-1:]),
+            (
+                candidate
+                for earlier in same
+                if (candidate := read_request(earlier)) and candidate.messages[-1:] == now.messages[-1:]
+            ),
             read_request(nearest_one),
         )
         if recorded is None:
             return ()
         before, after = (
-            ModelRequest(1, 1, one.model, one.system, one.messages, one.tools, one.parameters)
-            for one in (recorded, now)
+            ModelRequest(1, 1, request.model, request.system, request.messages, request.tools, request.parameters)
+            for request in (recorded, now)
         )
-        told = max((place for place, one in enumerate(recorded.messages) if one["role"] == "assistant"), default=-1)
+        last_answer = max(
+            (place for place, message in enumerate(recorded.messages) if message["role"] == "assistant"), default=-1
+        )
         return tuple(
             [
-                one
-                for one in difference(before, after).changes
+                change
+                for change in difference(before, after).changes
                 # What comes after the last answer is what is asked, and no context of it.
-                if one.kind in _OF_CONTEXT and not (one.before and min(one.before) > told)
+                if change.kind in _OF_CONTEXT and not (change.before and min(change.before) > last_answer)
             ]
         )
 
@@ -142,22 +150,22 @@ class PaidAnswers:
 
     def __init__(self, exchanges: Sequence[Exchange] = (), volatile: Sequence[Volatile] = ()) -> None:
         self._equal, self._alike = Matcher(), Matcher(volatile)
-        self._left = [one for one in exchanges if one.answer.succeeded]
-        self._keys = [(self._equal.key(one.question), self._later(one.question)) for one in self._left]
+        self._left = [exchange for exchange in exchanges if exchange.answer.succeeded]
+        self._keys = [(self._equal.key(exchange.question), self._later(exchange.question)) for exchange in self._left]
 
     def take(self, question: Question) -> Answer | None:
         """The answer to a request without keys; None if it was not paid for."""
         if not self._left:
             return None
         equal = self._equal.key(question)
-        found = next((number for number, (key, _) in enumerate(self._keys) if key == equal), None)
-        if found is None:
+        place = next((number for number, (key, _) in enumerate(self._keys) if key == equal), None)
+        if place is None:
             alike = self._later(question)
-            found = next((number for number, (_, key) in enumerate(self._keys) if key == alike), None)
-        if found is None:
+            place = next((number for number, (_, key) in enumerate(self._keys) if key == alike), None)
+        if place is None:
             return None
-        del self._keys[found]
-        return self._left.pop(found).answer
+        del self._keys[place]
+        return self._left.pop(place).answer
 
     def _later(self, question: Question) -> str:
         return self._alike.key(without_clock(question, date.today()))
@@ -179,32 +187,32 @@ class OrderedPlayback:
 
     def answer(self, question: Question) -> Answer | Miss:
         """The answer to the most similar recorded request."""
-        found = nearest(self._matcher, [one.question for one in self._left], question)
-        if found is None or self._left[found[0]].question.path != question.path:
-            return Miss(question, None if found is None else found[0] + 1, () if found is None else tuple(found[1]))
-        chosen = self._left.pop(found[0])
+        match = nearest(self._matcher, [exchange.question for exchange in self._left], question)
+        if match is None or self._left[match[0]].question.path != question.path:
+            return Miss(question, None if match is None else match[0] + 1, () if match is None else tuple(match[1]))
+        chosen = self._left.pop(match[0])
         self.pairs.append((chosen.question, question))
         return chosen.answer
 
 
 def _knows(exchanges: Sequence[Exchange], question: Question) -> bool:
     server = server_of(question)
-    return any(is_mcp(one.question) and server_of(one.question) == server for one in exchanges)
+    return any(is_mcp(exchange.question) and server_of(exchange.question) == server for exchange in exchanges)
 
 
-def _without_retries(found: list[Exchange], *, any_key: bool = False) -> list[Exchange]:
+def _without_retries(exchanges: list[Exchange], *, any_key: bool = False) -> list[Exchange]:
     """Without the answers after which a program asked the same again."""
-    kept = []
-    for number, one in enumerate(found):
+    remaining = []
+    for number, exchange in enumerate(exchanges):
         later = [
             other
-            for other in found[number + 1 :]
-            if other.session == one.session and (not any_key or other.question == one.question)
+            for other in exchanges[number + 1 :]
+            if other.session == exchange.session and (not any_key or other.question == exchange.question)
         ]
-        if later and not one.answer.succeeded and _asks_again(one.answer):
+        if later and not exchange.answer.succeeded and _asks_again(exchange.answer):
             continue
-        kept.append(one)
-    return kept
+        remaining.append(exchange)
+    return remaining
 
 
 def _asks_again(answer: Answer) -> bool:

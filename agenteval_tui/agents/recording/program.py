@@ -32,7 +32,7 @@ async def run_program(
     permission: Permission,
     port: int = 0,
     reads: bool = True,
-    given: bytes | None = None,
+    input_data: bytes | None = None,
     stdout: int | None = None,
 ) -> int:
     """Start a program that asks model servers through the proxy, and wait for its end; gives its exit code, minus the
@@ -50,7 +50,7 @@ async def run_program(
         variables, mark = marked({**env, **environment(proxy.open(session), upstreams, env)})
         with _InterruptsIgnored():
             try:
-                stdin = PIPE if given is not None else None if reads else DEVNULL
+                stdin = PIPE if input_data is not None else None if reads else DEVNULL
                 process = await asyncio.create_subprocess_exec(
                     program, *argv[1:], cwd=cwd, env=variables, stdin=stdin, stdout=stdout
                 )
@@ -63,8 +63,8 @@ async def run_program(
             ends_with_us("tree", process.pid)
             is_over("start", mark)
             try:
-                if given is not None and process.stdin is not None:
-                    process.stdin.write(given)
+                if input_data is not None and process.stdin is not None:
+                    process.stdin.write(input_data)
                     process.stdin.close()
                 return await process.wait()
             finally:
@@ -84,8 +84,8 @@ async def _ended(process: asyncio.subprocess.Process) -> None:
     started = await asyncio.to_thread(descendants, (process.pid,))
     with suppress(ProcessLookupError):
         process.terminate()
-    for one in started:
-        one.send(signal.SIGTERM)
+    for child in started:
+        child.send(signal.SIGTERM)
     try:
         async with asyncio.timeout(_END_S):
             await process.wait()
@@ -95,14 +95,14 @@ async def _ended(process: asyncio.subprocess.Process) -> None:
         started = await asyncio.to_thread(_left, started)
         with suppress(ProcessLookupError):
             process.kill()
-        for one in started:
-            one.send(signal.SIGKILL)
+        for child in started:
+            child.send(signal.SIGKILL)
 
 
 def _left(started: Iterable[Process]) -> set[Process]:
     """Those of these processes that live, and what they have started since."""
     alive = living(started)
-    return alive | descendants(one.pid for one in alive)
+    return alive | descendants(process.pid for process in alive)
 
 
 class _InterruptsIgnored:

@@ -94,11 +94,11 @@ def read_request(question: Question) -> Request | None:
     if not protocol or not isinstance(question.body, Mapping):
         return None
     body = question.body
-    kept = body.get("conversation")
+    conversation = body.get("conversation")
     try:
         return replace(
             _REQUESTS[protocol](body, question.path),
-            conversation=str((kept.get("id") if isinstance(kept, Mapping) else kept) or ""),
+            conversation=str((conversation.get("id") if isinstance(conversation, Mapping) else conversation) or ""),
             tools=offered_tools(body.get("tools")),
             parameters={str(key): value for key, value in body.items() if key not in _TOLD},
         )
@@ -116,17 +116,17 @@ _TOLD = frozenset(
 
 def offered_tools(listed: Any) -> tuple[OfferedTool, ...]:
     """The tools that a request lists, in the words of any protocol."""
-    found: list[OfferedTool] = []
+    offered_tools: list[OfferedTool] = []
     for tool in listed if isinstance(listed, list | tuple) else ():
         if not isinstance(tool, Mapping):
             continue
         declared = tool.get("functionDeclarations") or tool.get("function_declarations")
         if isinstance(declared, list):
-            found += [_offered_tool(one) for one in declared if isinstance(one, Mapping)]
+            offered_tools += [_offered_tool(function) for function in declared if isinstance(function, Mapping)]
         else:
             function = tool.get("function")
-            found.append(_offered_tool(function if isinstance(function, Mapping) else tool))
-    return tuple(found)
+            offered_tools.append(_offered_tool(function if isinstance(function, Mapping) else tool))
+    return tuple(offered_tools)
 
 
 _SCHEMAS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema")
@@ -135,7 +135,7 @@ _SCHEMAS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema",
 
 def _offered_tool(tool: Mapping[str, Any]) -> OfferedTool:
     schemas = (tool.get(key) for key in _SCHEMAS)
-    schema: Mapping[str, Any] = next((one for one in schemas if isinstance(one, Mapping)), {})
+    schema: Mapping[str, Any] = next((schema for schema in schemas if isinstance(schema, Mapping)), {})
     return OfferedTool(str(tool.get("name") or tool.get("type") or ""), str(tool.get("description") or ""), schema)
 
 
@@ -146,14 +146,14 @@ def read_reply(question: Question, answer: Answer) -> Reply:
     if not 200 <= answer.status < 300:
         return Reply(error=f"HTTP {answer.status}: {_said(answer)}".rstrip(": "))
     reply, thoughts, error = _REPLIES[protocol_of(question)](), list[str](), ""
-    before, told = list[dict[str, Any]](), 0
+    before, position = list[dict[str, Any]](), 0
     try:
         for event in _read(reply, answer):
             if isinstance(event, ReasoningDelta):
                 thoughts.append(event.text)
             elif isinstance(event, ToolCallFinished):
-                before += _hosted(reply.hosted[-1], "".join(reply.text[told:]))
-                told = len(reply.text)
+                before += _hosted(reply.hosted[-1], "".join(reply.text[position:]))
+                position = len(reply.text)
     except ProviderError as refused:
         error = on_one_line(words_in(encoded(refused.error)), _QUOTED)
     except EmptyResponseError as nothing:
@@ -162,7 +162,7 @@ def read_reply(question: Question, answer: Answer) -> Reply:
         error = "the answer was cut off"
     message: dict[str, Any] | None = None
     if reply.text or reply.calls or thoughts or not error:
-        message = {"role": "assistant", "content": "".join(reply.text[told:])}
+        message = {"role": "assistant", "content": "".join(reply.text[position:])}
         if thoughts:
             message["reasoning"] = "".join(thoughts)
         open_calls = [_call(call.id, call.name, call.arguments) for call in reply.hosted if call.result is None]
@@ -181,8 +181,8 @@ def _hosted(call: HostedCall, text: str) -> list[dict[str, Any]]:
         answer["tool_call_id"] = call.id
     if call.failed:
         answer["is_error"] = True
-    made = [_call(call.id, call.name, call.arguments)]
-    return [{"role": "assistant", "content": text, "tool_calls": made}, answer]
+    calls = [_call(call.id, call.name, call.arguments)]
+    return [{"role": "assistant", "content": text, "tool_calls": calls}, answer]
 
 
 def used_by(question: Question, answer: Answer) -> tuple[str, Usage] | None:
@@ -199,27 +199,27 @@ def used_by(question: Question, answer: Answer) -> tuple[str, Usage] | None:
         return reply.model or named or "the model", reply.usage
     if question.method != "POST" or is_mcp(question):
         return None
-    said = next((one for one in _said_last(answer) if isinstance(one.get("usage"), Mapping)), None)
-    if said is None:
+    chunk = next((chunk for chunk in _said_last(answer) if isinstance(chunk.get("usage"), Mapping)), None)
+    if chunk is None:
         return (named or "the model", Usage()) if question.path.endswith(_PAID) else None
-    usage = read_usage(said["usage"])
+    usage = read_usage(chunk["usage"])
     if usage.input_tokens is None and usage.output_tokens is None:  # embeddings of some have a total only
-        total = total_tokens(said["usage"])
+        total = total_tokens(chunk["usage"])
         usage = usage if total is None else replace(usage, input_tokens=total, output_tokens=0)
-    return str(said.get("model") or named or "the model"), usage
+    return str(chunk.get("model") or named or "the model"), usage
 
 
-def error_answer(question: Question, status: int, said: str) -> Answer:
+def error_answer(question: Question, status: int, message: str) -> Answer:
     """An error in the words of the protocol, so that a client shows it."""
     protocol = protocol_of(question)
     if protocol == "messages":
-        body: dict[str, Any] = {"type": "error", "error": {"type": "agenteval", "message": said}}
+        body: dict[str, Any] = {"type": "error", "error": {"type": "agenteval", "message": message}}
     elif protocol == "gemini":
-        body = {"error": {"code": status, "message": said, "status": "AGENTEVAL"}}
+        body = {"error": {"code": status, "message": message, "status": "AGENTEVAL"}}
     elif is_mcp(question):
-        body = error_of(said)
+        body = error_of(message)
     else:
-        body = {"error": {"message": said, "type": "agenteval", "code": "agenteval", "param": None}}
+        body = {"error": {"message": message, "type": "agenteval", "code": "agenteval", "param": None}}
     return Answer(status, "application/json", body)
 
 
@@ -235,7 +235,11 @@ def without_system(question: Question) -> Any:
     }
     for key in ("messages", "input"):
         if isinstance(rest.get(key), list):
-            rest[key] = [one for one in rest[key] if not (isinstance(one, Mapping) and one.get("role") in _SYSTEM)]
+            rest[key] = [
+                message
+                for message in rest[key]
+                if not (isinstance(message, Mapping) and message.get("role") in _SYSTEM)
+            ]
     return rest
 
 
@@ -244,41 +248,41 @@ def without_system(question: Question) -> Any:
 
 def _chat(body: Mapping[str, Any], _: str) -> Request:
     messages, system = [], list[str]()
-    for one in body["messages"]:
-        role = str(one["role"])
+    for message in body["messages"]:
+        role = str(message["role"])
         if role in _SYSTEM:
-            system.append(content_text(one.get("content")))
+            system.append(content_text(message.get("content")))
             continue
-        made: dict[str, Any] = {"role": role, "content": content_text(one.get("content"))}
+        copy: dict[str, Any] = {"role": role, "content": content_text(message.get("content"))}
         for key in ("tool_calls", "function_call", "tool_call_id", "name", "reasoning_content", "refusal"):
-            if one.get(key) is not None:
-                made[key] = one[key]
-        messages.append(made)
+            if message.get(key) is not None:
+                copy[key] = message[key]
+        messages.append(copy)
     return Request(tuple(messages), "\n\n".join(filter(None, system)), str(body.get("model") or ""))
 
 
 def _responses(body: Mapping[str, Any], _: str) -> Request:
-    given = body.get("input")
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else list(given or ())
-    found, system = _Messages(), [content_text(body.get("instructions"))]
+    inputs = body.get("input")
+    items = [{"role": "user", "content": inputs}] if isinstance(inputs, str) else list(inputs or ())
+    messages, system = _Messages(), [content_text(body.get("instructions"))]
     for item in items:
         kind = item.get("type") or "message"
         if kind == "message" and item.get("role") in _SYSTEM:
             system.append(content_text(item.get("content")))
         elif kind == "message":
-            found.say(str(item.get("role") or "user"), content_text(item.get("content")))
+            messages.say(str(item.get("role") or "user"), content_text(item.get("content")))
         elif kind == "reasoning":
-            found.think(content_text(item.get("summary") or item.get("content") or ()))
+            messages.think(content_text(item.get("summary") or item.get("content") or ()))
         elif kind in ("function_call", "custom_tool_call"):
-            found.call(item.get("call_id"), item.get("name"), item.get("arguments", item.get("input")))
+            messages.call(item.get("call_id"), item.get("name"), item.get("arguments", item.get("input")))
         elif kind.endswith("_call_output"):
-            found.result(item.get("call_id"), content_text(item.get("output")))
+            messages.result(item.get("call_id"), content_text(item.get("output")))
         elif (hosted := hosted_call(item)) is not None:
-            found.call(hosted.id, hosted.name, hosted.arguments)
+            messages.call(hosted.id, hosted.name, hosted.arguments)
             if hosted.result is not None:
-                found.result(hosted.id, hosted.result, failed=hosted.failed)
+                messages.result(hosted.id, hosted.result, failed=hosted.failed)
     return Request(
-        tuple(found.made),
+        tuple(messages.made),
         "\n\n".join(filter(None, system)),
         str(body.get("model") or ""),
         str(body.get("previous_response_id") or ""),
@@ -286,73 +290,75 @@ def _responses(body: Mapping[str, Any], _: str) -> Request:
 
 
 def _anthropic(body: Mapping[str, Any], _: str) -> Request:
-    found = _Messages()
-    for one in body["messages"]:
-        role, content = str(one["role"]), one.get("content")
+    messages = _Messages()
+    for message in body["messages"]:
+        role, content = str(message["role"]), message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ())
         if role == "user":  # what tools gave comes before what the user says, as the API wants it
             blocks.sort(key=lambda block: not str(block.get("type")).endswith("tool_result"))
         texts: list[str] = []
-        began = len(found.made)
+        began = len(messages.made)
         for block in blocks:
             kind = str(block.get("type"))
             if kind.endswith("tool_result"):
-                found.result(
+                messages.result(
                     block.get("tool_use_id"), content_text(block.get("content")), failed=bool(block.get("is_error"))
                 )
             elif kind in _CALLS:
-                _flush(found, role, texts)
-                found.call(block.get("id"), block.get("name"), block.get("input"), fresh=len(found.made) == began)
+                _flush(messages, role, texts)
+                messages.call(block.get("id"), block.get("name"), block.get("input"), fresh=len(messages.made) == began)
             elif kind == "thinking":
-                found.think(str(block.get("thinking") or ""))
+                messages.think(str(block.get("thinking") or ""))
             elif kind not in ("redacted_thinking",):
                 texts.append(str(block["text"]) if isinstance(block.get("text"), str) else f"[{kind}]")
-        _flush(found, role, texts)
-    return Request(tuple(found.made), content_text(body.get("system")), str(body.get("model") or ""))
+        _flush(messages, role, texts)
+    return Request(tuple(messages.made), content_text(body.get("system")), str(body.get("model") or ""))
 
 
 def _gemini(body: Mapping[str, Any], path: str) -> Request:
-    found = _Messages()
-    for one in body["contents"]:
-        role = "assistant" if one.get("role") == "model" else "user"
+    messages = _Messages()
+    for content in body["contents"]:
+        role = "assistant" if content.get("role") == "model" else "user"
         texts: list[str] = []
-        began = len(found.made)
-        for part in one.get("parts") or ():
+        began = len(messages.made)
+        for part in content.get("parts") or ():
             called, answered = part.get("functionCall"), part.get("functionResponse")
             if isinstance(called, Mapping):
-                _flush(found, role, texts)
-                found.call(called.get("id"), called.get("name"), called.get("args"), fresh=len(found.made) == began)
+                _flush(messages, role, texts)
+                messages.call(
+                    called.get("id"), called.get("name"), called.get("args"), fresh=len(messages.made) == began
+                )
             elif isinstance(answered, Mapping):
-                said, failed = _function_response(answered.get("response"))
-                found.result(answered.get("id"), said, name=answered.get("name"), failed=failed)
+                text, failed = _function_response(answered.get("response"))
+                messages.result(answered.get("id"), text, name=answered.get("name"), failed=failed)
             elif (code := executed_code(part)) is not None:
-                _flush(found, role, texts)
-                found.call(code.id, code.name, code.arguments, fresh=len(found.made) == began)
+                _flush(messages, role, texts)
+                messages.call(code.id, code.name, code.arguments, fresh=len(messages.made) == began)
             elif (result := code_result(part)) is not None:
-                found.result("", result[0], failed=result[1])
+                messages.result("", result[0], failed=result[1])
             elif part.get("thought") is True:
-                found.think(str(part.get("text") or ""))
+                messages.think(str(part.get("text") or ""))
             else:
                 kind = next((key for key in part if key not in ("thoughtSignature", "thought")), "part")
                 texts.append(str(part["text"]) if isinstance(part.get("text"), str) else f"[{kind}]")
-        _flush(found, role, texts)
-    told = body.get("systemInstruction") or body.get("system_instruction")
-    system = content_text(told.get("parts") if isinstance(told, Mapping) else told)
-    return Request(tuple(found.made), system, _model_in(path))
+        _flush(messages, role, texts)
+    instruction = body.get("systemInstruction") or body.get("system_instruction")
+    system = content_text(instruction.get("parts") if isinstance(instruction, Mapping) else instruction)
+    return Request(tuple(messages.made), system, _model_in(path))
 
 
-def _function_response(given: Any) -> tuple[str, bool]:
+def _function_response(response: Any) -> tuple[str, bool]:
     """What a tool gave, and whether it failed."""
-    if isinstance(given, Mapping) and len(given) == 1:
-        key, value = next(iter(given.items()))
+    if isinstance(response, Mapping) and len(response) == 1:
+        key, value = next(iter(response.items()))
         if key in ("result", "output", "error", "content"):
             return (value if isinstance(value, str) else encoded(value)), key == "error"
-    return (given if isinstance(given, str) else encoded(given)), False
+    return (response if isinstance(response, str) else encoded(response)), False
 
 
-def _flush(found: _Messages, role: str, texts: list[str]) -> None:
+def _flush(messages: _Messages, role: str, texts: list[str]) -> None:
     if texts:
-        found.say(role, "".join(texts))
+        messages.say(role, "".join(texts))
     texts.clear()
 
 
@@ -375,8 +381,8 @@ class _Messages:
     def call(self, call_id: Any, name: Any, arguments: Any, *, fresh: bool = False) -> None:
         if fresh or not self.made or self.made[-1]["role"] != "assistant":
             self.say("assistant", "")
-        given = arguments if isinstance(arguments, str) else encoded({} if arguments is None else arguments)
-        self.made[-1].setdefault("tool_calls", []).append(_call(call_id, str(name or ""), given))
+        text = arguments if isinstance(arguments, str) else encoded({} if arguments is None else arguments)
+        self.made[-1].setdefault("tool_calls", []).append(_call(call_id, str(name or ""), text))
 
     def result(self, call_id: Any, text: str, *, name: Any = None, failed: bool = False) -> None:
         message: dict[str, Any] = {"role": "tool", "content": text}
@@ -418,8 +424,8 @@ def _read(reply: ModelReply, answer: Answer) -> Iterator[Any]:
             if not reply.over:
                 yield from reply.take(sent)
     elif isinstance(answer.body, list):  # Gemini's stream without `alt=sse`
-        for one in answer.body:
-            yield from reply.take(ServerEvent("", encoded(one)))
+        for chunk in answer.body:
+            yield from reply.take(ServerEvent("", encoded(chunk)))
     else:
         yield from reply.take_whole(answer.data().decode("utf-8", "replace"))
     yield from reply.rest()
@@ -431,9 +437,9 @@ def _said_last(answer: Answer) -> Iterator[Mapping[str, Any]]:
         yield answer.body
     for event in reversed(answer.body) if answer.streamed else ():
         with suppress(ValueError, RecursionError):
-            said = json.loads(event.partition("data:")[2])
-            if isinstance(said, Mapping):
-                yield said
+            data = json.loads(event.partition("data:")[2])
+            if isinstance(data, Mapping):
+                yield data
 
 
 def _model_in(path: str) -> str:
@@ -453,8 +459,8 @@ def _id_of(answer: Answer) -> str:
     for event in body[:3] if answer.streamed else ():
         at = event.find("data:")
         try:
-            said = json.loads(event[at + 5 :]) if at >= 0 else {}
-            return str(said["response"]["id"])
+            data = json.loads(event[at + 5 :]) if at >= 0 else {}
+            return str(data["response"]["id"])
         except (ValueError, TypeError, KeyError, RecursionError):
             continue
     return ""
@@ -462,4 +468,7 @@ def _id_of(answer: Answer) -> str:
 
 def first_words(messages: Sequence[Mapping[str, Any]]) -> str:
     """What the user said first; "" for nothing."""
-    return next((str(one["content"]) for one in messages if one.get("role") == "user" and one.get("content")), "")
+    return next(
+        (str(message["content"]) for message in messages if message.get("role") == "user" and message.get("content")),
+        "",
+    )

@@ -43,34 +43,41 @@ MCP_VARIABLE = "AGENTEVAL_MCP_RECORDING"
 _FOLDER = "/agenteval-recording/"
 
 
-def upstreams(env: Mapping[str, str], given: Mapping[str, str] | None = None) -> dict[str, str]:
+def upstreams(env: Mapping[str, str], own_addresses: Mapping[str, str] | None = None) -> dict[str, str]:
     """The address of each provider's server, by the provider's name: what was given, what the environment says, or the
     usual one. Raises `AgentevalError` for an unknown provider or an address that is none."""
-    given = dict(given or {})
-    names = [one.name for one in PROVIDERS]
-    for name in given:
+    own_addresses = dict(own_addresses or {})
+    names = [provider.name for provider in PROVIDERS]
+    for name in own_addresses:
         if name not in names:
             raise AgentevalError(f"there is no provider {name!r}", mend=f"providers: {listed(names, 9)}")
-    found = {}
-    for one in PROVIDERS:
-        variable = next((name for name in one.variables if env.get(name, "").strip()), "")
-        address = given.get(one.name) or env.get(variable, "").strip() or one.usual
+    addresses = {}
+    for provider in PROVIDERS:
+        variable = next((name for name in provider.variables if env.get(name, "").strip()), "")
+        address = own_addresses.get(provider.name) or env.get(variable, "").strip() or provider.usual
         if address:
-            found[one.name] = _checked(address, variable if one.name not in given else f"--upstream {one.name}")
-    return found
+            addresses[provider.name] = _checked(
+                address, variable if provider.name not in own_addresses else f"--upstream {provider.name}"
+            )
+    return addresses
 
 
-def environment(base: str, known: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
+def environment(base: str, addresses: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
     """The variables that lead a program to the proxy at `base` (for the providers in `known`); its keys stay as they
     are. A proxy of the network must not be asked for this machine."""
-    made = {name: f"{base}/{one.prefix}" for one in PROVIDERS if one.name in known for name in one.variables}
-    return {**made, MCP_VARIABLE: f"{base}/{MCP}", **_path(base, env), **past_proxies(env)}
+    variables = {
+        name: f"{base}/{provider.prefix}"
+        for provider in PROVIDERS
+        if provider.name in addresses
+        for name in provider.variables
+    }
+    return {**variables, MCP_VARIABLE: f"{base}/{MCP}", **_path(base, env), **past_proxies(env)}
 
 
 def mcp_address(env: Mapping[str, str]) -> str:
     """Where the shim of an MCP server tells what it sees; "" where nothing is recorded."""
-    if given := env.get(MCP_VARIABLE):
-        return given if given.startswith(f"http://{_HOST}:") else ""
+    if address := env.get(MCP_VARIABLE):
+        return address if address.startswith(f"http://{_HOST}:") else ""
     for folder in env.get("PATH", "").split(os.pathsep):
         if folder.startswith(_FOLDER):
             return f"http://{_HOST}:{folder.removeprefix(_FOLDER)}/{MCP}"
@@ -83,24 +90,24 @@ def _path(base: str, env: Mapping[str, str]) -> dict[str, str]:
     before = env.get("PATH")
     if not before:
         return {}
-    known = [folder for folder in before.split(os.pathsep) if not folder.startswith(_FOLDER)]
-    return {"PATH": os.pathsep.join([*known, _FOLDER + base.removeprefix(f"http://{_HOST}:")])}
+    folders = [folder for folder in before.split(os.pathsep) if not folder.startswith(_FOLDER)]
+    return {"PATH": os.pathsep.join([*folders, _FOLDER + base.removeprefix(f"http://{_HOST}:")])}
 
 
 def past_proxies(env: Mapping[str, str]) -> dict[str, str]:
     """The variables with which a program asks no proxy of the network for this machine."""
-    made = {}
+    variables = {}
     for name in _NO_PROXY:
         before = env.get(name, "").strip()
-        made[name] = f"{before},{_LOOPBACK}" if before else _LOOPBACK
-    return made
+        variables[name] = f"{before},{_LOOPBACK}" if before else _LOOPBACK
+    return variables
 
 
 def provider_of(path: str) -> tuple[Provider, str] | None:
     """The provider that a path of the proxy ("openai/v1/chat/completions") means, and the rest of the path."""
-    for one in PROVIDERS:
-        if path == one.prefix or path.startswith(f"{one.prefix}/"):
-            return one, path[len(one.prefix) :]
+    for provider in PROVIDERS:
+        if path == provider.prefix or path.startswith(f"{provider.prefix}/"):
+            return provider, path[len(provider.prefix) :]
     return None
 
 

@@ -84,7 +84,7 @@ class Proxy:
 
     def shut(self, session: Session) -> None:
         """The run is over: its address leads nowhere from now on."""
-        self._sessions = {secret: one for secret, one in self._sessions.items() if one is not session}
+        self._sessions = {secret: own for secret, own in self._sessions.items() if own is not session}
 
     async def close(self) -> None:
         """Stop listening, and end what is in flight."""
@@ -104,8 +104,8 @@ class Proxy:
             return
         if session is None:
             session, path = self.alone, target.path.lstrip("/")
-        found = provider_of(path)
-        if session is None or found is None or found[0].name not in self._upstreams:
+        place = provider_of(path)
+        if session is None or place is None or place[0].name not in self._upstreams:
             await client.refuse(
                 404,
                 "there is nothing here; the address of a run is in its program's OPENAI_BASE_URL and similar variables",
@@ -125,7 +125,7 @@ class Proxy:
             if answer is not None:
                 await play(client, answer, session.pace)
                 return
-            provider, behind = found
+            provider, behind = place
             address = self._upstreams[provider.name] + behind + (f"?{target.query}" if target.query else "")
             sent = [(name, value) for name, value in request.sent if name.decode("latin-1").lower() not in _NOT_SENT]
             pieces = _Pieces(session.news.set)
@@ -133,30 +133,30 @@ class Proxy:
             try:
                 await self._pass_on(client, request, address, sent, pieces)
             except _UnreachableError as error:
-                said = f"agenteval's proxy can't reach {urlsplit(address).netloc.rpartition('@')[2]}: {error}"
-                pieces.error, open_exchange.unreached = said, True
-                await play(client, error_answer(question, _UNREACHED, said), 0)
+                message = f"agenteval's proxy can't reach {urlsplit(address).netloc.rpartition('@')[2]}: {error}"
+                pieces.error, open_exchange.unreached = message, True
+                await play(client, error_answer(question, _UNREACHED, message), 0)
             finally:
                 open_exchange.answered(pieces.answer(), live=True)
 
     async def _take_mcp(self, client: ServerConnection, session: Session, request: ServedRequest) -> None:
         """What the shim of an MCP server tells: a request (whether the server is to be asked), or the answer to one."""
-        told = _told(request.body)
-        if told is None:
+        message = _told(request.body)
+        if message is None:
             await client.refuse(400, "this is not what the shim of an MCP server tells")
             return
-        if isinstance(told, ToldMissed):
-            session.miss(told.server, told.count)
+        if isinstance(message, ToldMissed):
+            session.miss(message.server, message.count)
             reply = WhatToDo()
-        elif isinstance(told, ToldAnswer):
-            exchange = session.open_exchange(told.request)
+        elif isinstance(message, ToldAnswer):
+            exchange = session.open_exchange(message.request)
             if exchange is not None:
-                exchange.answered(answer_of(told.said, session.now_ms - exchange.started_ms), live=True)
+                exchange.answered(answer_of(message.said, session.now_ms - exchange.started_ms), live=True)
                 session.end(exchange)
             reply = WhatToDo()
         else:
-            session.know(told.keys)
-            exchange = session.begin(question_of(told.server, told.method, told.params))
+            session.know(message.keys)
+            exchange = session.begin(question_of(message.server, message.method, message.params))
             answer = await session.answer(exchange)
             if answer is None:
                 reply = WhatToDo(exchange.number)
@@ -181,7 +181,7 @@ class Proxy:
             raise _UnreachableError(error.sentence) from None
         # What is packed could not be read on its way.
         try:
-            asked = wire.build_request(
+            upstream_request = wire.build_request(
                 request.method,
                 address,
                 headers=[*headers, (b"accept-encoding", b"identity")],
@@ -189,9 +189,9 @@ class Proxy:
             )
         except (httpx.InvalidURL, ValueError) as error:
             raise _UnreachableError(f"this address can't be asked: {error}") from None
-        asked.extensions["timeout"] = _TIMEOUT.as_dict()
+        upstream_request.extensions["timeout"] = _TIMEOUT.as_dict()
         try:
-            answer = await wire.send(asked, stream=True)
+            answer = await wire.send(upstream_request, stream=True)
         except httpx.HTTPError as error:
             raise _UnreachableError(_words(error)) from None
         try:
@@ -215,8 +215,8 @@ class _UnreachableError(Exception):
 
 def _told(body: bytes) -> Told | None:
     try:
-        told: Told = from_wire(body, Told)  # type: ignore[arg-type]  # mypy takes no union here
-        return told
+        event: Told = from_wire(body, Told)  # type: ignore[arg-type]  # mypy takes no union here
+        return event
     except ValueError:
         return None
 

@@ -150,8 +150,8 @@ class Session:
 
     def open_exchange(self, number: int) -> OpenExchange | None:
         """The request with that number, if it waits for its answer."""
-        found = self._exchanges[number] if 0 <= number < len(self._exchanges) else None
-        return found if found is not None and found.ended_ms is None else None
+        open_exchange = self._exchanges[number] if 0 <= number < len(self._exchanges) else None
+        return open_exchange if open_exchange is not None and open_exchange.ended_ms is None else None
 
     @asynccontextmanager
     async def asking(self, question: Question) -> AsyncIterator[OpenExchange]:
@@ -167,15 +167,15 @@ class Session:
         tool = is_mcp(exchange.question)
         if self._answers is not None and not self._live and not (tool and not self._answers.knows(exchange.question)):
             async with self._looking:
-                found = await asyncio.to_thread(self._answers.answer, self._redactor.question(exchange.question))
-            if not isinstance(found, Miss):
-                exchange.answered(found, live=False)
-                return found
+                answer = await asyncio.to_thread(self._answers.answer, self._redactor.question(exchange.question))
+            if not isinstance(answer, Miss):
+                exchange.answered(answer, live=False)
+                return answer
             if self.missed_at is None:
                 self.missed_at = exchange.number
-            self.misses.append(found)
+            self.misses.append(answer)
             if self._on_miss == "error":
-                return self._refused(exchange, MISSING, f"agenteval: {found.said}")
+                return self._refused(exchange, MISSING, f"agenteval: {answer.said}")
             self._live = True
         before = self._paid.take(self._redactor.question(exchange.question)) if self._paid is not None else None
         if before is not None:
@@ -190,8 +190,8 @@ class Session:
         return None
 
     @staticmethod
-    def _refused(exchange: OpenExchange, status: int, said: str) -> Answer:
-        answer = error_answer(exchange.question, status, said)
+    def _refused(exchange: OpenExchange, status: int, message: str) -> Answer:
+        answer = error_answer(exchange.question, status, message)
         exchange.answered(answer, live=False, refused=True)
         return answer
 
@@ -229,15 +229,17 @@ class Session:
     def _fits(self, exchange: OpenExchange) -> bool:
         """Whether one more request can be in flight within the limit: for each, as much is set aside as it may cost at
         most, or, if that is not known, as the dearest one to its model has cost."""
-        in_flight = [one for one in self._exchanges if one.asks and one.ended_ms is None]
+        in_flight = [exchange for exchange in self._exchanges if exchange.asks and exchange.ended_ms is None]
         if self._max_cost is None or not in_flight:
             return True
         each = [
-            self._dearest.get(_model_of(one.question)) if one.at_most is None else one.at_most
-            for one in (exchange, *in_flight)
+            self._dearest.get(_model_of(open_exchange.question))
+            if open_exchange.at_most is None
+            else open_exchange.at_most
+            for open_exchange in (exchange, *in_flight)
         ]
-        known = [cost for cost in each if cost is not None]
-        return len(known) == len(each) and self.spent + sum(known) <= self._max_cost
+        costs = [cost for cost in each if cost is not None]
+        return len(costs) == len(each) and self.spent + sum(costs) <= self._max_cost
 
     @property
     def now_ms(self) -> float:
@@ -254,29 +256,33 @@ class Session:
     @property
     def live_requests(self) -> int:
         """The number of its requests to models that servers answered."""
-        return sum(one.live and not is_mcp(one.question) for one in self._exchanges)
+        return sum(exchange.live and not is_mcp(exchange.question) for exchange in self._exchanges)
 
     @property
     def went_live(self) -> bool:
         """Whether a server of models or of tools answered a request after the recording no longer matched."""
-        return self._live and any(one.live for one in self._exchanges[self.missed_at :])
+        return self._live and any(exchange.live for exchange in self._exchanges[self.missed_at :])
 
     def exchanges(self) -> tuple[Exchange, ...]:
         """All exchanges, without keys."""
-        return tuple([self._clean(one) for one in self._exchanges])
+        return tuple([self._clean(exchange) for exchange in self._exchanges])
 
     def ended(self, start: int = 0) -> list[tuple[int, Exchange]]:
         """The exchanges after the first `start` that have an answer, each with its number, without keys."""
-        return [(one.number, self._clean(one)) for one in self._exchanges[start:] if one.ended_ms is not None]
+        return [
+            (exchange.number, self._clean(exchange))
+            for exchange in self._exchanges[start:]
+            if exchange.ended_ms is not None
+        ]
 
-    def _clean(self, one: OpenExchange) -> Exchange:
+    def _clean(self, open_exchange: OpenExchange) -> Exchange:
         """An exchange without keys. An ended exchange is searched again only if a new key is known."""
-        if one.clean is not None and one.clean[0] is self._redactor:
-            return one.clean[1]
-        found = self._redactor.exchange(one.exchange(self.name, self.now_ms))
-        if one.ended_ms is not None:
-            one.clean = self._redactor, found
-        return found
+        if open_exchange.clean is not None and open_exchange.clean[0] is self._redactor:
+            return open_exchange.clean[1]
+        exchange = self._redactor.exchange(open_exchange.exchange(self.name, self.now_ms))
+        if open_exchange.ended_ms is not None:
+            open_exchange.clean = self._redactor, exchange
+        return exchange
 
     def clean(self, text: str) -> str:
         """A text without keys."""
