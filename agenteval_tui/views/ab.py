@@ -70,14 +70,14 @@ def _arm(letter: str, arm: Arm) -> Text:
     )
 
 
-def _metric(name: str, delta: MetricDelta | None, shown: Callable[[float], str]) -> Text:
+def _metric(name: str, delta: MetricDelta | None, formatted: Callable[[float], str]) -> Text:
     if delta is None or (delta.difference == 0 and delta.interval is None):
         return ()
     span = numbers.count(delta.n, "case") if delta.n < FEW else f"the same in all {numbers.count(delta.n, 'case')}"
     if delta.interval is not None:
         low, high = delta.interval
-        span = f"{shown(low)} to {shown(high)}"
-    return text((f"{name} of a run, B minus A: {shown(delta.difference)}  ({span})", "dim"))
+        span = f"{formatted(low)} to {formatted(high)}"
+    return text((f"{name} of a run, B minus A: {formatted(delta.difference)}  ({span})", "dim"))
 
 
 def _tests(result: ABResult) -> Iterator[Text]:
@@ -92,5 +92,5 @@ def _tests(result: ABResult) -> Iterator[Text]:
         yield text((f"  and {len(moved) - _MOST} more tests", "dim"))
 
 
-def _signed(value: float, shown: Callable[[float], str]) -> str:
-    return ("-" if value < 0 else "+") + shown(abs(value))
+def _signed(value: float, formatted: Callable[[float], str]) -> str:
+    return ("-" if value < 0 else "+") + formatted(abs(value))

@@ -19,16 +19,19 @@ _SAID = {True: "yes", False: "no", None: "unknown"}
 def agents_view(agents: Sequence[Configured], reports: Mapping[int, CheckReport]) -> View:
     """A line for each agent; for one that was checked (`reports`, by its number), its result, step by step."""
     view: View = ()
-    for number, one in enumerate(agents):
+    for number, agent in enumerate(agents):
         report = reports.get(number)
-        head = f"{one_line(one.name)}  {one.kind}  "
+        head = f"{one_line(agent.name)}  {agent.kind}  "
         if report is None:
-            view += (Paragraph(text(head, (one_line(one.about, 70), "dim"), (f"  {one.file}", "dim"))),)
+            view += (Paragraph(text(head, (one_line(agent.about, 70), "dim"), (f"  {agent.file}", "dim"))),)
         else:
             mend = f" ({report.mend})" if report.mend and not report.ok else ""
-            said = f"{one_line(report.message, 300)}{mend}"
+            message = f"{one_line(report.message, 300)}{mend}"
             took = (f"  {numbers.duration(report.latency_ms)}".rstrip(), "dim")
-            view += (Paragraph(text(_SIGNS[report.ok], f" {head}{said}", took)), *paragraphs(_steps(report), indent=2))
+            view += (
+                Paragraph(text(_SIGNS[report.ok], f" {head}{message}", took)),
+                *paragraphs(_steps(report), indent=2),
+            )
     return view
 
 
@@ -43,7 +46,9 @@ def agent_in_full(
     owner = f"suite {one_line(agent.suite, 60)}" if agent.suite else "your own"
     facts = [Fact("from", text(f"{agent.file.name}:{agent.line}, {owner}"))]
     # A key is said below, with whether it is set.
-    facts += [Fact(name, text(said)) for name, said in options_of(agent.config) if said not in {key for key, _ in keys}]
+    facts += [
+        Fact(name, text(value)) for name, value in options_of(agent.config) if value not in {key for key, _ in keys}
+    ]
     for each in around:
         remedy: Text = text((f"; {each.mend}", "broken")) if each.mend else ()
         facts.append(Fact("runs with" if each.name == "python" else each.name, (*text(each.said), *remedy)))
@@ -67,6 +72,6 @@ def report_view(report: CheckReport) -> View:
 
 def _steps(report: CheckReport) -> Iterator[Text]:
     for step in report.steps:
-        said = one_line(step.message, 300) or _SAID[step.ok]
+        detail = one_line(step.message, 300) or _SAID[step.ok]
         took = f"{numbers.duration(step.latency_ms):>8}  "
-        yield text(_SIGNS[step.ok], f" {one_line(step.name, 20):<10}", (took + said, "dim"))
+        yield text(_SIGNS[step.ok], f" {one_line(step.name, 20):<10}", (took + detail, "dim"))

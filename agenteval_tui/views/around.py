@@ -29,7 +29,7 @@ def _lines(record: AroundRecord) -> Iterator[Text]:
         yield from (text((f"  {one_line(line, 300)}", "dim")) for line in service.output.splitlines()[-_LAST_LINES:])
     for hook in record.hooks:
         if hook.error is not None:
-            said = one_line(hook.error.message, 600)
-            yield text((f"{hook.phase}: ", "broken"), said, (f" ({one_line(hook.error.mend, 300)})", "dim"))
+            message = one_line(hook.error.message, 600)
+            yield text((f"{hook.phase}: ", "broken"), message, (f" ({one_line(hook.error.mend, 300)})", "dim"))
             if hook.error.traceback is not None:
                 yield from (text((f"  {line}", "dim")) for line in traceback_block(hook.error.traceback))

@@ -207,11 +207,11 @@ def missed_gates(result: BaselineResult, gates: GateOptions) -> list[str]:
     # Errors have an exit code of their own, which says that there is no verdict.
     if result.gating.overall.rate is None and any(notice.cause != "errors" for notice in result.notices):
         missed.append("no test has a verdict on both sides, so nothing could be compared")
-    for asked, option, what in (
+    for is_asked, option, what in (
         (gates.no_missing, "--no-missing", [notice for notice in result.notices if notice.missing]),
         (gates.no_new_failures, "--no-new-failures", [notice for notice in result.notices if notice.new_failure]),
     ):
-        if asked and what:
+        if is_asked and what:
             missed.append(f"{option}: {'; '.join(notice_lines(what))}")
     return missed
 

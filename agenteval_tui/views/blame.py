@@ -58,8 +58,8 @@ def reproduces_text(blame: Blame) -> str:
         return "not known: it ran only once. To find out: agenteval run --repeat 5"
     low, high = percent_interval(blame.low, blame.high)
     rate = f"{blame.passed} of {count(blame.runs, 'run')} passed, {low} to {high} %"
-    said = {"always": "yes", "mostly": "yes, mostly", "luck": "no, it was bad luck: it passes most of the time"}
-    return f"{said[blame.reproduces]} ({rate})"
+    answers = {"always": "yes", "mostly": "yes, mostly", "luck": "no, it was bad luck: it passes most of the time"}
+    return f"{answers[blame.reproduces]} ({rate})"
 
 
 def could_pass_text(blame: Blame) -> str:
@@ -78,12 +78,12 @@ def could_pass_text(blame: Blame) -> str:
 
 def fault_text(blame: Blame) -> str:
     """The third answer. Where sampling found that no step decides, what the transcript says is said beside it."""
-    said = FAULTS[blame.fault]
+    fault = FAULTS[blame.fault]
     if blame.fault == "unknown" and blame.sampled is not None and blame.free_fault != "unknown":
         never = blame.sampled.rates and not any(rate.passed for rate in blame.sampled.rates)
         where = ": the test, the criterion or the agent's ability" if never and blame.possible != "yes" else ""
-        return f"{said}{where}; less sure, by the transcript alone: {FAULTS[blame.free_fault]}"
-    return said
+        return f"{fault}{where}; less sure, by the transcript alone: {FAULTS[blame.free_fault]}"
+    return fault
 
 
 def step_text(transcript: Transcript | None, step: int, of: int = 0, *, room: int = _SHOWN) -> str:
@@ -121,8 +121,8 @@ def blame_view(blame: Blame, transcript: Transcript | None = None) -> View:
 def _unblamed(blame: Blame) -> View:
     """What left the model's sight, and no clue names."""
     named = (*((blame.decisive,) if blame.decisive is not None else ()), *blame.others)
-    told = {clue.fields.get("request") for one in named for clue in one.clues}
-    return lost_view([one for one in blame.lost if one.request not in told], blame.run)
+    numbers = {clue.fields.get("request") for suspect in named for clue in suspect.clues}
+    return lost_view([lost for lost in blame.lost if lost.request not in numbers], blame.run)
 
 
 def rate_text(rate: StepRate) -> str:
@@ -133,58 +133,58 @@ def rate_text(rate: StepRate) -> str:
 
 def sampling_text(sampled: SampledAnswer) -> tuple[Text, ...]:
     """What sampling found, of how many continuations; and why it ended early, if it did."""
-    said = {
+    verdict = {
         "step": f"sampling: {_FROM_HERE}",
         "none": "sampling: no step is decisive: it passes from no step, or equally often from all",
         "undecided": f"sampling: not decided with up to {count(sampled.samples, 'continuation')} from each step",
     }[sampled.answer]
     cost = "" if sampled.cost is None else f", {dollars(sampled.cost)}"
-    known = f", {sampled.known} stored before" if sampled.known else ""
-    total = f"{count(sampled.asked, 'continuation')}{known}{cost}"
+    stored = f", {sampled.known} stored before" if sampled.known else ""
+    total = f"{count(sampled.asked, 'continuation')}{stored}{cost}"
     stopped = f"it ended early: {sampled.stopped}" if sampled.stopped else ""
-    found = text((said, "bold"), f"  {total}")
-    return (found, text((stopped, "warn"))) if stopped else (found,)
+    first = text((verdict, "bold"), f"  {total}")
+    return (first, text((stopped, "warn"))) if stopped else (first,)
 
 
 def sampled_view(sampled: SampledAnswer) -> View:
     """What sampling asked and found."""
-    found, *stopped = sampling_text(sampled)
+    first, *stopped = sampling_text(sampled)
     rates = Tree(tuple(Node(text((rate_text(rate), "code"))) for rate in sampled.rates))
-    return (Paragraph(found), rates, *paragraphs(stopped))
+    return (Paragraph(first), rates, *paragraphs(stopped))
 
 
 def suspects_in(blame: Blame) -> tuple[int, ...]:
     """The steps that are named, the decisive one first."""
     named = (*((blame.decisive,) if blame.decisive is not None else ()), *blame.others)
-    return tuple(one.step for one in named)
+    return tuple(suspect.step for suspect in named)
 
 
 def sign_of(blame: Blame, step: int) -> Span:
     """The sign of a step; an empty one where nothing was found against it."""
     if blame.decisive is not None and blame.decisive.step == step:
         return DECISIVE
-    return OTHER if any(one.step == step for one in blame.others) else ("", "")
+    return OTHER if any(other.step == step for other in blame.others) else ("", "")
 
 
 def step_view(blame: Blame, step: int) -> View:
     """What is known of one step: its evidence, and how often runs passed that did the same, or did it anew."""
     named = [*((blame.decisive,) if blame.decisive is not None else ()), *blame.others]
-    clues = next((_distinct(one.clues) for one in named if one.step == step), [])
-    said = [text((one_line(clue_text(clue)), "code")) for clue in clues]
-    if not said:
-        said.append(text(("no evidence against this step", "dim")))
+    clues = next((_distinct(suspect.clues) for suspect in named if suspect.step == step), [])
+    lines = [text((one_line(clue_text(clue)), "code")) for clue in clues]
+    if not lines:
+        lines.append(text(("no evidence against this step", "dim")))
     for counted in blame.prefixes:
         if counted.step == step:
             runs = count(counted.runs, "run")
-            said.append(text((f"{counted.passed} of {runs} that did the same up to here passed", "dim")))
+            lines.append(text((f"{counted.passed} of {runs} that did the same up to here passed", "dim")))
     if blame.sampled is not None:
-        said += [text(rate_text(rate)) for rate in blame.sampled.rates if rate.step == step]
-    return paragraphs(said)
+        lines += [text(rate_text(rate)) for rate in blame.sampled.rates if rate.step == step]
+    return paragraphs(lines)
 
 
 def evidence_view(blame: Blame, transcript: Transcript | None = None) -> View:
     """The steps with their evidence, the decisive one first."""
-    named = [*((blame.decisive, DECISIVE),) * (blame.decisive is not None), *((one, OTHER) for one in blame.others)]
+    named = [*((blame.decisive, DECISIVE),) * (blame.decisive is not None), *((other, OTHER) for other in blame.others)]
     nodes = tuple(_node(suspect, sign, transcript) for suspect, sign in named if suspect is not None)
     return (Tree(nodes),) if nodes else ()
 
@@ -195,17 +195,17 @@ def blame_line(blame: Blame, transcript: Transcript | None = None) -> str:
         return ""
     clues = blame.decisive.clues
     by_sampling = blame.sampled is not None and blame.sampled.step == blame.decisive.step
-    said = _FROM_HERE if by_sampling or not clues else clue_text(clues[0])
-    return one_line(f"{step_text(transcript, blame.decisive.step)}: {said}")
+    reason = _FROM_HERE if by_sampling or not clues else clue_text(clues[0])
+    return one_line(f"{step_text(transcript, blame.decisive.step)}: {reason}")
 
 
 def suspect_line(blame: Blame, step: int) -> str:
     """What was found against a step that is named, as a sentence."""
     named = (*((blame.decisive,) if blame.decisive is not None else ()), *blame.others)
-    clues = next((one.clues for one in named if one.step == step), ())
+    clues = next((suspect.clues for suspect in named if suspect.step == step), ())
     decides = blame.decisive is not None and blame.decisive.step == step
-    said = clue_text(clues[0]) if clues else _FROM_HERE
-    return sentence(f"step {step + 1}{'' if decides else ', also suspected'}: {said}")
+    reason = clue_text(clues[0]) if clues else _FROM_HERE
+    return sentence(f"step {step + 1}{'' if decides else ', also suspected'}: {reason}")
 
 
 class Bar(Struct, frozen=True):
@@ -219,18 +219,18 @@ class Bar(Struct, frozen=True):
 def bars(blame: Blame) -> tuple[Bar, ...]:
     """A bar for each step: full for the decisive one, half for the others, low where nothing was found. A step that a
     sampled continuation passed from is green."""
-    others = {one.step for one in blame.others}
+    others = {other.step for other in blame.others}
     decisive = None if blame.decisive is None else blame.decisive.step
-    passes = set() if blame.sampled is None else {one.step for one in blame.sampled.rates if one.passed}
-    made = []
+    passes = set() if blame.sampled is None else {rate.step for rate in blame.sampled.rates if rate.passed}
+    bars = []
     for step in range(blame.steps):
         if step == decisive:
-            made.append(Bar(step, 7, "bad"))
+            bars.append(Bar(step, 7, "bad"))
         elif step in others:
-            made.append(Bar(step, 4, "warn"))
+            bars.append(Bar(step, 4, "warn"))
         else:
-            made.append(Bar(step, 1, "good") if step in passes else Bar(step, 0, "dim"))
-    return tuple(made)
+            bars.append(Bar(step, 1, "good") if step in passes else Bar(step, 0, "dim"))
+    return tuple(bars)
 
 
 def strip_text(blame: Blame) -> Text:
@@ -256,10 +256,10 @@ def _node(suspect: Suspect, sign: Span, transcript: Transcript | None) -> Node:
 
 
 def _distinct(clues: Sequence[Clue]) -> list[Clue]:
-    found: dict[str, Clue] = {}
+    by_text: dict[str, Clue] = {}
     for clue in clues:
-        found.setdefault(clue_text(clue), clue)
-    return list(found.values())
+        by_text.setdefault(clue_text(clue), clue)
+    return list(by_text.values())
 
 
 _ORIGINS = {
@@ -329,16 +329,16 @@ class _Words(dict[str, str]):
             if key in fields:
                 self[key] = shown(fields[key])
         step = fields.get("origin_step")
-        asked = _ASKED.get(fields.get("origin", ""), "")
-        self["asked"] = asked.format(step=step + 1) if asked and step is not None else ""
+        question = _ASKED.get(fields.get("origin", ""), "")
+        self["asked"] = question.format(step=step + 1) if question and step is not None else ""
         origin = _ORIGINS.get(fields.get("origin", ""), "")
         self["came"] = f", {origin.format(step=step + 1 if step is not None else '')}" if origin else ""
         if "failed_step" in fields:
             self["failed"] = f"step {fields['failed_step'] + 1}"
         if "seen_step" in fields:
             self["seen_at"] = f"step {fields['seen_step'] + 1}"
-            seen, whole = fields["seen"], fields["whole"]
-            self["much"] = f"{seen} %" if fields["unit"] == "percent" else f"page {seen} of {whole}"
+            part, whole = fields["seen"], fields["whole"]
+            self["much"] = f"{part} %" if fields["unit"] == "percent" else f"page {part} of {whole}"
         if "words" in fields and not isinstance(fields["words"], int):
             self["named"] = listed([shown(word) for word in fields["words"]])
         self["due"] = f"expected {self['wanted']}" if fields.get("wanted") not in (None, "") else "it was not expected"

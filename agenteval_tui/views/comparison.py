@@ -147,8 +147,8 @@ def score_text(tally: Tally | None) -> str:
 
 def figures(change: TestChange | CriterionChange | RowChange) -> tuple[str, str]:
     """What both sides have: how often it passed; of what passes as often as before, the scores."""
-    shown = score_text if change.state == "score" else fraction
-    return shown(change.was), shown(change.now)
+    figure_text = score_text if change.state == "score" else fraction
+    return figure_text(change.was), figure_text(change.now)
 
 
 def change_text(change: TestChange | CriterionChange | RowChange) -> str:
@@ -260,8 +260,13 @@ def _significant(overall: Overall) -> bool:
 
 def _measures(overall: Overall) -> list[tuple[str, SummaryMetric]]:
     """What was measured of both sides, as means of a run: score, time (ms), tokens, cost ($), as far as known."""
-    known = (("score", overall.score), ("time", overall.latency_ms), ("tokens", overall.tokens), ("cost", overall.cost))
-    return [(name, measure) for name, measure in known if measure is not None]
+    measures = (
+        ("score", overall.score),
+        ("time", overall.latency_ms),
+        ("tokens", overall.tokens),
+        ("cost", overall.cost),
+    )
+    return [(name, measure) for name, measure in measures if measure is not None]
 
 
 def _relative(measure: SummaryMetric) -> str:
@@ -298,9 +303,9 @@ def overall_table(overall: Overall) -> Table:
     if (rate := overall.rate) is not None:
         rows.append(("Pass rate", share(rate.was), share(rate.now), f"{numbers.points(rate.difference)} points"))
     for name, measure in _measures(overall):
-        head, shown = _METRICS[name]
+        head, formatted = _METRICS[name]
         change = f"{measure.difference:+.3f}" if name == "score" else _relative(measure)
-        rows.append((head, shown(measure.was), shown(measure.now), change))
+        rows.append((head, formatted(measure.was), formatted(measure.now), change))
     columns = tuple(Column(head) for head in ("Metric", "Baseline", "Now", "Change"))
     return Table(columns, tuple(Row(tuple(map(text, row)), row[0]) for row in rows))
 
@@ -544,10 +549,10 @@ def versions_text(comparison: Comparison) -> str:
     """`commit 1a2b3c4d5 (main) → 9f8e7d6c5 (main, changed), model=mini → large`: what the executions of both sides are
     versions of, as far as it differs; "" where it does not."""
     a, b = comparison.a, comparison.b
-    commits = [" and ".join(commit_text(one) for one in side.commits) for side in (a, b)]
+    commits = [" and ".join(commit_text(commit) for commit in side.commits) for side in (a, b)]
     parts = []
     if commits[0] != commits[1]:
-        was, now = (said or "no commit" for said in commits)
+        was, now = (commit or "no commit" for commit in commits)
         parts.append(f"{was} → {now.removeprefix('commit ') if was.startswith('commit') else now}")
     for key in dict.fromkeys((*a.meta, *b.meta)):
         if a.meta.get(key) != b.meta.get(key):
@@ -582,8 +587,8 @@ def _sections(comparison: Comparison, attributed: AttributedTests, *, everything
                 _test_node(test, attributed.get(test.key), everything, regressed_words(test, regressions))
                 for test in tests[:MOST_LINES]
             )
-            left = len(tests) - MOST_LINES
-            more = f"and {left} more: --json lists all" if left > 0 else ""
+            remaining = len(tests) - MOST_LINES
+            more = f"and {remaining} more: --json lists all" if remaining > 0 else ""
             yield Heading(text(section_text(state, len(tests)))), Tree(nodes, more)
 
 
@@ -618,15 +623,15 @@ def _attribution_nodes(attributed: Attributed | None) -> Iterator[Node]:
 
 def _rows_node(change: TestChange, everything: bool) -> Node:
     """What became of the rows of its dataset: how many of each, then those that changed (or all rows)."""
-    shown = list(change.rows) if everything else changed_rows(change)[:MOST_ROWS]
-    left = 0 if everything else sum(row.changed for row in change.rows) - MOST_ROWS
+    rows = list(change.rows) if everything else changed_rows(change)[:MOST_ROWS]
+    remaining = 0 if everything else sum(row.changed for row in change.rows) - MOST_ROWS
     nodes = []
-    for row in shown:
+    for row in rows:
         command = _command(row.pair) if row.state in ("worse", "better") else []
         words = text(one_line(f"#{row.label}", 40), (f"  {row_text(row)}", "dim"))
         nodes.append(Node(text(*words, *(("  ", "dim") for _ in command), *chain(*command)), sign=SIGNS[row.state]))
-    if left > 0:
-        nodes.append(Node(text((f"and {left} more rows: --all and --json list all", "dim"))))
+    if remaining > 0:
+        nodes.append(Node(text((f"and {remaining} more rows: --all and --json list all", "dim"))))
     return Node(text((rows_text(change), "dim")), tuple(nodes))
 
 
@@ -731,8 +736,8 @@ def change_cells(
     change: TestChange, criterion: CriterionChange | None, attributed: AttributedTests, *, versions: bool = False
 ) -> ChangeCells:
     """A test, or one of its criteria, in a list. `versions`: two versions of a criterion judge the same outputs."""
-    shown = criterion or change
-    score = shown.state == "score" or (shown.state == "same" and change.state == "score")
+    subject = criterion or change
+    score = subject.state == "score" or (subject.state == "same" and change.state == "score")
     as_text = score_text if score else fraction
     divergence = ""
     if criterion is not None and criterion.edited:
@@ -742,8 +747,8 @@ def change_cells(
     elif (whose := attributed.get(change.key)) is not None:
         divergence = one_line(step_change_text(whose.divergence), 200)
     who = ("quarantine", "warn") if change.quarantine else _who(change, criterion, attributed, versions)
-    points = "" if score else _points(shown)
-    was, now = as_text(shown.was), as_text(shown.now)
+    points = "" if score else _points(subject)
+    was, now = as_text(subject.was), as_text(subject.now)
     return ChangeCells(SIGNS[change.state], change_name(change, criterion), was, now, points, who, divergence)
 
 
@@ -784,8 +789,8 @@ def change_in_full(
         about.append(text((f"in quarantine, non-gating: {test.quarantine}", "warn")))
     if not test.comparable and not versions:
         about.append(text((f"not comparable: judged differently than before: {judged_text(test)}; {_COUNTED}", "warn")))
-    if not versions and (asked := asked_text([test])):
-        about.append(text((one_line(asked, 300), "warn")))
+    if not versions and (prompt_change := asked_text([test])):
+        about.append(text((one_line(prompt_change, 300), "warn")))
     facts = list(_who_facts(test, criterion, attributed, waiting=waiting, versions=versions))
     facts += [Fact("was", _tally(test.was)), Fact("now", _tally(test.now))]
     if test.difference is not None:
@@ -807,8 +812,8 @@ def change_in_full(
         Node(text(f"#{one_line(row.label, 30)}", (f"  {one_line(row_text(row), 200)}", "dim")), sign=SIGNS[row.state])
         for row in rows[:MOST_ROWS_IN_FULL]
     )
-    left = len(rows) - MOST_ROWS_IN_FULL
-    more = f"and {left:,} more: agenteval compare --all" if left > 0 else ""
+    remaining = len(rows) - MOST_ROWS_IN_FULL
+    more = f"and {remaining:,} more: agenteval compare --all" if remaining > 0 else ""
     return (*view, Facts((Fact("rows", text(rows_text(test))),)), Tree(nodes, more))
 
 

@@ -17,36 +17,36 @@ _BEFORE = 24  # characters of a long value before the place that differs
 NOTHING = "nothing"
 
 
-def comparison_text(made: Iterable[Comparison]) -> tuple[str, ...]:
+def comparison_text(nested: Iterable[Comparison]) -> tuple[str, ...]:
     """The lines of comparisons, one below the other. Every character is displayable, and no line is long."""
-    found = list(leaves(made))
-    names = [_shown(one.name, 0)[0] for one in found]
+    comparisons = list(leaves(nested))
+    names = [_shown(comparison.name, 0)[0] for comparison in comparisons]
     short = [name for name in names if cells(name) <= _NAME]
     wide = max(map(cells, short), default=0)
     margin = wide + 2 if wide else 0
     lines: list[str] = []
-    for name, one in zip(names, found, strict=True):
+    for name, comparison in zip(names, comparisons, strict=True):
         if name not in short:
             lines.append(name)
             name = ""
-        for number, line in enumerate(_pair(one)):
+        for number, line in enumerate(_pair(comparison)):
             head = "" if number else name
             lines.append((head + " " * (margin - cells(head)) + line).rstrip())
     return tuple(lines)
 
 
-def _pair(one: Comparison) -> Sequence[str]:
-    at, label = one.at, "nearest" if one.where else "got"
-    lines = [_row("expected", _shown(one.expected, at)[0])] if one.expected is not None else []
-    if one.got is None:
+def _pair(comparison: Comparison) -> Sequence[str]:
+    at, label = comparison.at, "nearest" if comparison.where else "got"
+    lines = [_row("expected", _shown(comparison.expected, at)[0])] if comparison.expected is not None else []
+    if comparison.got is None:
         lines.append(_row(label, NOTHING))
-        return [*lines, _row("", one.note)] if one.note else lines
-    got, column = _shown(one.got, at)
-    lines.append(_row(label, f"{got}   {one.where}" if one.where else got))
+        return [*lines, _row("", comparison.note)] if comparison.note else lines
+    actual, column = _shown(comparison.got, at)
+    lines.append(_row(label, f"{actual}   {comparison.where}" if comparison.where else actual))
     if at is not None:
-        lines.append(_row("", f"{' ' * column}^ {one.note}"))
-    elif one.note:
-        lines.append(_row("", one.note))
+        lines.append(_row("", f"{' ' * column}^ {comparison.note}"))
+    elif comparison.note:
+        lines.append(_row("", comparison.note))
     return lines
 
 

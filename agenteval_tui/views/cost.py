@@ -13,11 +13,11 @@ from agenteval_tui.views.model import Column, Row, Table, View, paragraphs, text
 
 def costs_view(costs: Costs) -> View:
     """By test, by agent, by criterion, the dearest first; then all of it, and what it is without."""
-    made = "attempt that was" if costs.failed_attempts == 1 else "attempts that were"
+    attempts = "attempt that was" if costs.failed_attempts == 1 else "attempts that were"
     unknown = costs.agents.count - costs.agents.priced if costs.agents.priced is not None else 0
     cached = f"{numbers.count(costs.cached, 'answer')} came from the history and cost nothing"
     notes = (
-        text((f"with {costs.failed_attempts:,} failed {made} retried" if costs.failed_attempts else "", "dim")),
+        text((f"with {costs.failed_attempts:,} failed {attempts} retried" if costs.failed_attempts else "", "dim")),
         text((cached if costs.cached else "", "dim")),
         text((f"the price of {numbers.count(unknown, 'run')} is not known" if unknown else "", "warn")),
     )
@@ -43,7 +43,7 @@ def _rows(costs: Costs) -> Iterator[Row]:
     if costs.users.count:
         yield _row("all users", costs.users)
     parts = (costs.agents, costs.judges, costs.users)
-    read, written = sum(one.input_tokens for one in parts), sum(one.output_tokens for one in parts)
+    read, written = sum(part.input_tokens for part in parts), sum(part.output_tokens for part in parts)
     figures = (
         f"in all, {read + written:,} tokens",
         "",
@@ -57,7 +57,7 @@ def _rows(costs: Costs) -> Iterator[Row]:
 
 def _row(name: str, spent: CostTotals) -> Row:
     counted = spent.measured != 0
-    read, written = (f"{one:,}" if counted else "–" for one in (spent.input_tokens, spent.output_tokens))
+    read, written = (f"{amount:,}" if counted else "–" for amount in (spent.input_tokens, spent.output_tokens))
     figures = (name, f"{spent.count:,}", read, written, _dollars(spent.cost, spent.whole), _dollars(spent.mean_cost))
     return Row(tuple(map(text, figures)), name)
 
@@ -72,7 +72,7 @@ def spent_view(costs: Costs) -> View:
     named = [*((agent.name, agent.spent) for agent in costs.by_agent)]
     named += [(f"simulated user ({user.name})", user.spent) for user in costs.by_user]
     used = ((name, _used(spent.input_tokens, spent.output_tokens, spent.cost, spent.whole)) for name, spent in named)
-    lines = [f"{one_line(name, 80)}: {said}" for name, said in used if said]
+    lines = [f"{one_line(name, 80)}: {usage_text}" for name, usage_text in used if usage_text]
     lines += [f"{numbers.count(costs.cached, 'answer')} from the history"] if costs.cached else []
     return paragraphs(text((line, "dim")) for line in lines)
 
@@ -82,8 +82,8 @@ def judges_view(replies: int, usage: Usage) -> View:
     nothing where none was asked."""
     many = "1 reply" if replies == 1 else f"{replies:,} replies"
     used = _used(usage.input_tokens or 0, usage.output_tokens or 0, usage.cost)
-    said = f"judges and others: {', '.join(filter(None, (many, used)))}" if replies else ""
-    return paragraphs([text((said, "dim"))])
+    summary = f"judges and others: {', '.join(filter(None, (many, used)))}" if replies else ""
+    return paragraphs([text((summary, "dim"))])
 
 
 def user_usage_text(usage: Usage) -> str:

@@ -101,13 +101,13 @@ def run_text(fork: BranchPoint, run: str) -> str:
     if mine is None:
         return ""
     others = [branch for branch in fork.branches if branch is not mine]
-    wanted = max(others, key=lambda one: (rate_of(one), one.number))
-    if rate_of(mine) >= rate_of(wanted):
-        wanted = min(others, key=lambda one: (rate_of(one), -one.number))
-    who = "passing runs" if wanted.passed > wanted.failed else "failing runs"
-    here = f"{wanted.passed:,} of {wanted.number:,} pass"
+    counterpart = max(others, key=lambda node: (rate_of(node), node.number))
+    if rate_of(mine) >= rate_of(counterpart):
+        counterpart = min(others, key=lambda node: (rate_of(node), -node.number))
+    who = "passing runs" if counterpart.passed > counterpart.failed else "failing runs"
+    here = f"{counterpart.passed:,} of {counterpart.number:,} pass"
     there = f"{mine.passed:,} of {mine.number:,} pass"
-    verb = branch_text(fork, wanted, "plural")
+    verb = branch_text(fork, counterpart, "plural")
     did = branch_text(fork, mine, "past")
     return f"{who} {verb} at step {fork.step:,} ({here}); this run {did} ({there})"
 
@@ -188,12 +188,12 @@ def _telling(act: Action, beside: Sequence[Action]) -> str:
     if not telling:
         others = any(nearby.kind == "call" and nearby.name == act.name and nearby.key != act.key for nearby in beside)
         return " with fewer arguments" if others and isinstance(act.arguments, dict) else ""
-    said = []
+    arguments = []
     for name, value in list(telling.items())[:2]:
         text = distinguishing_excerpt(act, beside, name)
-        said.append(f"{name}={_quoted(text) if isinstance(value, str) else cut(text, LONGEST)}")
+        arguments.append(f"{name}={_quoted(text) if isinstance(value, str) else cut(text, LONGEST)}")
     more = f" and {len(telling) - 2} more" if len(telling) > 2 else ""
-    return f" with {', '.join(said)}{more}"
+    return f" with {', '.join(arguments)}{more}"
 
 
 def _from_difference(text: str, others: Iterable[str]) -> str:

@@ -123,15 +123,15 @@ def explanation(explanation: Explanation, options: str = "") -> View:
     """What ended the answer, why the agent did not finish, the facts; labels, where runs part; where it is from.
     `options`: those that the command which shows it again needs, as ` --db FILE`."""
     nodes = (*_of_the_run(explanation), *fact_tree(explanation.facts).nodes)
-    said = [Node(text((one_line(label_text(label)), "dim"))) for label in explanation.labels]
+    notes = [Node(text((one_line(label_text(label)), "dim"))) for label in explanation.labels]
     for lost in explanation.lost:
-        said.append(Node(text(("not seen by the model: ", "bold"), lost_text(lost, explanation.run.id))))
+        notes.append(Node(text(("not seen by the model: ", "bold"), lost_text(lost, explanation.run.id))))
     if parting := parting_text(explanation.divergence):
-        said.append(Node(text(("first divergence: ", "bold"), one_line(parting))))
+        notes.append(Node(text(("first divergence: ", "bold"), one_line(parting))))
     if explanation.blame is not None:
-        said.append(Node(text(("went wrong at ", "bold"), blame_line(explanation.blame))))
+        notes.append(Node(text(("went wrong at ", "bold"), blame_line(explanation.blame))))
     command = Paragraph(text((f"agenteval why {one_line(explanation.address + options)}", "dim code")))
-    return (*(Tree(tuple(branch)) for branch in (nodes, said) if branch), command)
+    return (*(Tree(tuple(branch)) for branch in (nodes, notes) if branch), command)
 
 
 def _of_the_run(explanation: Explanation) -> Iterator[Node]:

@@ -69,8 +69,8 @@ def comparisons(evidence: Evidence) -> tuple[Comparison, ...]:
             return tuple(map(_argument, near["arguments"][:MOST]))
         if evidence.code == Code.UNREADABLE and "tool" in fields:
             return (_argument(fields),)
-        if "near" in fields and (wanted := _looked_for(evidence)) is not None:
-            compared = _text(wanted, near, evidence.found if wanted is evidence.expected else None)
+        if "near" in fields and (expected := _looked_for(evidence)) is not None:
+            compared = _text(expected, near, evidence.found if expected is evidence.expected else None)
             # The whole text is what there is: no other place in it is meant.
             return (replace(compared, where="") if fields.get("side") == "equals" else compared,)
         if evidence.code == Code.DIFFERS and "path" in fields and "wanted" in fields:
@@ -94,12 +94,16 @@ def _looked_for(evidence: Evidence) -> str | None:
 
 def leaves(comparisons: Iterable[Comparison], above: str = "") -> Iterator[Comparison]:
     """The comparisons that have no parts, each with its whole path as its name."""
-    for one in comparisons:
-        name = above + one.name if one.name.startswith("[") or not above or not one.name else f"{above}.{one.name}"
-        if one.parts:
-            yield from leaves(one.parts, name)
+    for comparison in comparisons:
+        name = (
+            above + comparison.name
+            if comparison.name.startswith("[") or not above or not comparison.name
+            else f"{above}.{comparison.name}"
+        )
+        if comparison.parts:
+            yield from leaves(comparison.parts, name)
         else:
-            yield replace(one, name=name)
+            yield replace(comparison, name=name)
 
 
 def comparison_title(evidence: Evidence) -> tuple[str, str]:
@@ -118,7 +122,7 @@ def comparison_title(evidence: Evidence) -> tuple[str, str]:
         if evidence.code != Code.DIFFERS or "arguments" not in fields or "tool" not in fields:
             return "", ""
         which = f" ({nth(fields['position'])} call)" if fields.get("position") else ""
-        extra = sum(one["is"] == "extra" for one in fields["arguments"])
+        extra = sum(argument["is"] == "extra" for argument in fields["arguments"])
         wrong, whole = len(fields["arguments"]) - extra, len(evidence.expected or ())
         many = f"{wrong} of {count(whole, 'argument')}" if whole >= wrong else count(wrong, "argument")
         parts = [f"{many} {'differs' if wrong == 1 else 'differ'}"] if wrong else []
@@ -143,9 +147,9 @@ def _argument(argument: Mapping[str, Any]) -> Comparison:
     if argument["is"] == "unreadable":
         if argument.get("malformed"):
             return _malformed(str(argument["found"]))
-        found = argument["found"]
-        note = "not an object" if may_be_cut(found) else f"{_kind(found)} instead of an object"
-        return Comparison("", None, _written(found), note=note)
+        value = argument["found"]
+        note = "not an object" if may_be_cut(value) else f"{_kind(value)} instead of an object"
+        return Comparison("", None, _written(value), note=note)
     name = str(argument["path"])
     if argument["is"] == "extra":
         return Comparison(name, None, _written(argument["found"]), note="is not expected")
@@ -165,17 +169,17 @@ def _argument(argument: Mapping[str, Any]) -> Comparison:
     return Comparison(name, str(argument["expected"]), _written(argument["found"]), note=note, short=note)
 
 
-def _malformed(found: str) -> Comparison:
+def _malformed(text: str) -> Comparison:
     """Arguments that are not JSON, as they came."""
     try:
-        json.loads(found)
+        json.loads(text)
     except json.JSONDecodeError as error:
-        if not may_be_cut(found):
-            complete = found[error.pos :].strip()
-            return Comparison("", None, found, error.pos, "not valid JSON from here on" if complete else _INCOMPLETE)
+        if not may_be_cut(text):
+            complete = text[error.pos :].strip()
+            return Comparison("", None, text, error.pos, "not valid JSON from here on" if complete else _INCOMPLETE)
     except (ValueError, RecursionError):
         pass
-    return Comparison("", None, found, note="not valid JSON")
+    return Comparison("", None, text, note="not valid JSON")
 
 
 _INCOMPLETE = "the JSON is not complete"
@@ -183,56 +187,58 @@ _INCOMPLETE = "the JSON is not complete"
 # Values
 
 
-def _value(name: str, expected: Any, got: Any, *, steps: Sequence[str] = (), depth: int = 0) -> Comparison:
+def _value(name: str, expected: Any, actual: Any, *, steps: Sequence[str] = (), depth: int = 0) -> Comparison:
     """Two JSON values that are not equal."""
-    if may_be_cut(expected) or may_be_cut(got):
-        return _cut(name, expected, got, {})
-    if isinstance(expected, str) and isinstance(got, str):
-        at = text_difference(expected, got)
-        made = Comparison(name, _written(expected), _written(got), at + 1, parting_note(expected, got))
-        return _of_form(made, steps, expected, got) if steps else made
-    if depth < MOST and isinstance(expected, Mapping) and isinstance(got, Mapping):
-        names = [*expected, *(key for key in got if key not in expected)]
-        return _tree(name, [(str(key), expected.get(key, _NONE), got.get(key, _NONE)) for key in names], depth)
-    if depth < MOST and isinstance(expected, list) and isinstance(got, list):
-        longer = max(len(expected), len(got))
-        if _same_entries(expected, got):
+    if may_be_cut(expected) or may_be_cut(actual):
+        return _cut(name, expected, actual, {})
+    if isinstance(expected, str) and isinstance(actual, str):
+        at = text_difference(expected, actual)
+        comparison = Comparison(name, _written(expected), _written(actual), at + 1, parting_note(expected, actual))
+        return _of_form(comparison, steps, expected, actual) if steps else comparison
+    if depth < MOST and isinstance(expected, Mapping) and isinstance(actual, Mapping):
+        names = [*expected, *(key for key in actual if key not in expected)]
+        return _tree(name, [(str(key), expected.get(key, _NONE), actual.get(key, _NONE)) for key in names], depth)
+    if depth < MOST and isinstance(expected, list) and isinstance(actual, list):
+        longer = max(len(expected), len(actual))
+        if _same_entries(expected, actual):
             note = "the same entries in another order"
-            return Comparison(name, _written(expected), _written(got), note=note, short=note)
-        pairs = [(f"[{n}]", *(side[n] if n < len(side) else _NONE for side in (expected, got))) for n in range(longer)]
+            return Comparison(name, _written(expected), _written(actual), note=note, short=note)
+        pairs = [
+            (f"[{n}]", *(side[n] if n < len(side) else _NONE for side in (expected, actual))) for n in range(longer)
+        ]
         return _tree(name, pairs, depth)  # type: ignore[arg-type]
-    note = _type_note(expected, got)
-    return Comparison(name, _written(expected), _written(got), 0 if note else None, note)
+    note = _type_note(expected, actual)
+    return Comparison(name, _written(expected), _written(actual), 0 if note else None, note)
 
 
-def _same_entries(expected: list[Any], got: list[Any]) -> bool:
-    if not 1 < len(expected) == len(got) <= _MOST_ENTRIES:
+def _same_entries(expected: list[Any], actual: list[Any]) -> bool:
+    if not 1 < len(expected) == len(actual) <= _MOST_ENTRIES:
         return False
-    left = list(got)
-    for one in expected:
-        at = next((number for number, other in enumerate(left) if same_json(one, other)), None)
+    remaining = list(actual)
+    for entry in expected:
+        at = next((number for number, other in enumerate(remaining) if same_json(entry, other)), None)
         if at is None:
             return False
-        del left[at]
+        del remaining[at]
     return True
 
 
-def _cut(name: str, expected: Any, got: Any, hint: Mapping[str, Any]) -> Comparison:
+def _cut(name: str, expected: Any, actual: Any, hint: Mapping[str, Any]) -> Comparison:
     """Two values of which the evidence keeps only the beginning of one or both: no place can be pointed at, and what
     differs is said only where the metric noted it."""
-    wanted, found = (str(side) if may_be_cut(side) else _written(side) for side in (expected, got))
+    expected_text, actual_text = (str(side) if may_be_cut(side) else _written(side) for side in (expected, actual))
     if hint.get("steps"):
         note = would_match_note(hint["steps"])
     elif "at" in hint and hint.keys() & {"found", "ends_before", "goes_on"}:
         note = f"at character {hint['at'] + 1:,}: {_near_note(hint)}"
     else:
-        note = "the difference is after the stored part" if wanted == found else ""
+        note = "the difference is after the stored part" if expected_text == actual_text else ""
     if around := hint.get("around"):
         at = text_difference(*around) + 1
         return Comparison(
             name, _written(around[0]), _written(around[1]), at, note, short=note if "steps" in hint else ""
         )
-    return Comparison(name, wanted, found, note=note)
+    return Comparison(name, expected_text, actual_text, note=note)
 
 
 _NONE = object()
@@ -249,17 +255,17 @@ def _tree(name: str, entries: Sequence[tuple[str, Any, Any]], depth: int) -> Com
 
 
 def _differing(entries: Sequence[tuple[str, Any, Any]], depth: int) -> Iterator[Comparison]:
-    for name, expected, got in entries:
+    for name, expected, actual in entries:
         if expected is _NONE:
-            yield Comparison(name, None, _written(got), note="is not expected")
-        elif got is _NONE:
+            yield Comparison(name, None, _written(actual), note="is not expected")
+        elif actual is _NONE:
             yield Comparison(name, _written(expected), None)
-        elif not same_json(expected, got):
-            yield _value(name, expected, got, depth=depth + 1)
+        elif not same_json(expected, actual):
+            yield _value(name, expected, actual, depth=depth + 1)
 
 
-def _type_note(expected: Any, got: Any) -> str:
-    ours, theirs = _kind(expected), _kind(got)
+def _type_note(expected: Any, actual: Any) -> str:
+    ours, theirs = _kind(expected), _kind(actual)
     return f"{theirs} instead of {ours}" if ours != theirs else ""
 
 
@@ -278,27 +284,27 @@ def _written(value: Any) -> str:
 # Texts
 
 
-def _text(expected: str, near: Mapping[str, Any], found: Any) -> Comparison:
+def _text(expected: str, near: Mapping[str, Any], stored: Any) -> Comparison:
     """A text that was looked for, and the nearest one that there is."""
     where = f"line {near['line']}" if near.get("line") else ""
     if near["is"] == "elsewhere":
         before, after = near.get("before") or "", near.get("after") or ""
         parts = [_beside(text, side) for text, side in ((before, "before"), (after, "after")) if text]
-        at, got = 0 if before else len(expected), before + near.get("text", expected) + after
-        return Comparison("", _written(expected), _written(got), at + 1, " and ".join(parts), where)
+        at, actual = 0 if before else len(expected), before + near.get("text", expected) + after
+        return Comparison("", _written(expected), _written(actual), at + 1, " and ".join(parts), where)
     # The nearest text as a whole, where it was kept; the fields have the part that a sentence can quote.
-    got = found if isinstance(found, str) and _holds(found, near["text"]) else str(near["text"])
-    whole = got is found or "at" not in near
+    actual = stored if isinstance(stored, str) and _holds(stored, near["text"]) else str(near["text"])
+    whole = actual is stored or "at" not in near
     form = near["is"] == "form"
-    if whole and (form or got is found or "column" not in near):
-        at = text_difference(expected, got)
-        made = Comparison("", _written(expected), _written(got), at + 1, parting_note(expected, got), where)
-        return _of_form(made, near["steps"], expected, got) if form else made
+    if whole and (form or actual is stored or "column" not in near):
+        at = text_difference(expected, actual)
+        comparison = Comparison("", _written(expected), _written(actual), at + 1, parting_note(expected, actual), where)
+        return _of_form(comparison, near["steps"], expected, actual) if form else comparison
     # A part around the place that differs, with the characters before it that a near miss keeps (`near_miss`).
-    wanted = expected if whole else _around(expected, near["at"])
-    at = BEFORE + 1 if got.startswith("…") else near.get("at", text_difference(expected, got))
+    excerpt = expected if whole else _around(expected, near["at"])
+    at = BEFORE + 1 if actual.startswith("…") else near.get("at", text_difference(expected, actual))
     note = would_match_note(near["steps"]) if form else _near_note(near)
-    return Comparison("", _written(wanted), _written(got), at + 1, note, where, short=note if form else "")
+    return Comparison("", _written(excerpt), _written(actual), at + 1, note, where, short=note if form else "")
 
 
 def _around(expected: str, at: int) -> str:
@@ -307,8 +313,8 @@ def _around(expected: str, at: int) -> str:
     return "…" * (start > 0) + expected[start:end] + "…" * (end < len(expected))
 
 
-def _holds(found: str, quoted: str) -> bool:
-    return 0 < len(found) < FOUND and not found.endswith("…") and quoted.strip("…") in found
+def _holds(text: str, quoted: str) -> bool:
+    return 0 < len(text) < FOUND and not text.endswith("…") and quoted.strip("…") in text
 
 
 def _near_note(near: Mapping[str, Any]) -> str:
@@ -332,21 +338,21 @@ def would_match_note(steps: Sequence[str]) -> str:
     return f"would match {would_match(steps)}"
 
 
-def _of_form(made: Comparison, steps: Sequence[str], expected: str, got: str) -> Comparison:
+def _of_form(comparison: Comparison, steps: Sequence[str], expected: str, actual: str) -> Comparison:
     """With what would make them equal, and first the characters that differ, if people can't see that they do."""
     note = would_match_note(steps)
-    lost, extra = _first_pieces(expected, got)
+    lost, extra = _first_pieces(expected, actual)
     unseen = not (lost + extra).strip() or normalize("NFC", lost) == normalize("NFC", extra)
     if not unseen and not any(category(char) == "Cf" for char in lost + extra):
-        return replace(made, note=note, short=note)
+        return replace(comparison, note=note, short=note)
     short = _parted(lost, extra)
-    return replace(made, note=f"{short}; {note}", short=short)
+    return replace(comparison, note=f"{short}; {note}", short=short)
 
 
-def _first_pieces(expected: str, got: str) -> tuple[str, str]:
+def _first_pieces(expected: str, actual: str) -> tuple[str, str]:
     """The first characters on both sides that are not the same, up to the place where the texts are equal again."""
-    at = text_difference(expected, got)
-    left, right = expected[at : at + _AGAIN + _PIECE], got[at : at + _AGAIN + _PIECE]
+    at = text_difference(expected, actual)
+    left, right = expected[at : at + _AGAIN + _PIECE], actual[at : at + _AGAIN + _PIECE]
     sizes = sorted(
         ((i, j) for i in range(_PIECE + 1) for j in range(_PIECE + 1) if i or j), key=lambda size: (sum(size), size)
     )
@@ -356,11 +362,11 @@ def _first_pieces(expected: str, got: str) -> tuple[str, str]:
     return left, right
 
 
-def parting_note(expected: str, got: str) -> str:
+def parting_note(expected: str, actual: str) -> str:
     """What differs between two texts, in a few words: "'#' is missing", "'5.' instead of '5'"."""
-    start = text_difference(expected, got)
-    end = text_difference(expected[start:][::-1], got[start:][::-1])
-    return _parted(expected[start : len(expected) - end], got[start : len(got) - end])
+    start = text_difference(expected, actual)
+    end = text_difference(expected[start:][::-1], actual[start:][::-1])
+    return _parted(expected[start : len(expected) - end], actual[start : len(actual) - end])
 
 
 def _parted(lost: str, extra: str) -> str:

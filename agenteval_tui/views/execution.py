@@ -189,9 +189,9 @@ def ended_view(
 ) -> View:
     """How the runs of an execution ended: first what was not checked because nobody could see it, then the same error
     of many once (`errors`), then how many ended how."""
-    lines = [_not_observed_text(one) for one in not_observed[:_MOST_ERRORS]]
+    lines = [_not_observed_text(entry) for entry in not_observed[:_MOST_ERRORS]]
     lines += [
-        text((f"{count:,} runs in error: ", "broken"), one_line(said, 300)) for said, count in errors[:_MOST_ERRORS]
+        text((f"{count:,} runs in error: ", "broken"), one_line(reason, 300)) for reason, count in errors[:_MOST_ERRORS]
     ]
     if len(errors) > _MOST_ERRORS:
         lines.append(text((f"and {len(errors) - _MOST_ERRORS} more kinds of errors", "dim")))
@@ -220,14 +220,14 @@ def rate_view(row: ExecutionRow, overall: Mapping[str, Any], retries: int = 0) -
         lines.append(text((f"{row.status}: ", "warn"), one_line(row.message or "no reason given", 400)))
     if (rate := overall["pass_rate"]) is not None:
         beside = [f"{overall['errors']:,} in error"] if overall["errors"] else []
-        beside += [said] if (said := without_verdict_text(replace(row, skipped=0, runs=row.runs - row.skipped))) else []
-        said = "; ".join([f"pass rate {numbers.percent(rate)} of {numbers.count(overall['n'], 'run')}", *beside])
-        lines.append(text(said, (f"  ({numbers.interval_phrase(overall['interval'], of='by test: ')})", "dim")))
+        beside += [line] if (line := without_verdict_text(replace(row, skipped=0, runs=row.runs - row.skipped))) else []
+        line = "; ".join([f"pass rate {numbers.percent(rate)} of {numbers.count(overall['n'], 'run')}", *beside])
+        lines.append(text(line, (f"  ({numbers.interval_phrase(overall['interval'], of='by test: ')})", "dim")))
     if row.skipped:
         lines.append(text((f"early stop: {numbers.count(row.skipped, 'run')} saved, their tests were decided", "dim")))
     if retries:
-        made = "attempt failed and was" if retries == 1 else "attempts failed and were"
-        lines.append(text((f"{retries:,} {made} retried", "dim")))
+        phrase = "attempt failed and was" if retries == 1 else "attempts failed and were"
+        lines.append(text((f"{retries:,} {phrase} retried", "dim")))
     return paragraphs(lines)
 
 

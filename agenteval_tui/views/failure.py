@@ -48,8 +48,8 @@ class Miss(Struct, frozen=True):
     @property
     def looks_equal(self) -> bool:
         """Whether the values look the same on one line, so that only the note tells them apart."""
-        expected, got = (normalize("NFC", one_line(side)) for side in (self.expected, self.got))
-        return bool(self.note) and expected == got
+        expected, actual = (normalize("NFC", one_line(side)) for side in (self.expected, self.got))
+        return bool(self.note) and expected == actual
 
 
 class Failure(Struct, frozen=True):
@@ -162,8 +162,8 @@ def clearest_of(
         tests.setdefault((run.suite_key, run.test_id, run.variation), []).append(run)
     failed = [which for which, rows in tests.items() if any(run.status in ("failed", "error") for run in rows)]
     reasons = {which: failures(tests[which], results_of) for which in failed[:most]}
-    found = clearest(reasons)
-    return reasons[found].reasons[0] if found is not None else None
+    key = clearest(reasons)
+    return reasons[key].reasons[0] if key is not None else None
 
 
 def _compared(criterion: str, line: Evidence) -> Miss | None:
@@ -172,11 +172,11 @@ def _compared(criterion: str, line: Evidence) -> Miss | None:
         if compared.expected is not None or (compared.got is not None and compared.name):
             what = f"{line.fields.get('tool', '')} {compared.name}".strip()
             at = compared.at or 0
-            expected, got = (
+            expected, actual = (
                 NOTHING if side is None else part(side, at)[0] for side in (compared.expected, compared.got)
             )
             place = part(compared.got or "", at)[1]
-            return Miss(criterion, what, expected, got, note=compared.short, at=place)
+            return Miss(criterion, what, expected, actual, note=compared.short, at=place)
     return None
 
 
@@ -187,5 +187,5 @@ def part(text: str, at: int, size: int = _VALUE) -> tuple[str, int]:
     """A text in at most `size` characters, of a longer one the part around the character `at`; and where that is."""
     before = size * 3 // 10
     start = max(at - before, 0) if len(text) > size else 0
-    shown = "…" * bool(start) + text[start:].replace("\n", "⏎")
-    return cut(shown, size), at - start + bool(start)
+    visible = "…" * bool(start) + text[start:].replace("\n", "⏎")
+    return cut(visible, size), at - start + bool(start)

@@ -36,8 +36,10 @@ def flaky_view(report: VarianceReport, window: str, *, everything: bool = False)
     """The flaky tests with their criteria (`everything`: the steady ones too), then those that changed."""
     decided = [test for test in report.tests if test.n]
     if not decided:
-        said = f"no run has a verdict in this window ({one_line(window, 20)}): try a longer --window, or --window all"
-        return paragraphs([text(said)])
+        message = (
+            f"no run has a verdict in this window ({one_line(window, 20)}): try a longer --window, or --window all"
+        )
+        return paragraphs([text(message)])
     if report.tests if everything else report.flaky:
         cut = f"only the newest {NEWEST:,} of these runs were analysed: a shorter --window shows others"
         return (
@@ -61,10 +63,10 @@ def flaky_table(report: VarianceReport, *, everything: bool = False, in_short: b
     columns = [Column("  test / criterion"), Column("passed", "right"), Column("rate", "right")]
     columns.append(Column("95 %" if in_short else "95 % interval", "right" if in_short else "left"))
     columns += [] if in_short else [Column(f"pass@{_K}", "right"), Column(f"pass^{_K}", "right"), Column("")]
-    shown = report.tests if everything else report.flaky
-    several = len({test.suite_key for test in shown}) > 1
+    tests = report.tests if everything else report.flaky
+    several = len({test.suite_key for test in tests}) > 1
     rows: list[Row] = []
-    for test in shown:
+    for test in tests:
         flaky = test.flaky or test.quarantine is not None
         name = text(("~ " if flaky else "  ", "flaky"), (test.name, "flaky" if test.flaky else ""))
         rows += _rows(test, name, test.suite if several else "", in_short)
@@ -142,8 +144,8 @@ def _changed(report: VarianceReport) -> View:
     for test in listed[:_MOST_CHANGED]:
         assert test.step is not None
         sign, token = _SIGNS[test.step.kind]
-        told = f"  {test.step.kind} {_between(test)}: {step_text(test.step)}"
-        lines.append(text((f"{sign} ", token), one_line(test.name, 60), (told, "dim")))
+        change = f"  {test.step.kind} {_between(test)}: {step_text(test.step)}"
+        lines.append(text((f"{sign} ", token), one_line(test.name, 60), (change, "dim")))
     if len(listed) > _MOST_CHANGED:
         lines.append(text((f"  and {len(listed) - _MOST_CHANGED} more: --json lists all", "dim")))
     head = "not flaky, but changed: nothing varies on either side of the change"
@@ -153,10 +155,10 @@ def _changed(report: VarianceReport) -> View:
 def step_text(step: Step) -> str:
     """`5 of 5 passed, then 0 of 5 (p = 0.0079)`."""
     parts = [f"{passed:,} of {n:,}" for passed, n in step.parts]
-    shown = [f"{parts[0]} passed", *parts[1:_MOST_PARTS]]
+    phrases = [f"{parts[0]} passed", *parts[1:_MOST_PARTS]]
     if len(parts) > _MOST_PARTS:
-        shown.append(f"{len(parts) - _MOST_PARTS} more times by turns")
-    return f"{', then '.join(shown)} ({p_value_text(step.p_value)})"
+        phrases.append(f"{len(parts) - _MOST_PARTS} more times by turns")
+    return f"{', then '.join(phrases)} ({p_value_text(step.p_value)})"
 
 
 def _between(test: VarianceComponent) -> str:
@@ -165,10 +167,10 @@ def _between(test: VarianceComponent) -> str:
 
 def _by_configuration(test: VarianceComponent) -> str:
     """`5 of 5, then 0 of 5`, oldest first; what ran before configurations were stored is marked."""
-    told = [
+    phrases = [
         f"{part.passed} of {part.n}" + ("" if part.version else " (configuration not stored)") for part in test.parts
     ]
-    return ", then ".join(told)
+    return ", then ".join(phrases)
 
 
 def suggestions_view(suggested: Sequence[VarianceComponent], until_ms: int | None = None) -> View:

@@ -25,24 +25,24 @@ def price_text(takes: Estimate, requests: int) -> str:
 
     `takes` is what whole runs of this test took; `requests` is how often the agent is asked at least.
     """
-    said = [f"{numbers.count(takes.runs, 'continuation')}, about {numbers.count(requests, 'request')}"]
+    parts = [f"{numbers.count(takes.runs, 'continuation')}, about {numbers.count(requests, 'request')}"]
     if (tokens := takes.total_tokens) is not None:
-        said.append(about_text(f"{tokens.expected:,.0f} tokens", tokens.whole))
+        parts.append(about_text(f"{tokens.expected:,.0f} tokens", tokens.whole))
     cost = takes.total_cost
     if cost is not None and cost.expected:
-        said.append(about_text(numbers.dollars(cost.expected), cost.whole))
+        parts.append(about_text(numbers.dollars(cost.expected), cost.whole))
     else:
-        said.append("free" if cost is not None and cost.whole else "cost not known")
+        parts.append("free" if cost is not None and cost.whole else "cost not known")
     if (seconds := takes.seconds) is not None:
-        said.append(about_text(numbers.duration(1000 * seconds.expected), not seconds.unknown))
-    return " · ".join(said)
+        parts.append(about_text(numbers.duration(1000 * seconds.expected), not seconds.unknown))
+    return " · ".join(parts)
 
 
-def gone_tools_text(gone: Sequence[str], left: Sequence[str]) -> str:
+def gone_tools_text(gone: Sequence[str], remaining: Sequence[str]) -> str:
     """Tools that a run called and that its agent does not have any more, beside those that it has; "" for none."""
     if not gone:
         return ""
-    has = f"has {listed(left, 5)}" if left else "has no tools"
+    has = f"has {listed(remaining, 5)}" if remaining else "has no tools"
     return (
         f"the agent called {listed(gone, 5)} in this run, but {has} now. It gets the recorded results, but can't make "
         "such a call again. To allow that, give it the tool back."
@@ -54,7 +54,9 @@ def forks_view(forks: Forks) -> View:
     run = forks.run
     rows = [_row("the run itself", run.status, forks.passed, forks.decided, forks.interval, _why(run), run.id)]
     for branch in ranked(forks.branches):
-        first = next((one for one in branch.answers if not one.passed), branch.answers[0] if branch.answers else None)
+        first = next(
+            (answer for answer in branch.answers if not answer.passed), branch.answers[0] if branch.answers else None
+        )
         status = first.status if first is not None else ""
         why = branch.stopped if first is None else "" if first.passed else _why(first.run)
         key = first.run.id if first is not None else ""
@@ -89,12 +91,12 @@ def _row(name: str, status: str, passed: int, decided: int, interval: Interval |
 
 
 def _notes(forks: Forks) -> Iterable[model.Text]:
-    known = sum(one.stored for branch in forks.branches for one in branch.answers)
+    stored = sum(answer.stored for branch in forks.branches for answer in branch.answers)
     if forks.execution:
         cost = "" if forks.cost is None else f", {numbers.dollars(forks.cost)}"
         yield text((f"{numbers.count(forks.asked, 'continuation')} asked for{cost}", "dim"))
-    if known and forks.execution:
-        yield text((f"{numbers.count(known, 'stored answer')}, not paid for again", "dim"))
+    if stored and forks.execution:
+        yield text((f"{numbers.count(stored, 'stored answer')}, not paid for again", "dim"))
     stopped = dict.fromkeys(branch.stopped for branch in forks.branches if branch.stopped)
     yield from (text((f"not all were asked: {why}", "warn")) for why in stopped)
     yield text(("Forks never count in rates, trends, baselines or gates.", "dim"))

@@ -26,17 +26,17 @@ def edit_text(edit: AnyEdit, was: Transcript | None = None) -> str:
     `was`: the transcript that was edited; of a long text the words then begin where it differs from what was there.
     """
     match edit:
-        case System(said):
-            return f"system prompt {_quoted(said, _prompt(was))}"
-        case Text(step, said):
-            return f"step {step + 1}: text {_quoted(said, _content(was, step))}"
+        case System(content):
+            return f"system prompt {_quoted(content, _prompt(was))}"
+        case Text(step, content):
+            return f"step {step + 1}: text {_quoted(content, _content(was, step))}"
         case Arguments(step, value, call):
             which = f" of call {call + 1}" if call else ""
             return f"step {step + 1}: arguments{which} {cut(one_line(arguments_json(value), 1_000), _VALUE)}"
-        case Result(step, said, error):
-            return f"step {step + 1}: {'error' if error else 'result'} {_quoted(said, _content(was, step))}"
-        case Insert(step, role, said):
-            return f"after step {step + 1}: {role} {_quoted(said)}"
+        case Result(step, content, error):
+            return f"step {step + 1}: {'error' if error else 'result'} {_quoted(content, _content(was, step))}"
+        case Insert(step, role, content):
+            return f"after step {step + 1}: {role} {_quoted(content)}"
         case Drop(step):
             return f"without step {step + 1}"
         case Tools(changes):
@@ -45,8 +45,8 @@ def edit_text(edit: AnyEdit, was: Transcript | None = None) -> str:
 
 def tools_text(changes: ToolChanges) -> str:
     """Changes of an agent's tools in words: `without the tools a, b; another description of tool c`."""
-    told = (("without", changes.without), ("another description of", tuple(changes.changed)))
-    return "; ".join(f"{verb} {_tools(names)}" for verb, names in told if names)
+    verbs = (("without", changes.without), ("another description of", tuple(changes.changed)))
+    return "; ".join(f"{verb} {_tools(names)}" for verb, names in verbs if names)
 
 
 def branch_text(branch: Outcomes, was: Transcript | None = None) -> str:
@@ -88,13 +88,13 @@ def _content(was: Transcript | None, step: int) -> str:
 
 def _prompt(was: Transcript | None) -> str:
     messages = was.messages if was is not None else ()
-    return next((one.content for one in messages if one.role in ("system", "developer")), "")
+    return next((message.content for message in messages if message.role in ("system", "developer")), "")
 
 
-def _quoted(said: str, was: str = "") -> str:
+def _quoted(content: str, was: str = "") -> str:
     """A text in quotes on one line; one that begins as `was` does from a little before where it differs."""
-    line, old = one_line(said, 4_000), one_line(was, 4_000)
-    alike = next((at for at, (one, other) in enumerate(zip(line, old, strict=False)) if one != other), None)
+    line, old = one_line(content, 4_000), one_line(was, 4_000)
+    alike = next((at for at, (char, other) in enumerate(zip(line, old, strict=False)) if char != other), None)
     alike = min(len(line), len(old)) if alike is None else alike
     if alike > _VALUE // 2 and len(line) > _VALUE:
         line = f"…{line[max(alike - _BEFORE, 0) :]}"

@@ -26,8 +26,8 @@ def gate_text(pass_rate: float) -> str:
 def verdict_text(verdict: GateVerdict) -> str:
     """`gate 80 % missed: 3 of 5 runs passed (60 %, 95 % interval 23 % to 88 %); 5 runs are too few to decide, at this
     rate it takes 16`. Raw."""
-    said = f"{gate_text(verdict.gate.pass_rate)} {verdict.outcome}: {counts_text(verdict)}"
-    return "; ".join(part for part in (said, certainty_text(verdict), _left_out(verdict)) if part)
+    sentence = f"{gate_text(verdict.gate.pass_rate)} {verdict.outcome}: {counts_text(verdict)}"
+    return "; ".join(part for part in (sentence, certainty_text(verdict), _left_out(verdict)) if part)
 
 
 def counts_text(verdict: GateVerdict) -> str:
@@ -78,32 +78,32 @@ def name_text(verdict: GateVerdict) -> str:
 
 def gates_view(gates: TestGates, *, missed_only: bool = False) -> View:
     """How many gates were reached, then a line for each: the missed first, then those that n is too small for."""
-    if not gates.verdicts or (missed_only and all(one.outcome == "reached" for one in gates.verdicts)):
+    if not gates.verdicts or (missed_only and all(verdict.outcome == "reached" for verdict in gates.verdicts)):
         return ()
     return paragraphs(_lines(gates.verdicts, missed_only))
 
 
 def _lines(verdicts: Sequence[GateVerdict], missed_only: bool) -> Iterator[Text]:
-    bad = sum(one.outcome != "reached" for one in verdicts)
+    bad = sum(verdict.outcome != "reached" for verdict in verdicts)
     reached = len(verdicts) - bad
-    token = "bad" if any(one.fails for one in verdicts) else "warn" if bad else "good"
+    token = "bad" if any(verdict.fails for verdict in verdicts) else "warn" if bad else "good"
     yield text(("gates: ", "bold"), (f"{reached:,} of {len(verdicts):,} reached", token))
     # Those that were reached are named, too: their failed runs do not fail the execution.
-    ordered = sorted(verdicts, key=lambda one: (one.outcome == "reached", one.sure))
+    ordered = sorted(verdicts, key=lambda gate_verdict: (gate_verdict.outcome == "reached", gate_verdict.sure))
     if missed_only:
         ordered = ordered[:bad]
-    for one in ordered[:_MOST]:
-        sign, meaning = SIGNS[one.outcome]
-        unsure = certainty_text(one)
-        left = _left_out(one)
+    for verdict in ordered[:_MOST]:
+        sign, meaning = SIGNS[verdict.outcome]
+        unsure = certainty_text(verdict)
+        note = _left_out(verdict)
         yield text(
             (f"{sign} ", meaning),
-            f"{name_text(one)}: {gate_text(one.gate.pass_rate)} ",
-            (one.outcome, meaning),
-            f", {counts_text(one)}",
+            f"{name_text(verdict)}: {gate_text(verdict.gate.pass_rate)} ",
+            (verdict.outcome, meaning),
+            f", {counts_text(verdict)}",
             (f"; {unsure}" if unsure else "", "warn"),
-            (f"; {left}" if left else "", "warn"),
-            (f"  ({_origin(one)})", "dim"),
+            (f"; {note}" if note else "", "warn"),
+            (f"  ({_origin(verdict)})", "dim"),
         )
     if len(ordered) > _MOST:
         yield text((f"and {len(ordered) - _MOST:,} more", "dim"))
@@ -114,16 +114,18 @@ def gates_text(gates: TestGates) -> str:
     verdicts = gates.verdicts
     if not verdicts:
         return ""
-    reached = sum(one.outcome == "reached" for one in verdicts)
-    said = f"{reached:,} of {numbers.count(len(verdicts), 'gate')} {'was' if len(verdicts) == 1 else 'were'} reached."
+    reached = sum(verdict.outcome == "reached" for verdict in verdicts)
+    summary = (
+        f"{reached:,} of {numbers.count(len(verdicts), 'gate')} {'was' if len(verdicts) == 1 else 'were'} reached."
+    )
     for outcome in ("missed", "undecided"):
-        listed = [one for one in verdicts if one.outcome == outcome]
+        listed = [verdict for verdict in verdicts if verdict.outcome == outcome]
         if listed:
-            named = ", ".join(f"{name_text(one)} ({_short(one)})" for one in listed[:_MOST])
+            named = ", ".join(f"{name_text(gate_verdict)} ({_short(gate_verdict)})" for gate_verdict in listed[:_MOST])
             more = f" and {len(listed) - _MOST} more" if len(listed) > _MOST else ""
-            said += f" {outcome.capitalize()}: {named}{more}."
-    unsure = sum(not one.sure and one.rate is not None for one in verdicts)
-    return said + (f" {numbers.count(unsure, 'gate')} had too few runs to be sure." if unsure else "")
+            summary += f" {outcome.capitalize()}: {named}{more}."
+    unsure = sum(not verdict.sure and verdict.rate is not None for verdict in verdicts)
+    return summary + (f" {numbers.count(unsure, 'gate')} had too few runs to be sure." if unsure else "")
 
 
 def _short(verdict: GateVerdict) -> str:

@@ -37,8 +37,8 @@ def label_text(label: Label) -> str:
 
 def label_given(label: Label, status: str, *, taken_back: bool = False) -> Text:
     """`tone: passed, 4 of 5; the run now counts as failed`: the effect of a label, or of taking it back."""
-    said = f"{one_line(subject_text(label), 60)}: {'taken back: ' if taken_back else ''}{label.said}"
-    return text(f"{said}; the run now counts as ", outcome_text(status))
+    statement = f"{one_line(subject_text(label), 60)}: {'taken back: ' if taken_back else ''}{label.said}"
+    return text(f"{statement}; the run now counts as ", outcome_text(status))
 
 
 def labels_view(labels: Iterable[tuple[Label, bool]], now_ms: int | None = None) -> View:
@@ -82,20 +82,20 @@ def feedback_score(feedback: Feedback) -> str:
 def feedback_view(feedback: Sequence[Feedback], now_ms: int | None = None) -> View:
     """Feedback, the newest last, each with its comment below it. `now_ms`: how old each is."""
     elements: list[Element] = [Paragraph(text(("feedback", "dim")))] if feedback else []
-    for given in feedback:
-        age = f"  {numbers.age(given.at_ms, now_ms)}" if now_ms is not None else ""
-        about = f"  {one_line(given.who, 40)}{age}" if given.who else age
-        elements.append(Paragraph(text(f"{given.key} ", (f"{given.score:.2f}", "bold"), (about, "dim")), 1))
-        if given.comment:
-            elements.append(Paragraph(text((given.comment, "dim")), 3))
+    for entry in feedback:
+        age = f"  {numbers.age(entry.at_ms, now_ms)}" if now_ms is not None else ""
+        about = f"  {one_line(entry.who, 40)}{age}" if entry.who else age
+        elements.append(Paragraph(text(f"{entry.key} ", (f"{entry.score:.2f}", "bold"), (about, "dim")), 1))
+        if entry.comment:
+            elements.append(Paragraph(text((entry.comment, "dim")), 3))
     return tuple(elements)
 
 
 def feedback_table(feedback: Iterable[tuple[RunRow, Feedback]]) -> Table:
     """A row for each score that runs were given."""
     rows = []
-    for run, given in feedback:
-        cells = (run.id, run.test_id, given.key, f"{given.score:.2f}", given.who, given.comment)
+    for run, entry in feedback:
+        cells = (run.id, run.test_id, entry.key, f"{entry.score:.2f}", entry.who, entry.comment)
         rows.append(Row(tuple(map(text, cells)), run.id))
     heads = (Column("Run"), Column("Test"), Column("Key"), Column("Score", "right"), Column("Who"), Column("Comment"))
     return Table(heads, tuple(rows))

@@ -41,24 +41,24 @@ def escaped(words: str, longest: int = LONGEST) -> str:
 
 def code_span(words: str) -> str:
     """`words` as code, every character kept: fenced by more backticks than it has in a row."""
-    shown = displayable(on_one_line(words))
-    fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(shown)), default=0))
-    pad = " " if not shown or shown[0] in "` " or shown[-1] in "` " else ""
-    return f"{fence}{pad}{shown}{pad}{fence}"
+    displayed = displayable(on_one_line(words))
+    fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(displayed)), default=0))
+    pad = " " if not displayed or displayed[0] in "` " or displayed[-1] in "` " else ""
+    return f"{fence}{pad}{displayed}{pad}{fence}"
 
 
 def _text(words: Text, longest: int = LONGEST, *, in_table: bool = False) -> str:
     if not any("code" in tokens.split() for _, tokens in words):
         return escaped(plain(words), longest)
-    shown = []
+    parts = []
     for part, tokens in words:
         if "code" in tokens.split():
             # In a table a bar ends the cell, also within code.
-            shown.append(code_span(part).replace("|", r"\|") if in_table else code_span(part))
+            parts.append(code_span(part).replace("|", r"\|") if in_table else code_span(part))
         else:
             start, end = (" " if edge.isspace() else "" for edge in (part[0], part[-1]))
-            shown.append(f"{start}{escaped(part, longest)}{end}")
-    return "".join(shown)
+            parts.append(f"{start}{escaped(part, longest)}{end}")
+    return "".join(parts)
 
 
 def _lines(element: Element) -> Iterator[str]:
@@ -82,8 +82,8 @@ def _lines(element: Element) -> Iterator[str]:
             if more:
                 yield f"- {escaped(more)}"
         case List(items, inline):
-            shown = [_text(item) for item in items]
-            yield from ["; ".join(shown)] if inline else [f"- {item}" for item in shown]
+            rendered = [_text(item) for item in items]
+            yield from ["; ".join(rendered)] if inline else [f"- {item}" for item in rendered]
         case Difference(changed):
             yield from fenced(displayable("\n".join(changed)), "diff")
         case Facts(facts):
@@ -92,8 +92,8 @@ def _lines(element: Element) -> Iterator[str]:
                 yield f"- {label}{_text(fact.value)}"
 
 
-def _cells(shown: list[str]) -> str:
-    return f"| {' | '.join(shown)} |"
+def _cells(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def fenced(whole: str, language: str) -> Iterator[str]:

@@ -38,14 +38,14 @@ def requests_view(
 def line_text(requests: ModelRequests, number: int, calls: Sequence[str]) -> Text:
     """An agent that asked: `research: "You look things up." 3 requests, called by tool call 2 (research)`."""
     line = requests.line(number)
-    asked = sum(one.line == number for one in requests.references)
+    requests_made = sum(reference.line == number for reference in requests.references)
     about = f' "{one_line(line.about, 60)}"' if line.about else ""
     called = ""
     if line.called_by is not None:
         name = f" ({one_line(calls[line.called_by], 40)})" if line.called_by < len(calls) else ""
         called = f", called by tool call {line.called_by + 1}{name}"
     used = f", its answer is in request {line.used_in}" if line.used_in is not None else ""
-    return text((one_line(line.name, 40), "bold"), (f"{about}  {count(asked, 'request')}{called}{used}", "dim"))
+    return text((one_line(line.name, 40), "bold"), (f"{about}  {count(requests_made, 'request')}{called}{used}", "dim"))
 
 
 def _unrecorded(requests: ModelRequests) -> Iterator[Text]:
@@ -70,8 +70,8 @@ def request_view(requests: ModelRequests, number: int, calls: Sequence[str], *, 
         lines.append(Paragraph(line_text(requests, request.line, calls)))
     lines += [Paragraph(line) for line in _unrecorded(requests)]
     if request.previous:
-        said = "The server keeps the conversation before this: what the model saw of it is not in the request."
-        lines.append(Paragraph(text((said, "warn"))))
+        notice = "The server keeps the conversation before this: what the model saw of it is not in the request."
+        lines.append(Paragraph(text((notice, "warn"))))
     if request.error:
         lines.append(Paragraph(text((f"It has no answer: {one_line(request.error, 200)}", "broken"))))
     if before is not None and difference is not None:
@@ -93,7 +93,10 @@ def change_text(change: RequestChange) -> str:
 
 def lost_view(lost: Sequence[LostFromSight], run: str) -> View:
     """What the model no longer saw, before a step is blamed for what it could not know."""
-    return tuple(Paragraph(text(("not seen by the model: ", "bold"), lost_text(one, run))) for one in lost)
+    return tuple(
+        Paragraph(text(("not seen by the model: ", "bold"), lost_text(lost_from_sight, run)))
+        for lost_from_sight in lost
+    )
 
 
 def lost_text(lost: LostFromSight, run: str) -> str:
@@ -159,11 +162,11 @@ def _difference_lines(before: ModelRequest, after: ModelRequest, difference: Req
         if change.kind in ("masked", "changed", "system", "tool_changed"):
             yield from _sides(change)
     if difference.common < len(before.messages) and not after.previous:
-        said = "They have no beginning in common: nothing that a server has cached can be used."
+        notice = "They have no beginning in common: nothing that a server has cached can be used."
         if difference.common:
             shared = count(difference.common, "message")
-            said = f"Both begin with the same {shared}; what a server has cached behind them is lost."
-        yield text((said, "dim"))
+            notice = f"Both begin with the same {shared}; what a server has cached behind them is lost."
+        yield text((notice, "dim"))
 
 
 def _listed(request: ModelRequest, places: Sequence[int], sign: Span) -> Iterator[Text]:

@@ -27,15 +27,15 @@ def plan_heading(plan: Preview) -> str:
     """The plan in one line: `12 runs on shop · about 30.0 s · at least about $0.0200` (a part is unknown)."""
     agents = list(plan.estimate.agents)
     on = one_line(agents[0], 40) if len(agents) == 1 else numbers.count(len(agents), "agent")
-    said = [f"{numbers.count(plan.runs, 'run')} on {on}"]
+    parts = [f"{numbers.count(plan.runs, 'run')} on {on}"]
     if (seconds := plan.estimate.seconds) is not None:
-        said.append(about_text(numbers.duration(1000 * seconds.expected), not seconds.unknown))
+        parts.append(about_text(numbers.duration(1000 * seconds.expected), not seconds.unknown))
     cost = plan.estimate.total_cost
     if cost is not None and cost.expected:
-        said.append(about_text(numbers.dollars(cost.expected), cost.whole))
+        parts.append(about_text(numbers.dollars(cost.expected), cost.whole))
     if plan.over:
-        said.append(f"likely to stop at the limit of {', '.join(plan.over)}")
-    return " · ".join(said)
+        parts.append(f"likely to stop at the limit of {', '.join(plan.over)}")
+    return " · ".join(parts)
 
 
 _MOST_AROUND = 4  # services and hooks that a form shows
@@ -73,16 +73,18 @@ def plan_in_short(plan: Preview) -> View:
     around = [text(one_line(line, 60)) for line in plan.around]
     if len(around) > _MOST_AROUND:
         around[_MOST_AROUND:] = [text((f"and {len(around) - _MOST_AROUND} more", "dim"))]
-    asked = [text(("judges are asked in ", "dim"), numbers.count(judges.asked, "run")), *_items(judges)]
+    questions = [text(("judges are asked in ", "dim"), numbers.count(judges.asked, "run")), *_items(judges)]
     simulated = [text(("a simulated user speaks in ", "dim"), numbers.count(users.asked, "run")), *_items(users)]
     if plan.users:
-        simulated.insert(1, text(("at most ", "dim"), numbers.count(max(one.max_turns for one in plan.users), "turn")))
+        simulated.insert(
+            1, text(("at most ", "dim"), numbers.count(max(user.max_turns for user in plan.users), "turn"))
+        )
     return (
         Paragraph(runs),
         *paragraphs(text((line, "broken")) for line in against),
         List(tuple(items), inline=True),
         *((List(tuple(around), inline=True),) if around else ()),
-        *((List(tuple(asked), inline=True),) if judges.asked else ()),
+        *((List(tuple(questions), inline=True),) if judges.asked else ()),
         *((List(tuple(simulated), inline=True),) if users.asked else ()),
         *paragraphs([text((_may_stop(takes), "dim"))]),
     )
@@ -109,8 +111,8 @@ def _parts(plan: Preview) -> Iterator[Text]:
 def _users(plan: Preview) -> Iterator[Text]:
     for user in plan.users[:_MOST_PARTS]:
         turns = f"at most {numbers.count(user.max_turns, 'turn')} each"
-        said = f"simulated user ({one_line(user.agent, 40)}): {numbers.count(user.runs, 'run')}"
-        yield text(said, (f"  {turns}", "dim"))
+        line = f"simulated user ({one_line(user.agent, 40)}): {numbers.count(user.runs, 'run')}"
+        yield text(line, (f"  {turns}", "dim"))
 
 
 def _estimate(takes: Estimate) -> Iterator[Text]:
@@ -131,9 +133,15 @@ def _known(takes: Estimate | ReplyEstimate) -> Iterator[tuple[str, str, str, str
         "tokens": takes.tokens,
         "cost": takes.cost,
     }
-    for name, unit, shown in _SAID:
+    for name, unit, formatted in _SAID:
         if (estimate := estimates[name]) is not None:
-            yield name, f"{shown(estimate.expected)}{unit}", shown(estimate.low), shown(estimate.high), estimate
+            yield (
+                name,
+                f"{formatted(estimate.expected)}{unit}",
+                formatted(estimate.low),
+                formatted(estimate.high),
+                estimate,
+            )
 
 
 def _ranges(takes: Estimate | ReplyEstimate, whose: str = "") -> Iterator[Text]:
@@ -157,11 +165,11 @@ def _items(takes: Estimate | ReplyEstimate) -> Iterator[Text]:
 
 def _limits(plan: Preview) -> Iterator[Text]:
     limits = plan.limits
-    said = [f"cost {numbers.dollars(limits.cost)}"] if limits.cost is not None else []
-    said += [f"tokens {limits.tokens:,}"] if limits.tokens is not None else []
-    said += [f"time {numbers.duration(limits.seconds * 1000)}"] if limits.seconds is not None else []
-    if said:
-        yield text(f"stops at: {', '.join(said)}")
+    stops = [f"cost {numbers.dollars(limits.cost)}"] if limits.cost is not None else []
+    stops += [f"tokens {limits.tokens:,}"] if limits.tokens is not None else []
+    stops += [f"time {numbers.duration(limits.seconds * 1000)}"] if limits.seconds is not None else []
+    if stops:
+        yield text(f"stops at: {', '.join(stops)}")
     yield text((_over(plan), "warn"))
     if plan.cache:
         which = "first repetitions" if plan.cache == "first" else "all repetitions"

@@ -71,8 +71,8 @@ def item_in_full(
     item: QueueItem, row: RunRow, labels: Sequence[Label], feedback: Sequence[Feedback], now_ms: int
 ) -> View:
     """What was said of it before, and what it is."""
-    said = labels_view(((label, False) for label in labels if label.criterion in ("", item.criterion)), now_ms)
-    said += feedback_view(feedback, now_ms)
+    elements = labels_view(((label, False) for label in labels if label.criterion in ("", item.criterion)), now_ms)
+    elements += feedback_view(feedback, now_ms)
     run = Fact("run", text(one_line(plain(place_of(row)))))
     facts = Facts((run, Fact("outcome", text(outcome_text(row.status)[0]))))
-    return (*said, Paragraph(()), facts) if said else (facts,)
+    return (*elements, Paragraph(()), facts) if elements else (facts,)

@@ -32,17 +32,17 @@ def progress_text(progress: Progress) -> str:
 def price_text(price: ShrinkPrice) -> str:
     """What shrinking may take: `about 40 to 200 continuations · about $0.02 to $0.10 · about 20 s to 2 min`."""
     low, high = price.low, price.high
-    said = [f"about {low:,} to {high:,} continuations"]
+    parts = [f"about {low:,} to {high:,} continuations"]
     if price.cost is None:
-        said.append("cost not known")
+        parts.append("cost not known")
     elif price.cost:
-        said.append(f"about {numbers.dollars(price.cost * low)} to {numbers.dollars(price.cost * high)}")
+        parts.append(f"about {numbers.dollars(price.cost * low)} to {numbers.dollars(price.cost * high)}")
     else:
-        said.append("free")
+        parts.append("free")
     if price.seconds is not None:
         ends = [numbers.duration(1000 * price.seconds * many) for many in (low, high)]
-        said.append(f"about {ends[0]} to {ends[1]}")
-    return " · ".join(said)
+        parts.append(f"about {ends[0]} to {ends[1]}")
+    return " · ".join(parts)
 
 
 def shrunk_view(shrunk: Shrunk, criterion: str, *, dimmed: bool = False) -> View:
@@ -84,10 +84,10 @@ def case_lines(case: Case, removed: Collection[int], *, dimmed: bool) -> Iterato
 
 
 def _properties(tool: Part, removed: Collection[int], *, dimmed: bool) -> Iterator[Span]:
-    told = [one for one in tool.parts[1:] if dimmed or one.id not in removed]
-    for one in told:
-        comma = ", " if one is not told[-1] else ""
-        yield f"{one_line(one.key, 60)}{comma}", "dim" if one.id in removed else ""
+    properties = [part for part in tool.parts[1:] if dimmed or part.id not in removed]
+    for part in properties:
+        comma = ", " if part is not properties[-1] else ""
+        yield f"{one_line(part.key, 60)}{comma}", "dim" if part.id in removed else ""
 
 
 def _line(label: str, words: Text, *, there: bool) -> Text:
@@ -96,20 +96,20 @@ def _line(label: str, words: Text, *, there: bool) -> Text:
 
 def _pieces(part: Part, removed: Collection[int], *, dimmed: bool, gone: bool = False) -> Text:
     """The present words, and for removed ones a gap, or the words dimmed."""
-    found: list[Span] = []
+    spans: list[Span] = []
     for words, there in pieces(part, removed, gone=gone):
         if not there and not dimmed:
-            if found and not found[-1][0].endswith(GAP) and part.kind == "text":
-                found.append((GAP, "dim"))
+            if spans and not spans[-1][0].endswith(GAP) and part.kind == "text":
+                spans.append((GAP, "dim"))
             continue
         token = "" if there else "dim"
-        if found and found[-1][1] == token:
-            found[-1] = (found[-1][0] + words, token)
+        if spans and spans[-1][1] == token:
+            spans[-1] = (spans[-1][0] + words, token)
         else:
-            found.append((words, token))
-    if found and found[-1][0] == GAP:
-        found.pop()
-    return tuple((displayable(" ".join(words.splitlines())), token) for words, token in found if words)
+            spans.append((words, token))
+    if spans and spans[-1][0] == GAP:
+        spans.pop()
+    return tuple((displayable(" ".join(words.splitlines())), token) for words, token in spans if words)
 
 
 def _verdict(shrunk: Shrunk, criterion: str) -> Text:
@@ -145,8 +145,8 @@ def _notes(shrunk: Shrunk) -> Iterator[Text]:
         yield text((f"No tool was removed: {shrunk.tools_stay}.", "dim"))
     if shrunk.minimal:
         yield text(("No single part can be removed; agenteval tried each one.", "dim"))
-    asked = f"{numbers.count(shrunk.questions, 'question')}, {numbers.count(shrunk.answers, 'continuation')}"
-    yield text((f"{asked}. They are stored, and never count in rates, trends, baselines or gates.", "dim"))
+    totals = f"{numbers.count(shrunk.questions, 'question')}, {numbers.count(shrunk.answers, 'continuation')}"
+    yield text((f"{totals}. They are stored, and never count in rates, trends, baselines or gates.", "dim"))
 
 
 def _rate(count: Count) -> str:

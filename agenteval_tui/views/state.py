@@ -121,8 +121,8 @@ def _listed(moment: str, why: str, lines: Sequence[tuple[str, str | None]], most
     if why:
         yield StateLine(moment=moment, text=f"not read: {why}", unread=True)
         return
-    kept = [(sign, text) for sign, text in lines if text is not None]
-    for number, (sign, text) in enumerate(kept[:most]):
+    present = [(sign, text) for sign, text in lines if text is not None]
+    for number, (sign, text) in enumerate(present[:most]):
         yield StateLine(moment="" if number else moment, text=text, sign=sign)
-    if len(kept) > most:
-        yield StateLine(text=f"… {len(kept) - most} more lines")
+    if len(present) > most:
+        yield StateLine(text=f"… {len(present) - most} more lines")

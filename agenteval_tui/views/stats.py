@@ -52,9 +52,16 @@ def umbraco_view(figures: Sequence[UmbracoFigures]) -> View:
     heads = ("Umbraco: test", "variation", "runs", "passed", "pass@k (passed/total)", "pass^k (all passed)")
     columns = (*map(Column, heads[:2]), *(Column(head, "right") for head in heads[2:]))
     rows = []
-    for one in figures:
-        name = "aggregate" if one.aggregate else one.variation or "default"
-        cells = (one.test, name, f"{one.total:,}", f"{one.passed:,}", f"{one.pass_at_k:.3f}", f"{one.pass_hat_k:.1f}")
+    for figure in figures:
+        name = "aggregate" if figure.aggregate else figure.variation or "default"
+        cells = (
+            figure.test,
+            name,
+            f"{figure.total:,}",
+            f"{figure.passed:,}",
+            f"{figure.pass_at_k:.3f}",
+            f"{figure.pass_hat_k:.1f}",
+        )
         rows.append(Row(tuple(text(cell) for cell in cells)))
     return (Table(columns, tuple(rows)),)
 
@@ -89,10 +96,10 @@ def _notes(overall: Stats, ks: Sequence[str]) -> Iterator[Text]:
     if overall["undecided"]:
         yield text((f"{numbers.count(overall['undecided'], 'run')} without a verdict", "dim"))
     yield text((not_made_in_runs_sentence(overall["checks_not_made"]), "warn"))
-    for name, key, shown in _MEASURED:
+    for name, key, formatted in _MEASURED:
         spread = overall[key]
         if spread["p50"] is not None:
-            yield text((f"{name} p50 {shown(spread['p50'])}, p95 {shown(spread['p95'])}", "dim"))
+            yield text((f"{name} p50 {formatted(spread['p50'])}, p95 {formatted(spread['p95'])}", "dim"))
 
 
 def labelling_view(report: Report) -> View:

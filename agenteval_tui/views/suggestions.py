@@ -16,21 +16,26 @@ _SIMPLE, _SPECIFIC = 6.0, 12.0
 """Bits up to which a suggestion is simple (one of 64 equally likely ones), or specific (one of 4,096)."""
 
 
-def suggestions_view(found: Suggestions, given: TestExamples, checked: Check | None = None) -> View:
+def suggestions_view(suggestions: Suggestions, test_examples: TestExamples, checked: Check | None = None) -> View:
     """All of it: the labels, the criteria with their configs, what they are worth, what to do next."""
-    if not found.suggestions:
+    if not suggestions.suggestions:
         nothing = Paragraph(text("no criterion agrees with these labels"))
-        return (Paragraph(labels_text(found, given)), nothing, *paragraphs(next_lines(found)))
+        return (Paragraph(labels_text(suggestions, test_examples)), nothing, *paragraphs(next_lines(suggestions)))
     nodes = tuple(
         Node(
-            text((f"{number}  ", "dim"), (one_line(one.title, 200), "bold")),
-            tuple(Node(line) for line in facts_of(one, found)),
-            block=(f"// {one.prototype_class}", *one.config.splitlines()),
+            text((f"{number}  ", "dim"), (one_line(suggestion.title, 200), "bold")),
+            tuple(Node(line) for line in facts_of(suggestion, suggestions)),
+            block=(f"// {suggestion.prototype_class}", *suggestion.config.splitlines()),
         )
-        for number, one in enumerate(found.suggestions, 1)
+        for number, suggestion in enumerate(suggestions.suggestions, 1)
     )
     worth = () if checked is None else (Paragraph(check_text(checked)),)
-    return (Paragraph(labels_text(found, given)), Tree(nodes), *worth, *paragraphs(next_lines(found)))
+    return (
+        Paragraph(labels_text(suggestions, test_examples)),
+        Tree(nodes),
+        *worth,
+        *paragraphs(next_lines(suggestions)),
+    )
 
 
 def check_text(checked: Check) -> Text:
@@ -48,67 +53,77 @@ def check_text(checked: Check) -> Text:
     return text(("! ", "warn"), f"No better than a guess: {first}; {always}. More labels may help.")
 
 
-def labels_text(found: Suggestions, given: TestExamples) -> Text:
+def labels_text(suggestions: Suggestions, test_examples: TestExamples) -> Text:
     """`order-status: 12 of 40 runs are labelled, 8 good and 4 bad`."""
-    who = "judged" if given.judge else "labelled"
-    subject = f"{one_line(given.test_id, 60)}: " if given.test_id else ""
-    of = f" (criterion {one_line(given.criterion, 60)})" if given.criterion else ""
+    who = "judged" if test_examples.judge else "labelled"
+    subject = f"{one_line(test_examples.test_id, 60)}: " if test_examples.test_id else ""
+    of = f" (criterion {one_line(test_examples.criterion, 60)})" if test_examples.criterion else ""
     return text(
         (subject, "bold"),
-        f"{found.good + found.bad} of {count(found.runs, 'run')} {who}{of}: ",
-        (f"{found.good} good", "good"),
+        f"{suggestions.good + suggestions.bad} of {count(suggestions.runs, 'run')} {who}{of}: ",
+        (f"{suggestions.good} good", "good"),
         ", ",
-        (f"{found.bad} bad", "bad" if found.bad else "dim"),
+        (f"{suggestions.bad} bad", "bad" if suggestions.bad else "dim"),
     )
 
 
-def facts_of(one: Suggestion, found: Suggestions) -> Iterator[Text]:
+def facts_of(suggestion: Suggestion, suggestions: Suggestions) -> Iterator[Text]:
     """What is known of a suggestion, a line each."""
-    sign = ("✓ ", "good") if one.agrees == one.labelled else ("✗ ", "warn")
-    checked = "" if one.left_out is None else f"; predicts {one.left_out} of {one.labelled} without seeing them"
-    if found.bad:
-        words = f"agrees with {one.agrees} of {count(one.labelled, 'label')}{checked}"
+    sign = ("✓ ", "good") if suggestion.agrees == suggestion.labelled else ("✗ ", "warn")
+    checked = (
+        ""
+        if suggestion.left_out is None
+        else f"; predicts {suggestion.left_out} of {suggestion.labelled} without seeing them"
+    )
+    if suggestions.bad:
+        words = f"agrees with {suggestion.agrees} of {count(suggestion.labelled, 'label')}{checked}"
     else:
-        words = f"holds for all {count(found.good, 'good run')}" if found.good > 1 else "holds for the good run"
-    rest = f"; passes {one.passes} of {count(one.runs, 'run')}; {simplicity(one)}"
+        words = (
+            f"holds for all {count(suggestions.good, 'good run')}" if suggestions.good > 1 else "holds for the good run"
+        )
+    rest = f"; passes {suggestion.passes} of {count(suggestion.runs, 'run')}; {simplicity(suggestion)}"
     yield text(sign, words, (rest, "dim"))
-    if one.wrong:
-        more = f" and {len(one.wrong) - _WRONG} more" if len(one.wrong) > _WRONG else ""
-        yield text(("wrong: ", "warn"), ", ".join(map(short_id, one.wrong[:_WRONG])) + more)
-    if one.teaches and one.teaches != found.label_next:
-        yield text((f"labelling {short_id(one.teaches)} would tell you most about it", "dim"))
+    if suggestion.wrong:
+        more = f" and {len(suggestion.wrong) - _WRONG} more" if len(suggestion.wrong) > _WRONG else ""
+        yield text(("wrong: ", "warn"), ", ".join(map(short_id, suggestion.wrong[:_WRONG])) + more)
+    if suggestion.teaches and suggestion.teaches != suggestions.label_next:
+        yield text((f"labelling {short_id(suggestion.teaches)} would tell you most about it", "dim"))
 
 
-def simplicity(one: Suggestion) -> str:
+def simplicity(suggestion: Suggestion) -> str:
     """How much a suggestion says, in words: what says a lot may be true of these runs only."""
-    if one.size <= _SIMPLE:
+    if suggestion.size <= _SIMPLE:
         return "simple"
-    return "specific" if one.size <= _SPECIFIC else "very specific: it may fit these runs only"
+    return "specific" if suggestion.size <= _SPECIFIC else "very specific: it may fit these runs only"
 
 
-def next_lines(found: Suggestions, most: int = _WRONG) -> Iterator[Text]:
+def next_lines(suggestions: Suggestions, most: int = _WRONG) -> Iterator[Text]:
     """What to label next, how sure it is, and which labels contradict each other: at most `most` pairs."""
-    told = found.contradictions[:most]
-    left = len(found.contradictions) - len(told)
-    for number, pair in enumerate(told, 1):
+    pairs = suggestions.contradictions[:most]
+    remaining = len(suggestions.contradictions) - len(pairs)
+    for number, pair in enumerate(pairs, 1):
         good, bad = map(short_id, pair)
-        more = f" {count(left, 'more pair')} of labels contradict each other." if left and number == len(told) else ""
+        more = (
+            f" {count(remaining, 'more pair')} of labels contradict each other."
+            if remaining and number == len(pairs)
+            else ""
+        )
         yield text(
             ("! ", "warn"),
             f"{good} is labelled good and {bad} bad, but both said and did the same: no criterion agrees with "
             f"both. Take one label back: agenteval label {bad} --remove{'.' if more else ''}{more}",
         )
-    if found.unseen is not None:
-        share, these = percent(found.unseen), "these share" if found.good > 1 else "this one has"
+    if suggestions.unseen is not None:
+        share, these = percent(suggestions.unseen), "these share" if suggestions.good > 1 else "this one has"
         yield text(
-            f"{count(found.good, 'good run')}, no bad one: up to {share} of good runs may lack what {these} "
+            f"{count(suggestions.good, 'good run')}, no bad one: up to {share} of good runs may lack what {these} "
             "(95 % confidence, rule of three). Label a bad run to learn what matters."
         )
-    if found.label_next:
+    if suggestions.label_next:
         yield text(
             "Label next: ",
-            (short_id(found.label_next), "accent"),
-            (f"   agenteval label {short_id(found.label_next)} passed|failed", "dim"),
+            (short_id(suggestions.label_next), "accent"),
+            (f"   agenteval label {short_id(suggestions.label_next)} passed|failed", "dim"),
         )
-    if not any(one.agrees == one.labelled for one in found.suggestions):
+    if not any(suggestion.agrees == suggestion.labelled for suggestion in suggestions.suggestions):
         yield text(("No criterion agrees with every label.", "warn"))

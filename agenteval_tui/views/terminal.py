@@ -97,8 +97,10 @@ def _table(table: Table, width: int) -> Iterator[Text]:
     least = min(_LEAST, space_for_cells // max(1, len(room)))
     for keep in ([max(least, column.least) for column in table.columns], [max(1, least)] * len(room)):
         # The widest give way first, and where that is enough none below what it is to have.
-        while sum(room) > space_for_cells and (wide := [one for one, low in zip(room, keep, strict=True) if one > low]):
-            room[next(at for at, one in enumerate(room) if one == max(wide) and one > keep[at])] -= 1
+        while sum(room) > space_for_cells and (
+            wide := [size for size, low in zip(room, keep, strict=True) if size > low]
+        ):
+            room[next(at for at, size in enumerate(room) if size == max(wide) and size > keep[at])] -= 1
     for row in rows:
         yield row[0] if len(row) < len(room) else _row(row, room, table.columns, gap)
     if table.more:
@@ -108,9 +110,9 @@ def _table(table: Table, width: int) -> Iterator[Text]:
 def _row(row: Sequence[Text], room: Sequence[int], columns: Sequence[Column], gap: str) -> Text:
     spans: list[Span] = []
     for at, (cell, space, column) in enumerate(zip(row, room, columns, strict=True)):
-        shown = cut(cell, space)
-        missing = (" " * (space - cells(plain(shown))), "")
-        aligned = (missing, *shown) if column.align == "right" else (*shown, missing)
+        shortened = cut(cell, space)
+        missing = (" " * (space - cells(plain(shortened))), "")
+        aligned = (missing, *shortened) if column.align == "right" else (*shortened, missing)
         spans += text(gap if at else "", *aligned)
     while spans and not spans[-1][0].strip():
         spans.pop()  # no spaces at the end of a line
@@ -125,15 +127,15 @@ def cut(words: Text, width: int) -> Text:
     """The text in at most `width` cells; where something is cut the last cell is `…`."""
     if cells(plain(words)) <= width:
         return words
-    kept: list[tuple[str, str]] = []
-    left = width - 1
+    parts: list[tuple[str, str]] = []
+    remaining = width - 1
     for part, token in words:
         for end, size in enumerate(_sizes(part)):
-            left -= size
-            if left < 0:
-                return (*kept, (part[:end].rstrip(ZERO_WIDTH_NON_JOINER + ZERO_WIDTH_JOINER) + "…", token))
-        kept.append((part, token))
-    return tuple(kept)
+            remaining -= size
+            if remaining < 0:
+                return (*parts, (part[:end].rstrip(ZERO_WIDTH_NON_JOINER + ZERO_WIDTH_JOINER) + "…", token))
+        parts.append((part, token))
+    return tuple(parts)
 
 
 def cells(words: str) -> int:

@@ -30,14 +30,14 @@ class TracebackLine(Struct, frozen=True):
 def traceback_lines(traceback: Traceback, *, all_frames: bool = False) -> Iterator[TracebackLine]:
     """The lines of a traceback. Frames of packages are one line together, unless `all_frames` are wanted; without any
     of the project, those that raised are shown, without their variables."""
-    shown = set(frame_places(traceback, all_frames=all_frames))
+    places = set(frame_places(traceback, all_frames=all_frames))
     for number, raised in enumerate(traceback.exceptions):
         depth = _depth(traceback, number)
         yield from _head(raised, depth)
         for place in reversed(range(len(raised.frames))):
-            if (number, place) in shown:
+            if (number, place) in places:
                 yield from _frame(raised, number, place, depth + 1, all_frames)
-        hidden = [frame.file for place, frame in enumerate(raised.frames) if (number, place) not in shown]
+        hidden = [frame.file for place, frame in enumerate(raised.frames) if (number, place) not in places]
         if hidden:
             where = ", ".join(list(dict.fromkeys(map(package_of, hidden)))[:_MOST_PACKAGES])
             yield TracebackLine(text((f"{count(len(hidden), 'frame')} of packages: {where}", "dim")), depth + 1)

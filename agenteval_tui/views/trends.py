@@ -90,14 +90,14 @@ def regrading_text(regrading: Regrading) -> str:
     return f"graded with today's criteria: {', '.join(parts)}"
 
 
-def value_text(series: Series, shown: Shown, at: int | None) -> str:
+def value_text(series: Series, figure: Shown, at: int | None) -> str:
     """A group's value in a piece of time (None: over all), in a few characters; "" for nothing."""
-    if shown == "rate":
+    if figure == "rate":
         point = series.overall if at is None else series.points[at]
         return "" if point is None or point.rate is None else numbers.percent(point.rate)
-    points = series.spent.get(shown)
-    spent = series.spent_overall.get(shown) if at is None else points[at] if points else None
-    return "" if spent is None else SAID[shown](spent.total if shown == "cost" else spent.p50)
+    points = series.spent.get(figure)
+    spent = series.spent_overall.get(figure) if at is None else points[at] if points else None
+    return "" if spent is None else SAID[figure](spent.total if figure == "cost" else spent.p50)
 
 
 def figures_text(point: OutcomeRates) -> Text:
@@ -119,13 +119,13 @@ def spent_text(spent: Mapping[Measure, MeasureStats | None], *, brief: bool = Fa
     def high(words: str) -> str:
         return "" if brief else words
 
-    said: dict[Measure, Callable[[MeasureStats], str]] = {
-        "latency": lambda taken: f"p50 {numbers.duration(taken.p50)}" + high(f", p95 {numbers.duration(taken.p95)}"),
-        "tokens": lambda taken: f"{taken.p50:,.0f} tokens" + high(f" (p95 {taken.p95:,.0f})"),
-        "cost": lambda taken: numbers.dollars(taken.total) if taken.total else "",
-        "steps": lambda taken: f"{taken.p50:g} {'call' if taken.p50 == 1 else 'calls'}" + high(f" (p95 {taken.p95:g})"),
+    texts: dict[Measure, Callable[[MeasureStats], str]] = {
+        "latency": lambda stats: f"p50 {numbers.duration(stats.p50)}" + high(f", p95 {numbers.duration(stats.p95)}"),
+        "tokens": lambda stats: f"{stats.p50:,.0f} tokens" + high(f" (p95 {stats.p95:,.0f})"),
+        "cost": lambda stats: numbers.dollars(stats.total) if stats.total else "",
+        "steps": lambda stats: f"{stats.p50:g} {'call' if stats.p50 == 1 else 'calls'}" + high(f" (p95 {stats.p95:g})"),
     }
-    return "   ".join(filter(None, (said[measure](taken) for measure, taken in spent.items() if taken is not None)))
+    return "   ".join(filter(None, (texts[measure](stats) for measure, stats in spent.items() if stats is not None)))
 
 
 def trends_view(trend: Trend, more: Extras, window: str, scale: int = 0) -> View:
@@ -174,8 +174,8 @@ def series_table(trend: Trend, breaks: Sequence[Break], scale: int = 0) -> Table
             title = (text((place.title, "dim")),) if titles else ()
             rows.append(Row((*_point(bucket_label(place, trend.by), point, at, scale), *title)))
         rows.append(Row((*_point("all", curve.overall, curve.spent_overall, scale, "bold"), *((),) * titles)))
-    left = len(trend.series) - len(series)
-    more = f"and {numbers.count(left, 'more group')}: --json and --csv list all" if left else ""
+    remaining = len(trend.series) - len(series)
+    more = f"and {numbers.count(remaining, 'more group')}: --json and --csv list all" if remaining else ""
     return Table(tuple(heads), tuple(rows), more)
 
 
@@ -185,8 +185,8 @@ def _break_lines(breaks: Sequence[Break]) -> Iterator[Text]:
         what = "answered" if shift.kind == "agent" else "judged"
         yield text((f"  ╌╌ {break_text(shift)}: {what} differently from here", "warn"))
     if len(breaks) > _MOST_BREAKS:
-        left = numbers.count(len(breaks) - _MOST_BREAKS, "more change")
-        yield text((f"     and {left} of criteria and agents", "warn"))
+        remaining = numbers.count(len(breaks) - _MOST_BREAKS, "more change")
+        yield text((f"     and {remaining} of criteria and agents", "warn"))
 
 
 def _point(
@@ -198,7 +198,7 @@ def _point(
     yield text((interval_text(point.interval) if point.n else "", token))
     if scale:
         yield text((_drawn(point, scale), token))
-    for shown in (
+    for line in (
         str(point.n),
         str(point.errors or ""),
         numbers.duration(latency.p50 if latency else None),
@@ -206,7 +206,7 @@ def _point(
         f"{tokens.p50:,.0f}" if tokens else "",
         numbers.dollars(cost.total if cost else None),
     ):
-        yield text((shown, token))
+        yield text((line, token))
 
 
 def _drawn(point: OutcomeRates, scale: int) -> str:
@@ -220,13 +220,13 @@ def _drawn(point: OutcomeRates, scale: int) -> str:
 
 def scores_table(scores: Sequence[Scores], most: int | None = None) -> Table:
     """A row a criterion: how many of its results passed, and how its scores are spread."""
-    shown = scores[:most]
+    listed = scores[:most]
     figures = (Column(head, "right") for head in ("passed", "rate", "mean"))
-    errors = Column("errors" if any(row.errors for row in shown) else "", "right")
+    errors = Column("errors" if any(row.errors for row in listed) else "", "right")
     columns = (Column("test / criterion"), *figures, Column("0 scores 1"), errors)
-    rows = tuple(_score(score, name) for score, name in zip(shown, criterion_labels(scores), strict=False))
-    left = len(scores) - len(shown)
-    return Table(columns, rows, f"and {numbers.count(left, 'more criterion')}" if left else "")
+    rows = tuple(_score(score, name) for score, name in zip(listed, criterion_labels(scores), strict=False))
+    remaining = len(scores) - len(listed)
+    return Table(columns, rows, f"and {numbers.count(remaining, 'more criterion')}" if remaining else "")
 
 
 def feedback_table(means: Sequence[FeedbackMean]) -> Table:
@@ -302,16 +302,16 @@ def failing_table(causes: Sequence[Failing]) -> Table:
     return Table(columns, tuple(rows))
 
 
-def groups_table(trend: Trend, shown: Shown, at: int) -> Table:
+def groups_table(trend: Trend, figure: Shown, at: int) -> Table:
     """A row a group: its value in a piece of time and over all, with the interval of rates."""
     rows = []
     for line in trend.series:
-        interval = interval_text(line.overall.interval) if shown == "rate" and line.overall.n else ""
-        here = value_text(line, shown, at) if 0 <= at < len(trend.bins) else ""
+        interval = interval_text(line.overall.interval) if figure == "rate" and line.overall.n else ""
+        here = value_text(line, figure, at) if 0 <= at < len(trend.bins) else ""
         cells = (
             text(line.name),
             text((here, "accent")),
-            text((value_text(line, shown, None), "bold")),
+            text((value_text(line, figure, None), "bold")),
             text((interval, "dim")),
             text((f"{line.overall.runs:,}", "dim")),
         )
@@ -365,13 +365,13 @@ def _alert(alert: Alert, window: str) -> Iterator[Text]:
     figures = (
         f"pass rate {numbers.percent(point.rate)} ({passed}, {numbers.interval_phrase(point.interval)}) in {window}"
     )
-    said = {
+    phrases = {
         "ok": f"{figures}, not below {numbers.percent(alert.below)}",
         "alert": f"{figures}, below {numbers.percent(alert.below)}",
         "errors": f"all of {numbers.count(point.errors, 'run')} ended in an error in {window}",
         "empty": f"no run has a verdict in {window}",
     }
-    yield text((f"{word}: ", token), f"{who}{said[alert.state]}")
+    yield text((f"{word}: ", token), f"{who}{phrases[alert.state]}")
     if alert.by_chance:
         inside = "" if point.interval is None else f"{numbers.percent(alert.below)} is inside the interval: "
         yield text((f"  {inside}with so few runs this can be chance", "dim"))
