@@ -25,30 +25,30 @@ def agent_version(config: Mapping[str, Any], base_dir: Path | None = None, env: 
     `config` is as it was merged, `${VAR}` not expanded; with `env` it is expanded here (as far as all variables are
     known). With `base_dir` a file of tools counts by what it says. Keys are left out, and `NEUTRAL` options.
     """
-    made: dict[str, Any] = dict(config)
+    values: dict[str, Any] = dict(config)
     if env is not None:
         try:
-            made = dict(expand(config, env))
+            values = dict(expand(config, env))
         except AgentevalError:
-            made = dict(config)  # a variable of another machine: as it is written
-    tools = made.get("tools")
+            values = dict(config)  # a variable of another machine: as it is written
+    tools = values.get("tools")
     if base_dir is not None and isinstance(tools, str) and not tools.startswith("builtin:"):
         try:
-            made["tools"] = load_tools(tools, base_dir, trusted=True)
+            values["tools"] = load_tools(tools, base_dir, trusted=True)
         except AgentevalError:
             pass  # the run will say so
-    kept = {name: _kept(value, name) for name, value in made.items() if name not in NEUTRAL}
-    return content_hash({name: value for name, value in kept.items() if value is not None})[:_DIGITS]
+    parts = {name: _kept(value, name) for name, value in values.items() if name not in NEUTRAL}
+    return content_hash({name: value for name, value in parts.items() if value is not None})[:_DIGITS]
 
 
 def _kept(value: Any, name: str, sent: bool = False) -> Any:
     """Without keys, whether they are written out or come from a variable, and without what names such a variable."""
     if isinstance(value, Mapping):
         below = sent or name.casefold() in SENT
-        kept = {str(key): _kept(one, str(key), below) for key, one in value.items()}
-        return {key: one for key, one in kept.items() if one is not None}
+        parts = {str(key): _kept(item, str(key), below) for key, item in value.items()}
+        return {key: part for key, part in parts.items() if part is not None}
     if isinstance(value, list | tuple):
-        return [_kept(one, name, sent) for one in value]
+        return [_kept(item, name, sent) for item in value]
     if isinstance(value, str):
         if "://" in value and "@" in value:
             value = _USER.sub("://", value)

@@ -101,10 +101,10 @@ class DemoAgent:
         seed = request.seed if options.seed is None else options.seed
         brief = request.context.get(SIMULATED_USER)
         if isinstance(brief, Mapping):
-            said = next_message(brief, request.messages, Dice(seed))
-            async for event in self._stream(Turn(said), 0, options.pace, set()):
+            message = next_message(brief, request.messages, Dice(seed))
+            async for event in self._stream(Turn(message), 0, options.pace, set()):
                 yield event
-            yield UsageReported(Usage(tokens(m.content for m in request.messages), tokens([said]), cost=0.0))
+            yield UsageReported(Usage(tokens(m.content for m in request.messages), tokens([message]), cost=0.0))
             yield Done("stop", "demo-rules customer")
             return
         version = VERSIONS[options.version]
@@ -123,11 +123,11 @@ class DemoAgent:
         except AgentevalError as error:
             yield Failed(RunError.told("tool", error.what, error.mend))
             return
-        made = made_since(request.messages, request.tool_calls)
-        talk, turn, left = take_up(lambda chance: _talk(version, seed, chance, request), made)
+        rounds = made_since(request.messages, request.tool_calls)
+        talk, turn, remaining = take_up(lambda chance: _talk(version, seed, chance, request), rounds)
         read_words = tokens(message.content for message in request.messages)
         shop = open_shop()
-        taken = {call.id for call in request.tool_calls}
+        used_ids = {call.id for call in request.tool_calls}
         try:
             for call in request.tool_calls:
                 if call.status == "ok" and isinstance(call.arguments, dict):
@@ -135,13 +135,13 @@ class DemoAgent:
             key = 0
             while True:
                 outcomes = [
-                    known_outcome(call.name, left) or (None if call.name in offered else missing_tool(call))
+                    known_outcome(call.name, remaining) or (None if call.name in offered else missing_tool(call))
                     for call in turn.calls
                 ]
-                new = [call for call, told in zip(turn.calls, outcomes, strict=True) if told is None]
+                new = [call for call, tool_outcome in zip(turn.calls, outcomes, strict=True) if tool_outcome is None]
                 if new or not turn.calls:
-                    spoken = tokens([turn.text, *(canonical_json(dict(one.arguments)) for one in new)])
-                    async for event in self._stream(Turn(turn.text, tuple(new)), key, options.pace, taken):
+                    spoken = tokens([turn.text, *(canonical_json(dict(call.arguments)) for call in new)])
+                    async for event in self._stream(Turn(turn.text, tuple(new)), key, options.pace, used_ids):
                         yield event
                     yield UsageReported(Usage(read_words, spoken, cost=0.0))
                     read_words += spoken
@@ -168,13 +168,13 @@ class DemoAgent:
     async def close(self) -> None:
         """Nothing is open between runs."""
 
-    async def _stream(self, turn: Turn, key: int, pace: float, taken: set[str]) -> AsyncIterator[AgentEvent]:
+    async def _stream(self, turn: Turn, key: int, pace: float, used_ids: set[str]) -> AsyncIterator[AgentEvent]:
         await self._pause(_THINKING, pace)
         for piece in chunks(turn.text):
             yield TextDelta(piece)
             await self._pause(_PER_WORD, pace)
         for number, call in enumerate(turn.calls, key):
-            yield ToolCallStarted(number, _free_id(taken), call.name)
+            yield ToolCallStarted(number, _free_id(used_ids), call.name)
             for piece in chunks(arguments_json(call)):
                 yield ToolArgumentsDelta(number, piece)
                 await self._pause(_PER_WORD, pace)
@@ -195,12 +195,12 @@ def missing_tool(call: Call) -> ToolOutcome:
     return ToolOutcome(f"there is no tool {call.name!r}", error=True)
 
 
-def _free_id(taken: set[str]) -> str:
+def _free_id(used_ids: set[str]) -> str:
     """The next id that no call of the conversation has; it is taken then."""
-    number = len(taken) + 1
-    while f"call_{number}" in taken:
+    number = len(used_ids) + 1
+    while f"call_{number}" in used_ids:
         number += 1
-    taken.add(f"call_{number}")
+    used_ids.add(f"call_{number}")
     return f"call_{number}"
 
 

@@ -102,8 +102,8 @@ class DemoServer:
             else:
                 raise _BadRequestError(404, f"there is no {request.method} {path or '/'} here")
         except _BadRequestError as error:
-            said = {"message": error.message, "type": "invalid_request_error", "code": error.code or None}
-            await _send_json(client, error.status, {"error": said})
+            fields = {"message": error.message, "type": "invalid_request_error", "code": error.code or None}
+            await _send_json(client, error.status, {"error": fields})
 
 
 async def start(port: int = 0, version: str = "v1", *, host: str = HOST, pace: float = 1.0) -> DemoServer:
@@ -146,10 +146,10 @@ def _decoded(data: bytes) -> dict[str, Any]:
 
 def _models(version: str) -> dict[str, Any]:
     names = ["demo-rules", *(f"demo-rules-{name}" for name in VERSIONS)]
-    said = f"a rule-based program, not an AI model; demo-rules is {version}"
+    about = f"a rule-based program, not an AI model; demo-rules is {version}"
     return {
         "object": "list",
-        "data": [{"id": name, "object": "model", "owned_by": "agenteval", "description": said} for name in names],
+        "data": [{"id": name, "object": "model", "owned_by": "agenteval", "description": about} for name in names],
     }
 
 
@@ -160,23 +160,25 @@ def _answer(body: Mapping[str, Any], version: str) -> _Answer:
     if chosen not in VERSIONS:
         names = ", ".join(model["id"] for model in _models(version)["data"])
         raise _BadRequestError(404, f"there is no model {named!r}; models: {names}", "model_not_found")
-    said = [one for one in body["messages"] if isinstance(one, Mapping)]
-    last = max((n for n, one in enumerate(said) if one.get("role") == "user"), default=None)
+    dialogue = [message for message in body["messages"] if isinstance(message, Mapping)]
+    last = max((n for n, message in enumerate(dialogue) if message.get("role") == "user"), default=None)
     if last is None:
         raise _BadRequestError(400, "the conversation has no user message")
-    asked = tuple(Message(str(one.get("role")), _text(one.get("content"))) for one in said[: last + 1])
+    messages = tuple(
+        Message(str(message.get("role")), _text(message.get("content"))) for message in dialogue[: last + 1]
+    )
     seed = body.get("seed")
     if not isinstance(seed, int):
-        seed = int(content_hash([[message.role, message.content] for message in asked])[:8], 16)
-    done = _results(said[last + 1 :])
+        seed = int(content_hash([[message.role, message.content] for message in messages])[:8], 16)
+    done = _results(dialogue[last + 1 :])
     declared, withheld = _declared(body.get("tools")), _withheld(body.get(WITHOUT))
     assistant = VERSIONS[chosen](Dice(seed))
-    read, texts, made = tokens(message.content for message in asked), list[str](), 0
-    with closing(open_shop()) as shop, closing(assistant.answer(asked)) as talk:
+    read, texts, call_count = tokens(message.content for message in messages), list[str](), 0
+    with closing(open_shop()) as shop, closing(assistant.answer(messages)) as talk:
         turn: Turn = next(talk)
         while turn.calls:
             theirs = all(call.name in declared - withheld for call in turn.calls)
-            made += len(turn.calls)
+            call_count += len(turn.calls)
             if not theirs:
                 texts.append(turn.text)
                 outcomes = tuple(
@@ -186,10 +188,10 @@ def _answer(body: Mapping[str, Any], version: str) -> _Answer:
             elif done:
                 outcomes = _in_order(turn.calls, done.pop(0))
             else:
-                return _made(assistant.name, [*texts, turn.text], turn.calls, made - len(turn.calls), read)
+                return _made(assistant.name, [*texts, turn.text], turn.calls, call_count - len(turn.calls), read)
             read += tokens(outcome.text for outcome in outcomes)
             turn = talk.send(outcomes)
-        return _made(assistant.name, [*texts, turn.text], (), made, read)
+        return _made(assistant.name, [*texts, turn.text], (), call_count, read)
 
 
 def _made(model: str, texts: list[str], calls: tuple[Call, ...], first: int, read: int) -> _Answer:
@@ -201,18 +203,18 @@ def _made(model: str, texts: list[str], calls: tuple[Call, ...], first: int, rea
 def _results(after: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     """The results that the client sent since the last user message: a list for each turn that asked for calls."""
     turns: list[list[str]] = []
-    for one in after:
-        if one.get("role") == "assistant" and one.get("tool_calls"):
+    for message in after:
+        if message.get("role") == "assistant" and message.get("tool_calls"):
             turns.append([])
-        elif one.get("role") == "tool" and turns:
-            turns[-1].append(_text(one.get("content")))
+        elif message.get("role") == "tool" and turns:
+            turns[-1].append(_text(message.get("content")))
     return turns
 
 
 def _in_order(calls: Sequence[Call], texts: Sequence[str]) -> tuple[ToolOutcome, ...]:
     """A turn's outcomes. The protocol has no mark for a failed tool: anything but a JSON object counts as one."""
-    given = [*texts, *[""] * len(calls)][: len(calls)]
-    return tuple(ToolOutcome(text, error=not text.lstrip().startswith("{")) for text in given)
+    results = [*texts, *[""] * len(calls)][: len(calls)]
+    return tuple(ToolOutcome(text, error=not text.lstrip().startswith("{")) for text in results)
 
 
 def _declared(tools: Any) -> set[str]:
@@ -256,19 +258,19 @@ def _chunks(answer: _Answer, *, include_usage: bool) -> list[dict[str, Any]]:
     def chunk(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
         return {**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
-    made = [chunk({"role": "assistant", "content": ""})]
-    made += [chunk({"content": piece}) for piece in chunks("\n\n".join(answer.texts))]
+    answer_chunks = [chunk({"role": "assistant", "content": ""})]
+    answer_chunks += [chunk({"content": piece}) for piece in chunks("\n\n".join(answer.texts))]
     for index, call in enumerate(answer.calls):
         start = {"index": index, "id": f"call_{answer.first_call + index + 1}", "type": "function"}
-        made.append(chunk({"tool_calls": [{**start, "function": {"name": call.name, "arguments": ""}}]}))
-        made += [
+        answer_chunks.append(chunk({"tool_calls": [{**start, "function": {"name": call.name, "arguments": ""}}]}))
+        answer_chunks += [
             chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
             for piece in chunks(arguments_json(call))
         ]
-    made.append(chunk({}, "tool_calls" if answer.calls else "stop"))
+    answer_chunks.append(chunk({}, "tool_calls" if answer.calls else "stop"))
     if include_usage:
-        made.append({**frame, "choices": [], "usage": dict(answer.usage)})
-    return made
+        answer_chunks.append({**frame, "choices": [], "usage": dict(answer.usage)})
+    return answer_chunks
 
 
 def _frame(answer: _Answer, kind: str) -> dict[str, Any]:

@@ -43,30 +43,30 @@ class FunctionOptions(AgentOptions):
     settings: dict[str, Any] = Field(default_factory=dict, description="Passed to it as `config`.")
 
 
-def name_of(found: Any) -> str:
+def name_of(value: Any) -> str:
     """`module:name` of a function; of another object that of its class."""
-    named = found if hasattr(found, "__qualname__") else type(found)
+    named = value if hasattr(value, "__qualname__") else type(value)
     return f"{named.__module__}:{named.__qualname__}"
 
 
 @contextmanager
-def offered(found: Any, settings: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+def offered(value: Any, settings: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
     """The configuration of an agent that calls `found` (a function, or an agent object of a framework). It can be used
     until the context ends.
 
     Raises `AgentevalError` when agenteval does not know how to call it.
     """
-    name = name_of(found)
+    name = name_of(value)
     try:
-        python_call.objects.runner(found, name)
+        python_call.objects.runner(value, name)
     except Exception as error:
         raise AgentevalError(str(error), where=name, mend="`agenteval docs python` says what may be given") from None
     key, number = name, 1
-    while _offered.get(key, found) is not found:  # another one of that name, as lambdas are
+    while _offered.get(key, value) is not value:  # another one of that name, as lambdas are
         number += 1
         key = f"{name}#{number}"
     already = key in _offered
-    _offered[key] = found
+    _offered[key] = value
     try:
         yield {"kind": KIND, "callable": key, **({"settings": dict(settings)} if settings else {})}
     finally:
@@ -94,17 +94,17 @@ class FunctionAgent:
         """One call of the function: its events as it gives them."""
         try:
             options = options_for(request, self._setup, self._options)
-            found = self._found(options)
+            agent = self._found(options)
         except AgentevalError as error:
             yield Failed(RunError.told("program", error.what, error.mend))
             return
-        call = _Call(found, options.callable, request_document(request, options.settings), self._shared_loop())
+        call = _Call(agent, options.callable, request_document(request, options.settings), self._shared_loop())
         reader, done = EventReader(), Done()
         try:
-            async for said in call.events():
+            async for output in call.events():
                 if reader.ended:
                     continue
-                for event in reader.read(said):
+                for event in reader.read(output):
                     if isinstance(event, Done):
                         done = event
                         continue
@@ -167,8 +167,8 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
 
 
 class _RaisedError(Exception):
-    def __init__(self, said: str, mend: str = "", reduced: str = "", traceback: Traceback | None = None) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, mend: str = "", reduced: str = "", traceback: Traceback | None = None) -> None:
+        super().__init__(message)
         self.mend = mend
         self.reduced = reduced
         self.traceback = traceback
@@ -177,8 +177,8 @@ class _RaisedError(Exception):
 class _Call:
     """One call, in a thread."""
 
-    def __init__(self, found: Any, target: str, request: Mapping[str, Any], loop: asyncio.AbstractEventLoop) -> None:
-        self._found = found
+    def __init__(self, agent: Any, target: str, request: Mapping[str, Any], loop: asyncio.AbstractEventLoop) -> None:
+        self._found = agent
         self._target = target
         self._request = request
         self._loop = loop
@@ -190,10 +190,10 @@ class _Call:
     async def events(self) -> AsyncIterator[Any]:
         """What it says, as it comes. Raises `_RaisedError`."""
         threading.Thread(target=self._work, name=f"agenteval {self._target}", daemon=True).start()
-        while (said := await self._said.get()) is not None:
-            if isinstance(said, BaseException):
-                raise _raised(said, self._target)
-            yield said
+        while (output := await self._said.get()) is not None:
+            if isinstance(output, BaseException):
+                raise _raised(output, self._target)
+            yield output
 
     def stop(self) -> None:
         """Nobody listens any more."""
@@ -211,14 +211,14 @@ class _Call:
         else:
             self._end(None)
 
-    def _tell(self, said: Any) -> None:
+    def _tell(self, output: Any) -> None:
         if self._stopped:
             raise _StoppedError  # ends a generator that nobody listens to
-        self._end(said)
+        self._end(output)
 
-    def _end(self, said: Any) -> None:
+    def _end(self, output: Any) -> None:
         try:
-            self._listener.call_soon_threadsafe(self._said.put_nowait, said)
+            self._listener.call_soon_threadsafe(self._said.put_nowait, output)
         except RuntimeError:  # the execution is over
             self._stopped = True
 

@@ -23,38 +23,38 @@ def without_keys(config: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Place
 
     A text with `${VAR}` in it is kept: it says where a key is, not what it is.
     """
-    taken: list[Place] = []
-    made: dict[str, Any] = _without(config, (), False, taken)
-    return made, tuple(taken)
+    places: list[Place] = []
+    cleaned: dict[str, Any] = _without(config, (), False, places)
+    return cleaned, tuple(places)
 
 
-def put_back(config: Mapping[str, Any], taken: tuple[Place, ...], source: Mapping[str, Any]) -> dict[str, Any] | None:
+def put_back(config: Mapping[str, Any], places: tuple[Place, ...], source: Mapping[str, Any]) -> dict[str, Any] | None:
     """The configuration with what `source` has at these places; None where it has nothing at one of these places."""
-    made: Any = _copied(config)
-    for path in taken:
-        found: Any = source
+    restored: Any = _copied(config)
+    for path in places:
+        current: Any = source
         for name in path:
-            found = _step(found, name)
-        place: Any = made
+            current = _step(current, name)
+        place: Any = restored
         for name in path[:-1]:
             place = _step(place, name)
-        if found is None or place is None:
+        if current is None or place is None:
             return None
         if isinstance(place, list):
-            place[int(path[-1])] = found
+            place[int(path[-1])] = current
         else:
-            place[path[-1]] = found
-    return dict(made)
+            place[path[-1]] = current
+    return dict(restored)
 
 
-def _without(value: Any, path: Place, sent: bool, taken: list[Place]) -> Any:
+def _without(value: Any, path: Place, sent: bool, places: list[Place]) -> Any:
     if isinstance(value, Mapping):
         below = sent or bool(path and path[-1].casefold() in SENT)
-        return {str(key): _without(one, (*path, str(key)), below, taken) for key, one in value.items()}
+        return {str(key): _without(item, (*path, str(key)), below, places) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_without(one, (*path, str(number)), sent, taken) for number, one in enumerate(value)]
+        return [_without(item, (*path, str(number)), sent, places) for number, item in enumerate(value)]
     if isinstance(value, str) and path and is_key(path[-1], value, sent):
-        taken.append(path)
+        places.append(path)
         return None
     return value
 
@@ -73,8 +73,8 @@ def is_key(name: str, value: str, sent: bool) -> bool:
 
 def _copied(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _copied(one) for key, one in value.items()}
-    return [_copied(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _step(value: Any, name: str) -> Any:

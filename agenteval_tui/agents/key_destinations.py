@@ -71,7 +71,7 @@ def sends_headers(
 ) -> tuple[str, ...]:
     """In words, which headers this agent would send to servers that the file names, beside what `sends_keys` has."""
     env = _environment(config, base_dir, environ)
-    return tuple(dict.fromkeys(said for part in _parts(config, base_dir) for said in part.headers(env)))
+    return tuple(dict.fromkeys(header for part in _parts(config, base_dir) for header in part.headers(env)))
 
 
 def _environment(config: Mapping[str, Any], base_dir: Path, environ: Mapping[str, str] | None) -> dict[str, str]:
@@ -86,11 +86,11 @@ def _through_litellm(config: Mapping[str, Any]) -> str:
     """Where litellm asks: at an address, which may be in the model's name, or at a provider."""
     model = str(config.get("model", ""))
     provider, slash, rest = model.partition("/")
-    known = slash and not any(sign in model for sign in ("${", "://")) and rest
+    names_provider = slash and not any(sign in model for sign in ("${", "://")) and rest
     # Parameters can name an address, too (`api_base`).
     params = config.get("params")
     more = [text for text in _texts(params) if "://" in text or "${" in text]
-    place = str(config.get("base_url") or (f"{provider} (through litellm)" if known else f"litellm's {model}"))
+    place = str(config.get("base_url") or (f"{provider} (through litellm)" if names_provider else f"litellm's {model}"))
     return ", ".join((place, *more))
 
 
@@ -119,10 +119,10 @@ class _Part:
     def sent(self, env: Mapping[str, str]) -> Iterator[Sending]:
         """Each secret, and where it would go without a question asked before."""
         keys = self._keys()
-        taken = [one for part in self._all for one in expansions(part, env, unset=True)]
-        if any(not one.value for one in taken):
+        expanded = [expansion for part in self._all for expansion in expansions(part, env, unset=True)]
+        if any(not expanded_variable.value for expanded_variable in expanded):
             return  # it can't be expanded, so nothing is made of it
-        if not keys and not taken and self._address_is_plain() and self._usual_key(env) is None:
+        if not keys and not expanded and self._address_is_plain() and self._usual_key(env) is None:
             return
         for place in self._places(env):
             for name in keys:
@@ -132,15 +132,17 @@ class _Part:
             if usual is not None and not place.keys:
                 yield Sending(usual, place.name)
             for part in self._all:
-                for one in expansions(part, env):
-                    as_key = one.path[:1] == ("headers",) and one.path[-1].lower() in _KEY_HEADERS
-                    if not (as_key and one.name in place.keys):
-                        yield Sending(one.name, place.name)
+                for expansion in expansions(part, env):
+                    as_key = expansion.path[:1] == ("headers",) and expansion.path[-1].lower() in _KEY_HEADERS
+                    if not (as_key and expansion.name in place.keys):
+                        yield Sending(expansion.name, place.name)
 
     def headers(self, env: Mapping[str, str]) -> Iterator[str]:
         """In words, the headers that go to a server elsewhere that no key belongs to."""
         headers = self._config.get("headers")
-        if not headers or any(not one.value for part in self._all for one in expansions(part, env, unset=True)):
+        if not headers or any(
+            not expansion.value for part in self._all for expansion in expansions(part, env, unset=True)
+        ):
             return
         names = ", ".join(str(name) for name in headers) if isinstance(headers, Mapping) else "headers"
         for place in self._places(env):
@@ -156,8 +158,8 @@ class _Part:
                 yield place
 
     def _keys(self) -> list[str]:
-        found = [str(value) for name, value in self._config.items() if name.endswith("_env") and value]
-        return [one for one in found if isinstance(one, str)]
+        variables = [str(value) for name, value in self._config.items() if name.endswith("_env") and value]
+        return [variable for variable in variables if isinstance(variable, str)]
 
     def _address_is_plain(self) -> bool:
         return not any("${" in text for text in self._written())
@@ -173,16 +175,16 @@ class _Part:
         written = self._written()
         if not written and self._kind in _USUAL:
             yield _USUAL[self._kind][0], _USUAL[self._kind][0]
-        found = False
+        has_address = False
         for text in written:
             try:
                 address = str(expand(text, env))
             except AgentevalError:
                 address = text
             if self._kind in _ADDRESSES or "://" in address:
-                found = True
+                has_address = True
                 yield text, address
-        if not found and self._kind not in _ADDRESSES:
+        if not has_address and self._kind not in _ADDRESSES:
             somewhere = f"wherever agents of kind {self._kind} ask"
             yield somewhere, somewhere
 
@@ -191,7 +193,7 @@ class _Part:
         if self._kind not in _USUAL or self._keys():
             return None
         address, name = _USUAL[self._kind]
-        return name if any(one.rstrip("/") == address for _, one in self._addresses(env)) else None
+        return name if any(place.rstrip("/") == address for _, place in self._addresses(env)) else None
 
 
 def _parts(config: Mapping[str, Any], base_dir: Path) -> Iterator[_Part]:
@@ -200,7 +202,7 @@ def _parts(config: Mapping[str, Any], base_dir: Path) -> Iterator[_Part]:
     tools = config.get("tools")
     own = {name: value for name, value in config.items() if name != "tools"}
     # What a model is told of tools goes to its server; what an MCP server gets goes to that one alone.
-    described = [_without_server(one) for one in tools] if isinstance(tools, list | tuple) else None
+    described = [_without_server(tool) for tool in tools] if isinstance(tools, list | tuple) else None
     if kind not in _PROGRAMS and not is_local_agent(kind):
         yield _Part(kind, own, described)
     if isinstance(tools, str) and (tools.startswith("builtin:") or "${" in tools):
@@ -208,7 +210,7 @@ def _parts(config: Mapping[str, Any], base_dir: Path) -> Iterator[_Part]:
     try:
         entries = load_tools(tools, base_dir, trusted=True)
     except AgentevalError:
-        entries = [dict(one) for one in tools if isinstance(one, Mapping)] if isinstance(tools, list | tuple) else []
+        entries = [dict(tool) for tool in tools if isinstance(tool, Mapping)] if isinstance(tools, list | tuple) else []
     for entry in entries:
         server = entry.get("mcp")
         if isinstance(server, Mapping) and server.get("command") is None:
@@ -225,11 +227,11 @@ def _texts(value: Any, depth: int = 0) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping) and depth < 50:
-        for one in value.values():
-            yield from _texts(one, depth + 1)
+        for item in value.values():
+            yield from _texts(item, depth + 1)
     elif isinstance(value, list | tuple) and depth < 50:
-        for one in value:
-            yield from _texts(one, depth + 1)
+        for item in value:
+            yield from _texts(item, depth + 1)
 
 
 def _place(address: str, *, hidden: bool, written: str = "") -> _Place | None:
@@ -280,12 +282,12 @@ def _is_this_machine(url: httpx.URL) -> bool:
     if url.host == "localhost":
         return True
     try:
-        found = ip_address(url.host)
+        address = ip_address(url.host)
     except ValueError:
         return False
-    if isinstance(found, IPv4Address):
-        return found.is_loopback
-    return found == IPv6Address("::1") and "%" not in url.host
+    if isinstance(address, IPv4Address):
+        return address.is_loopback
+    return address == IPv6Address("::1") and "%" not in url.host
 
 
 def is_secure_or_local(address: str) -> bool:

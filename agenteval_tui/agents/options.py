@@ -124,21 +124,21 @@ def option_problems(
     try:
         model.model_validate(dict(config))
     except ValidationError as error:
-        said: dict[str, str] = {}
+        messages: dict[str, str] = {}
         choices: dict[str, list[str]] = {}  # of each option the types that would have been right: an error for each
-        errors = [(_path(one), one) for one in error.errors()]
-        undecided = {path for path, one in errors if _is_undecided(one, config)} if as_written else set()
-        for path, one in errors:
+        errors = [(_path(detail), detail) for detail in error.errors()]
+        undecided = {path for path, detail in errors if _is_undecided(detail, config)} if as_written else set()
+        for path, detail in errors:
             if path in undecided:
                 continue
-            wanted = _wanted(one)
-            if wanted is None:
-                said[path] = _said(model, one, path)
+            expected = _wanted(detail)
+            if expected is None:
+                messages[path] = _said(model, detail, path)
                 continue
             wanted_here = choices.setdefault(path, [])
-            wanted_here.append(wanted)
-            said[path] = f"option `{path}` must be {' or '.join(wanted_here)}, not {one['input']!r}"
-        return list(said.items())
+            wanted_here.append(expected)
+            messages[path] = f"option `{path}` must be {' or '.join(wanted_here)}, not {detail['input']!r}"
+        return list(messages.items())
     return []
 
 
@@ -150,8 +150,8 @@ def _is_undecided(error: Any, config: Mapping[str, Any]) -> bool:
     """Whether the text of a `${VAR}` decides if this is an error. A text is never a number, a list or an object."""
     if not error["loc"]:  # a rule about several options together
         return "${" in str(config)
-    given, kind = error["input"], error["type"]
-    return isinstance(given, str) and "${" in given and kind != "extra_forbidden" and not kind.endswith("_type")
+    raw, kind = error["input"], error["type"]
+    return isinstance(raw, str) and "${" in raw and kind != "extra_forbidden" and not kind.endswith("_type")
 
 
 def option_names(model: type[BaseModel]) -> set[str]:
@@ -173,23 +173,23 @@ def _wanted(error: Any) -> str | None:
 def _said(model: type[BaseModel], error: Any, path: str) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
-        known = _names_at(model, error["loc"])
-        near = get_close_matches(str(error["loc"][-1]), known, n=1, cutoff=0.7)
-        hint = f", did you mean `{near[0]}`?" if near else f"; there are: {', '.join(known)}" if known else ""
+        names = _names_at(model, error["loc"])
+        near = get_close_matches(str(error["loc"][-1]), names, n=1, cutoff=0.7)
+        hint = f", did you mean `{near[0]}`?" if near else f"; there are: {', '.join(names)}" if names else ""
         return f"unknown option `{path}`{hint}"
     if kind == "missing":
         return f"option `{path}` is missing"
-    said = str(context.get("error", error["msg"]))
-    return f"option `{path}`: {said}" if path else said
+    message = str(context.get("error", error["msg"]))
+    return f"option `{path}`: {message}" if path else message
 
 
 def _names_at(model: type[BaseModel], place: tuple[Any, ...]) -> list[str]:
     """The names that are known at the place of the unknown one: of the nested model when there is one."""
     here: type[BaseModel] = model
     for part in place[:-1]:
-        found = here.model_fields.get(part) if isinstance(part, str) else None
-        if found is not None:
-            nested = _model_in(found.annotation)
+        field = here.model_fields.get(part) if isinstance(part, str) else None
+        if field is not None:
+            nested = _model_in(field.annotation)
             if nested is None:
                 return []
             here = nested
@@ -200,7 +200,7 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     for argument in getattr(annotation, "__args__", ()):
-        found = _model_in(argument)
-        if found is not None:
-            return found
+        model = _model_in(argument)
+        if model is not None:
+            return model
     return None

@@ -267,9 +267,9 @@ def uses_of_code(folder: Path, target: str, kind: str, base_dir: Path, path: obj
         name = parse_callable(target)
     except ValueError:
         return
-    places = [base_dir, *(base_dir / str(one) for one in (path if isinstance(path, list | tuple) else ()))]
+    places = [base_dir, *(base_dir / str(entry) for entry in (path if isinstance(path, list | tuple) else ()))]
     parts = name.module.split(".")
-    home, seen = repository_of(folder), set[Path]()
+    home, visited = repository_of(folder), set[Path]()
     for place in places:
         files = [place / name.file]
         if not name.file:
@@ -280,8 +280,8 @@ def uses_of_code(folder: Path, target: str, kind: str, base_dir: Path, path: obj
                 root = repository_of(file.resolve().parent) if file.is_file() else home
             except (OSError, RuntimeError, ValueError):
                 continue
-            if root not in (home, *seen) and not _is_installed(file):
-                seen.add(root)
+            if root not in (home, *visited) and not _is_installed(file):
+                visited.add(root)
                 yield Use(root, (f"{kind} {target}",))
 
 
@@ -299,25 +299,25 @@ def is_bundled(folder: Path) -> bool:
     return folder.is_relative_to(directories.bundled("sample_suites").resolve())
 
 
-def leads_outside(given: str, folder: Path) -> bool:
+def leads_outside(path: str, folder: Path) -> bool:
     """Whether a path of a suite leads out of its folder."""
     try:
-        return not (folder / Path(given).expanduser()).resolve().is_relative_to(folder.resolve())
+        return not (folder / Path(path).expanduser()).resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError, ValueError):
         return True
 
 
 def _files(config: Mapping[str, Any], base_dir: Path) -> list[str]:
     """Files outside of the agent's folder that would be read: recordings, tools."""
-    found = []
+    uses = []
     for key, what in (("file", "recordings"), ("tools", "tools"), ("cassette", "recordings")):
-        given = config.get(key)
-        if key == "cassette" and isinstance(given, Mapping):
-            given = given.get("file")
-        if not isinstance(given, str) or given.startswith("builtin:"):
+        file = config.get(key)
+        if key == "cassette" and isinstance(file, Mapping):
+            file = file.get("file")
+        if not isinstance(file, str) or file.startswith("builtin:"):
             continue
         if key == "file" and config.get("kind") != "replay":
             continue
-        if "${" in given or leads_outside(given, base_dir):
-            found.append(f"reads {what} from {given}")
-    return found
+        if "${" in file or leads_outside(file, base_dir):
+            uses.append(f"reads {what} from {file}")
+    return uses

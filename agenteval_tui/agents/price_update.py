@@ -102,28 +102,28 @@ def _merge(path: Path, new: NewPrices) -> tuple[Update, str]:
     if path.exists():
         own, updated = read_both(path)
         written = split(decode_utf8(path.read_bytes(), path))[0]
-    by_hand, known = Prices(own), Prices(own, updated)
+    by_hand, all_prices = Prices(own), Prices(own, updated)
     changes: list[PriceChange] = []
     yours: list[str] = []
     unchanged = 0
     for name, price in new.prices.items():
-        found = known.find(name)
+        known_price = all_prices.find(name)
         hand = by_hand.find(name)
         if hand is not None and hand.source == "yours":
             yours.append(name)
-        elif found is not None and found.price == price:
+        elif known_price is not None and known_price.price == price:
             unchanged += 1
         else:
-            changes.append(PriceChange(name, None if found is None else found.price, price))
+            changes.append(PriceChange(name, None if known_price is None else known_price.price, price))
     merged = {**updated, **new.prices}
-    kept = sum(name not in new.prices for name in updated)
+    unlisted = sum(name not in new.prices for name in updated)
     lines = ",\n".join(
         f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(_fields(merged[name]))}" for name in sorted(merged)
     )
     if written and not written.endswith("\n"):
         written += "\n"
     text = f"{written}{UPDATED}\n{{\n{lines}\n}}\n"
-    return Update(path, tuple(changes), unchanged, tuple(yours), kept, new.left_out), text
+    return Update(path, tuple(changes), unchanged, tuple(yours), unlisted, new.left_out), text
 
 
 def _fields(price: Price) -> dict[str, float]:
@@ -218,7 +218,9 @@ def _parse_json(text: str, place: str) -> NewPrices:
         raise AgentevalError("this JSON can't be read", where=place, mend="download it again") from None
     if list(data) == ["models"] and isinstance(data["models"], dict):
         data = data["models"]
-    litellm = any(isinstance(one, dict) and ("litellm_provider" in one or "mode" in one) for one in data.values())
+    litellm = any(
+        isinstance(entry, dict) and ("litellm_provider" in entry or "mode" in entry) for entry in data.values()
+    )
     prices: dict[str, Price] = {}
     left_out = 0
     for name, entry in data.items():
@@ -232,7 +234,7 @@ def _parse_json(text: str, place: str) -> NewPrices:
         if price is None:
             left_out += 1
             continue
-        prefix = next((one for one in _UNPREFIXED if litellm and name.startswith(one)), "")
+        prefix = next((candidate for candidate in _UNPREFIXED if litellm and name.startswith(candidate)), "")
         if prefix:
             prices[name.removeprefix(prefix)] = price  # before the same name of a reseller
         else:
@@ -247,19 +249,19 @@ def litellm_price(entry: Mapping[str, Any]) -> Price | None:
     """
     if entry.get("mode") not in _MODES:
         return None
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for ours, theirs in LITELLM_FIELDS.items():
         value = entry.get(theirs)
         if value is None:
             continue
         number = isinstance(value, int | float) and not isinstance(value, bool)
         try:
-            found[ours] = round(value * 1e6, 6) if number else value
+            fields[ours] = round(value * 1e6, 6) if number else value
         except OverflowError:
-            found[ours] = float("inf")
-    if not {"input", "output"} <= found.keys() or (found["input"] == 0 or found["output"] == 0):
+            fields[ours] = float("inf")
+    if not {"input", "output"} <= fields.keys() or (fields["input"] == 0 or fields["output"] == 0):
         return None
-    return price_of(found)
+    return price_of(fields)
 
 
 def _quoted(name: str) -> str:

@@ -93,8 +93,8 @@ class Prices:
 
     def of(self, model: str) -> Price | None:
         """The price of a model; None when it is not known."""
-        found = self.find(model)
-        return None if found is None else found.price
+        known_price = self.find(model)
+        return None if known_price is None else known_price.price
 
     def find(self, model: str) -> KnownPrice | None:
         """The price of a model, and where it is from; None when it is not known.
@@ -110,20 +110,20 @@ class Prices:
 
     def every(self) -> list[KnownPrice]:
         """All prices that count, by name: where two lists have the same name, that of the first."""
-        known: dict[str, KnownPrice] = {}
+        by_name: dict[str, KnownPrice] = {}
         bundled: tuple[Source, Mapping[str, Price]] = ("bundled", dict(_bundled().values()))
         for source, prices in (*self._lists, bundled):
             for name, price in prices.items():
-                known.setdefault(_folded(name), KnownPrice(name, price, source))
-        return [known[name] for name in sorted(known)]
+                by_name.setdefault(_folded(name), KnownPrice(name, price, source))
+        return [by_name[name] for name in sorted(by_name)]
 
     def _look_up(self, model: str) -> KnownPrice | None:
         for (source, _), prices in zip(self._lists, self._folded, strict=True):
-            found = _find(model, prices)
-            if found is not None:
-                return KnownPrice(*found, source)
-        found = _find(model, _bundled())
-        return None if found is None else KnownPrice(*found, "bundled")
+            entry = _find(model, prices)
+            if entry is not None:
+                return KnownPrice(*entry, source)
+        entry = _find(model, _bundled())
+        return None if entry is None else KnownPrice(*entry, "bundled")
 
     def cost(
         self,
@@ -137,8 +137,8 @@ class Prices:
         """
         if usage.cost is not None:
             return usage.cost
-        asked, answered = usage.input_tokens, usage.output_tokens
-        if asked is None or answered is None or asked < 0 or answered < 0:
+        tokens_in, answered = usage.input_tokens, usage.output_tokens
+        if tokens_in is None or answered is None or tokens_in < 0 or answered < 0:
             return None
         price = price_of(own) if isinstance(own, Mapping) else own
         price = self.of(model) if price is None else price
@@ -146,11 +146,11 @@ class Prices:
             return None
         cached, written = usage.cached_tokens or 0, usage.cache_write_tokens or 0
         hour = usage.cache_write_1h_tokens or 0
-        if not (cached >= 0 and 0 <= hour <= written and cached + written <= asked):
+        if not (cached >= 0 and 0 <= hour <= written and cached + written <= tokens_in):
             return None
         cache_write = price.input if price.cache_write is None else price.cache_write
         dollars = (
-            (asked - cached - written) * price.input
+            (tokens_in - cached - written) * price.input
             + cached * (price.input if price.cached is None else price.cached)
             + (written - hour) * cache_write
             + hour * (cache_write if price.cache_write_1h is None else price.cache_write_1h)
@@ -193,15 +193,15 @@ def read_both(path: Path) -> tuple[dict[str, Price], dict[str, Price]]:
 
 def split(text: str) -> tuple[str, str]:
     """(what was written by hand, what is below the line `UPDATED`)."""
-    found = re.search(rf"^{re.escape(UPDATED)}[ \t\r]*$\n?", text, re.MULTILINE)
-    return (text, "") if found is None else (text[: found.start()], text[found.end() :])
+    match = re.search(rf"^{re.escape(UPDATED)}[ \t\r]*$\n?", text, re.MULTILINE)
+    return (text, "") if match is None else (text[: match.start()], text[match.end() :])
 
 
 def _updated_prices(text: str, path: Path, lines: int) -> dict[str, Price]:
     """The prices below the line `UPDATED`, which follows this many lines."""
     try:
         data = json.loads(text) if text.strip() else {}  # 40 times as fast as the reader that knows places
-        return {name: price_of(one) for name, one in data.items()}
+        return {name: price_of(price) for name, price in data.items()}
     except (ValueError, RecursionError, AttributeError, AgentevalError):
         return prices_in("\n" * (lines + 1) + text, str(path))
 
@@ -256,16 +256,16 @@ def _find(model: str, prices: Mapping[str, tuple[str, Price]]) -> tuple[str, Pri
     if parts[0] not in _LOCAL:
         names += ["/".join(parts[start:]) for start in range(1, len(parts))]
     for one in names:
-        found = prices.get(one)
-        if found is not None:
-            return found
+        price = prices.get(one)
+        if price is not None:
+            return price
     for one in names:
         for _ in range(2):  # -2024-08-06, and -latest before it
             shorter = _DATE.sub("", one)
             if shorter == one:
                 break
             one = shorter
-            found = prices.get(one)
-            if found is not None:
-                return found
+            price = prices.get(one)
+            if price is not None:
+                return price
     return None

@@ -225,9 +225,9 @@ class Recorder:
     def stored(self) -> Transcript:
         """What is kept of the run: what its models were asked, where that was captured, with what the agent itself said
         of its answer, its time and its error; else as `transcript`."""
-        told, found = self.transcript(), self._captured
-        if found is None or not found.messages:
-            return told
+        recorded, captured = self.transcript(), self._captured
+        if captured is None or not captured.messages:
+            return recorded
 
         def at(moment: float | None) -> float | None:
             """On the clock of the run: the one that measured the requests did not stop while something was started."""
@@ -238,28 +238,28 @@ class Recorder:
                     moment -= min(step.duration_ms, moment - step.started_ms)
             return moment
 
-        calls = tuple([replace(call, started_ms=at(call.started_ms)) for call in found.tool_calls])
-        steps = [replace(step, started_ms=at(step.started_ms) or 0.0) for step in found.timing.steps]
-        first = told.timing.first_token_ms
-        messages, final = found.messages, found.final_output
-        answers = self._captured_answers or (bool(final) and any(note.code == DUMPED for note in told.notes))
-        if not answers and told.final_output.strip() not in ("", final.strip()):
-            final = told.final_output
+        calls = tuple([replace(call, started_ms=at(call.started_ms)) for call in captured.tool_calls])
+        steps = [replace(step, started_ms=at(step.started_ms) or 0.0) for step in captured.timing.steps]
+        first = recorded.timing.first_token_ms
+        messages, final = captured.messages, captured.final_output
+        answers = self._captured_answers or (bool(final) and any(note.code == DUMPED for note in recorded.notes))
+        if not answers and recorded.final_output.strip() not in ("", final.strip()):
+            final = recorded.final_output
             messages = (*messages, Message("assistant", final))
         return replace(
-            told,
+            recorded,
             messages=messages,
             tool_calls=calls,
             timing=Timing(
-                at(found.timing.first_token_ms) if first is None else first,
-                told.timing.total_ms,
+                at(captured.timing.first_token_ms) if first is None else first,
+                recorded.timing.total_ms,
                 (*self._setup, *steps),
             ),
-            model=found.model or told.model,
-            finish_reason=found.finish_reason or told.finish_reason,
+            model=captured.model or recorded.model,
+            finish_reason=captured.finish_reason or recorded.finish_reason,
             final_output=final,
-            notes=(*found.notes, *(note for note in told.notes if note.code not in TOLD_BY_AGENT)),
-            requests=found.requests,
+            notes=(*captured.notes, *(note for note in recorded.notes if note.code not in TOLD_BY_AGENT)),
+            requests=captured.requests,
         )
 
     def transcript(self) -> Transcript:
@@ -268,13 +268,13 @@ class Recorder:
             return self._recorded if self._error is None else replace(self._recorded, error=self._error)
         messages, calls, steps = list(self._given), self._calls_given(), list[Step]()
         later = iter((*self._later, (-1, None)))
-        place, said = next(later)
+        place, message = next(later)
         answers_from = len(messages)
         for number, turn in enumerate((*self._turns, None), 1):
-            while said is not None and place == number - 1:
-                messages.append(said)
+            while message is not None and place == number - 1:
+                messages.append(message)
                 answers_from = len(messages)
-                place, said = next(later)
+                place, message = next(later)
             if turn is None:
                 break
             self._add_turn(turn, messages, calls)
@@ -340,9 +340,9 @@ class Recorder:
         if not self._later:
             self._given = _marked(messages, self._given)
             return
-        place, said = self._later[-1]
-        if messages and messages[-1].role == said.role:
-            self._later[-1] = (place, _marked(messages[-1:], (said,))[0])
+        place, message = self._later[-1]
+        if messages and messages[-1].role == message.role:
+            self._later[-1] = (place, _marked(messages[-1:], (message,))[0])
         if not any(message.role in _PROMPTS for message in self._given):
             self._given = (*takewhile(lambda message: message.role in _PROMPTS, messages), *self._given)
 
@@ -372,7 +372,7 @@ class Recorder:
         call = self._calls.get(event.key)
         if call is None or call.result is not None:
             return
-        if self._open is not None and any(one is call for one in self._open.calls):
+        if self._open is not None and any(open_call is call for open_call in self._open.calls):
             self._end_turn()
         call.result, call.error, call.traceback = event.result, event.error, event.traceback
         call.duration_ms = event.duration_ms
@@ -421,14 +421,14 @@ class Recorder:
                 )
 
 
-def _marked(messages: tuple[Message, ...], given: tuple[Message, ...]) -> tuple[Message, ...]:
+def _marked(messages: tuple[Message, ...], prompts: tuple[Message, ...]) -> tuple[Message, ...]:
     """What an agent says that it sent, with the marks of the messages that it was given: prompts come before those."""
-    if not any(message.simulated for message in given):
+    if not any(message.simulated for message in prompts):
         return messages
-    first = len(messages) - len(given)
+    first = len(messages) - len(prompts)
     return tuple(
         replace(message, simulated=True)
-        if place >= first and given[place - first].simulated and message.role == given[place - first].role
+        if place >= first and prompts[place - first].simulated and message.role == prompts[place - first].role
         else message
         for place, message in enumerate(messages)
     )

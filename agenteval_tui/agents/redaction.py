@@ -89,18 +89,18 @@ class EventRedactor:
         return event
 
     def _piece(self, place: type | int, text: str) -> str:
-        shown, rest = self._redactor.piece(self._kept.pop(place, "") + text)
+        ready, rest = self._redactor.piece(self._kept.pop(place, "") + text)
         if rest:
             self._kept[place] = rest
-        return shown
+        return ready
 
     def _rest(self) -> list[AgentEvent]:
-        kept, self._kept = self._kept, {}
-        made: list[AgentEvent] = []
-        for place, held in kept.items():
+        buffers, self._kept = self._kept, {}
+        events: list[AgentEvent] = []
+        for place, held in buffers.items():
             text = self._redactor.ending(held)  # no more of it comes: what may be half a secret stays here
             if isinstance(place, int):
-                made.append(ToolArgumentsDelta(place, text))
+                events.append(ToolArgumentsDelta(place, text))
             else:
-                made.append(TextDelta(text) if place is TextDelta else ReasoningDelta(text))
-        return made
+                events.append(TextDelta(text) if place is TextDelta else ReasoningDelta(text))
+        return events

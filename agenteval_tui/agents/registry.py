@@ -87,8 +87,8 @@ def option_problems(name: str, config: Mapping[str, Any], *, as_written: bool = 
             return []
         return [("kind", f"{error.what} ({error.mend})" if error.mend else error.what)]
     if isinstance(model, type) and issubclass(model, AgentOptions):
-        found = problems_of(model, config, as_written=as_written)
-        return found or (_missing_packages() if config.get("capture") == "otel" else [])
+        problems = problems_of(model, config, as_written=as_written)
+        return problems or (_missing_packages() if config.get("capture") == "otel" else [])
     return []
 
 
@@ -124,16 +124,16 @@ def _options_of(name: str, kind: Any) -> Any:
 
 
 def _class_of(name: str, kind: Any) -> Any:
-    found = None if kind is None else entry_points.find(AGENTS, str(kind))
-    if found is None:
-        said = "an agent needs a `kind`" if kind is None else f"there is no kind of agent {kind!r}"
+    point = None if kind is None else entry_points.find(AGENTS, str(kind))
+    if point is None:
+        message = "an agent needs a `kind`" if kind is None else f"there is no kind of agent {kind!r}"
         mend = f"{_near(kind, kinds())}kinds: {', '.join(kinds())}"
-        raise AgentevalError(said, where=f"agent {name!r}", mend=mend)
-    return _loaded(name, found)
+        raise AgentevalError(message, where=f"agent {name!r}", mend=mend)
+    return _loaded(name, point)
 
 
-def _near(kind: Any, known: Collection[str]) -> str:
-    near = get_close_matches(str(kind), known, n=1)
+def _near(kind: Any, kinds: Collection[str]) -> str:
+    near = get_close_matches(str(kind), kinds, n=1)
     return f"did you mean {near[0]!r}? " if near else ""
 
 
@@ -185,14 +185,14 @@ def make_embedder(
     permission.require_agent(config, base_dir, env)
     full = expand(dict(config), env)
     kind = str(full.get("kind", ""))
-    found = entry_points.find(EMBEDDERS, kind)
-    if found is None:
+    point = entry_points.find(EMBEDDERS, kind)
+    if point is None:
         raise AgentevalError(
             f"agents of kind {kind!r} give no embeddings" if kind else "an embedder needs a `kind`",
             where=f"embedder {name!r}",
             mend=f"{_near(kind, embedder_kinds())}kinds that do: {', '.join(embedder_kinds())}",
         )
-    embedder = _loaded(name, found)(AgentSetup(name, full, base_dir, env, permission=permission, written=config))
+    embedder = _loaded(name, point)(AgentSetup(name, full, base_dir, env, permission=permission, written=config))
     if not isinstance(embedder, Embedder):
         raise AgentevalError(
             f"kind {kind!r} gives a {type(embedder).__name__} that is not an embedder",

@@ -98,31 +98,34 @@ class ReplayAgent:
                 "there is no history to replay from", where=f"agent {self._setup.name!r}", mend="use `file`"
             )
         stored = self._setup.transcripts(options.execution or "last")
-        return Library(Recording(test, transcript) for test, found in stored.items() for transcript in found)
+        return Library(
+            Recording(test, transcript) for test, transcripts in stored.items() for transcript in transcripts
+        )
 
     def _choose(self, library: Library, request: AgentRequest) -> Transcript:
-        found = library.find(request.test_id, request.messages)
-        if not found:
+        transcripts = library.find(request.test_id, request.messages)
+        if not transcripts:
             named = ", ".join(library.tests[:5]) + (", …" if len(library.tests) > 5 else "")
             raise AgentevalError(
                 f"no recording of test {request.test_id!r}, and none that begins with its prompt",
                 mend=f"recorded tests: {named}" if named else "the recordings name no tests",
             )
-        if request.repetition > len(found) and self._options.beyond == "error":
+        if request.repetition > len(transcripts) and self._options.beyond == "error":
             raise AgentevalError(
-                f"repetition {request.repetition} of test {request.test_id!r} has no recording: there are {len(found)}",
-                mend=f"set `repeat: {len(found)}` in the test, or `beyond: repeat` in the agent",
+                f"repetition {request.repetition} of test {request.test_id!r} has no recording: "
+                f"there are {len(transcripts)}",
+                mend=f"set `repeat: {len(transcripts)}` in the test, or `beyond: repeat` in the agent",
             )
-        return found[(request.repetition - 1) % len(found)]
+        return transcripts[(request.repetition - 1) % len(transcripts)]
 
 
-def _as_events(transcript: Transcript, given: int) -> Iterator[tuple[float, AgentEvent]]:
+def _as_events(transcript: Transcript, first: int) -> Iterator[tuple[float, AgentEvent]]:
     """The recording as if it happened: (milliseconds to wait before, event).
 
     `given` messages were in the request, system messages not counted.
     """
     spoken = [message for message in transcript.messages if message.role != "system"]
-    turns = [message for message in spoken[given:] if message.role == "assistant"]
+    turns = [message for message in spoken[first:] if message.role == "assistant"]
     pieces = sum(1 + len(turn.content) // _PIECE for turn in turns) or 1
     tools = sum(call.duration_ms or 0.0 for call in transcript.tool_calls)
     each = max(0.0, (transcript.timing.total_ms or 0.0) - tools) / pieces
@@ -239,7 +242,7 @@ def _listed(value: Any) -> list[Any]:
     """A list of items; one item alone (an object, or a list of messages) is a list of one."""
     if not isinstance(value, list):
         return [value]
-    is_messages = bool(value) and all(isinstance(one, Mapping) and "role" in one for one in value)
+    is_messages = bool(value) and all(isinstance(item, Mapping) and "role" in item for item in value)
     return [value] if is_messages else value
 
 

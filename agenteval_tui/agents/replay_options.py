@@ -35,8 +35,8 @@ class ReplayOptions(AgentOptions):
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        given = [name for name in ("file", "transcripts", "execution") if getattr(self, name) is not None]
-        if len(given) != 1:
-            said = "nothing says where the recordings are" if not given else f"both {' and '.join(given)} are given"
-            raise ValueError(f"{said}; give one of `file`, `transcripts`, `execution`")
+        names = [name for name in ("file", "transcripts", "execution") if getattr(self, name) is not None]
+        if len(names) != 1:
+            message = "nothing says where the recordings are" if not names else f"both {' and '.join(names)} are given"
+            raise ValueError(f"{message}; give one of `file`, `transcripts`, `execution`")
         return self

@@ -53,13 +53,13 @@ def cost_at_most(
     tokens) of the input of a request that this one continues."""
     if request.output is None:
         return None
-    asked = request.size + ADDED
+    tokens_in = request.size + ADDED
     if before is not None:
-        asked = min(asked, before[1] + max(0, request.size - before[0]) + ADDED)
-    plain = Usage(asked, request.output)
-    ways = [plain, replace(plain, cache_write_tokens=asked)]
+        tokens_in = min(tokens_in, before[1] + max(0, request.size - before[0]) + ADDED)
+    plain = Usage(tokens_in, request.output)
+    ways = [plain, replace(plain, cache_write_tokens=tokens_in)]
     if request.an_hour:
-        ways.append(replace(plain, cache_write_tokens=asked, cache_write_1h_tokens=asked))
+        ways.append(replace(plain, cache_write_tokens=tokens_in, cache_write_1h_tokens=tokens_in))
     costs = [price(usage) for usage in ways]
     return max((cost for cost in costs if cost is not None), default=None)
 

@@ -61,9 +61,9 @@ def secrets_of(
     (docs/decisions/0009), and what is there expanded already where VAR's name says so. A program inherits the
     environment: for agents that are or call programs all variables whose names say so are secret.
     """
-    found: set[str] = set()
+    secrets: set[str] = set()
     for name in _USUAL.get(str(config.get("kind", "")), ()):
-        found |= _of_name(name, env)
+        secrets |= _of_name(name, env)
     tools = config.get("tools")
     if isinstance(tools, str) and base_dir is not None and not tools.startswith("builtin:"):
         try:
@@ -72,22 +72,24 @@ def secrets_of(
             pass  # the agent itself will say what is wrong
     texts = list(_texts(config, ""))
     for path, text in texts:
-        found |= _of_text(path, text, env)
-    found |= _expanded_values(config, texts, env)
+        secrets |= _of_text(path, text, env)
+    secrets |= _expanded_values(config, texts, env)
     named = [(name, value) for name, value in env.items() if len(value) >= SHORTEST]
     if config.get("kind") in _PROGRAMS or (tools and not str(tools).startswith("builtin:")):
         for name, value in named:
             if is_secret_name(name):
-                found |= _parts(value)
+                secrets |= _parts(value)
             elif "://" in value:
-                found |= set(_of_address(value))
+                secrets |= set(_of_address(value))
     else:
         whole = "\n".join([text for _, text in texts])
         for name, value in named:
             if value.strip() in whole and is_secret_name(name):
-                found |= _parts(value)
-    kept = {one for one in found if len(one) >= SHORTEST_IN_ERRORS and one.casefold() not in _PLACEHOLDERS}
-    return tuple(sorted(kept, key=lambda one: (-len(one), one)))
+                secrets |= _parts(value)
+    long_enough = {
+        value for value in secrets if len(value) >= SHORTEST_IN_ERRORS and value.casefold() not in _PLACEHOLDERS
+    }
+    return tuple(sorted(long_enough, key=lambda value: (-len(value), value)))
 
 
 def _expanded_values(config: Mapping[str, Any], texts: list[tuple[str, str]], env: Mapping[str, str]) -> set[str]:
@@ -95,15 +97,15 @@ def _expanded_values(config: Mapping[str, Any], texts: list[tuple[str, str]], en
     seen. Not: values that the suite itself contains, and those that identify an agent: its kind, its model, and its
     address without the part that gives access.
     """
-    found: set[str] = set()
+    values: set[str] = set()
     written = "\n".join([_REFERENCE.sub("", text) for _, text in texts])
-    for one in expansions(config, env):
-        option = one.path[-1] if one.path else ""
-        if len(one.path) == 1 and option in _ADDRESSES and one.whole:
-            found |= set(_of_address(one.value)) | set(_places_of(one.value))
-        elif not (len(one.path) == 1 and option in _SEEN) and one.value.strip() not in written:
-            found |= _parts(one.value)
-    return found
+    for expansion in expansions(config, env):
+        option = expansion.path[-1] if expansion.path else ""
+        if len(expansion.path) == 1 and option in _ADDRESSES and expansion.whole:
+            values |= set(_of_address(expansion.value)) | set(_places_of(expansion.value))
+        elif not (len(expansion.path) == 1 and option in _SEEN) and expansion.value.strip() not in written:
+            values |= _parts(expansion.value)
+    return values
 
 
 def is_secret_name(name: str) -> bool:
@@ -119,28 +121,28 @@ def _texts(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, str]]:
     elif depth > 100:
         return
     elif isinstance(value, Mapping):
-        for key, one in value.items():
-            yield from _texts(one, str(key), depth + 1)
+        for key, item in value.items():
+            yield from _texts(item, str(key), depth + 1)
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _texts(one, name, depth + 1)
+        for item in value:
+            yield from _texts(item, name, depth + 1)
 
 
 def _of_text(name: str, text: str, env: Mapping[str, str]) -> set[str]:
-    found: set[str] = set()
+    values: set[str] = set()
     if name.endswith("_env"):
         return _of_name(text, env)
     if name == "env" and is_secret_name(text):
-        found |= _parts(env.get(text) or "")  # a list of the variables that a program gets
+        values |= _parts(env.get(text) or "")  # a list of the variables that a program gets
     for match in _REFERENCE.finditer(text):
         if is_secret_name(match.group(1)):
-            found |= _parts(_expanded(match.group(), env))
+            values |= _parts(_expanded(match.group(), env))
     value = _expanded(text, env)
     if is_secret_name(name):
-        found |= _parts(value)
+        values |= _parts(value)
     if "://" in value:
-        found |= set(_of_address(value))
-    return found
+        values |= set(_of_address(value))
+    return values
 
 
 def _of_name(name: str, env: Mapping[str, str]) -> set[str]:
@@ -161,19 +163,19 @@ def _expanded(text: str, env: Mapping[str, str]) -> str:
 def _parts(value: str) -> set[str]:
     """A value and what is secret in it: `Bearer abc` has abc, `Basic ...` the password too."""
     value = value.strip()
-    found = {value}
+    parts = {value}
     scheme, _, rest = value.partition(" ")
     rest = rest.strip()
     if rest and " " not in rest:
-        found.add(rest)
+        parts.add(rest)
         if scheme.casefold() == "basic":
             try:
-                found.add(base64.b64decode(rest, validate=True).decode().partition(":")[2])
+                parts.add(base64.b64decode(rest, validate=True).decode().partition(":")[2])
             except (binascii.Error, ValueError):
                 pass
     if "://" in value:
-        found |= set(_of_address(value))
-    return found
+        parts |= set(_of_address(value))
+    return parts
 
 
 def _of_address(text: str) -> Iterator[str]:

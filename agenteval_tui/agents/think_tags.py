@@ -87,8 +87,8 @@ class _ThinkTags:
                 thinking, tag, rest = self._held.partition(self._end)
                 if not tag:
                     keep = _begun(thinking, self._end)
-                    if said := thinking[: len(thinking) - keep]:
-                        yield ReasoningDelta(said)
+                    if thought := thinking[: len(thinking) - keep]:
+                        yield ReasoningDelta(thought)
                     self._held = thinking[len(thinking) - keep :]
                     return
                 if thinking:
@@ -100,7 +100,7 @@ class _ThinkTags:
                 self._held = self._held[opening.end() :]
                 continue
             begun = self._held.lstrip()
-            if any(one.startswith(begun) for one in _OPENINGS):
+            if any(opening.startswith(begun) for opening in _OPENINGS):
                 return
             yield from self.rest()
 

@@ -36,23 +36,23 @@ class UsageSum:
     def total(self) -> Usage:
         """All of them, as far as that is known."""
         requests = max(self._inputs, self._outputs)
-        known = self._known
+        usage = self._known
         return replace(
-            known,
-            input_tokens=None if self._uncounted or self._inputs < requests else known.input_tokens,
-            output_tokens=None if self._uncounted or self._outputs < requests else known.output_tokens,
-            cost=None if self._uncounted else known.cost,
+            usage,
+            input_tokens=None if self._uncounted or self._inputs < requests else usage.input_tokens,
+            output_tokens=None if self._uncounted or self._outputs < requests else usage.output_tokens,
+            cost=None if self._uncounted else usage.cost,
         )
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """What is known of tokens that `total` does not have."""
-        total, known = self.total, self._known
+        total, usage = self.total, self._known
         sides = [
             f"{count:,} {side}"
             for side, whole, count in (
-                ("in", total.input_tokens, known.input_tokens),
-                ("out", total.output_tokens, known.output_tokens),
+                ("in", total.input_tokens, usage.input_tokens),
+                ("out", total.output_tokens, usage.output_tokens),
             )
             if whole is None and count
         ]

@@ -37,9 +37,9 @@ def folder() -> Path | None:
     """The folder of the model's files; None when the package is not installed. Imports nothing of the package."""
     spec = find_spec(PACKAGE)
     for place in (spec.submodule_search_locations or ()) if spec is not None else ():
-        found = Path(place) / "model"
-        if (found / "model.safetensors").is_file():
-            return found
+        model_folder = Path(place) / "model"
+        if (model_folder / "model.safetensors").is_file():
+            return model_folder
     return None
 
 
@@ -98,9 +98,9 @@ class _Bert:
         from tokenizers import Tokenizer
 
         data = (place / "model.safetensors").read_bytes()
-        found = hashlib.sha256(data).hexdigest()
-        if found != SHA256:
-            raise ValueError(f"its weights are not the known ones (sha256 {found[:16]}…, expected {SHA256[:16]}…)")
+        digest = hashlib.sha256(data).hexdigest()
+        if digest != SHA256:
+            raise ValueError(f"its weights are not the known ones (sha256 {digest[:16]}…, expected {SHA256[:16]}…)")
         self._np = numpy
         self._weights = _tensors(data, numpy)
         self._layers = json.loads((place / "config.json").read_text())["num_hidden_layers"]
@@ -120,7 +120,7 @@ class _Bert:
             hidden = self._layer(hidden, f"encoder.layer.{number}.")
         mean = hidden.mean(axis=0)
         unit = mean / max(float(np.linalg.norm(mean)), 1e-12)
-        return [float(one) for one in unit], cut
+        return [float(number) for number in unit], cut
 
     def _embedded(self, ids: Any) -> Any:
         w = self._weights
@@ -137,27 +137,27 @@ class _Bert:
         size = width // _HEADS
 
         def heads(which: str) -> Any:
-            made = self._linear(hidden, f"{name}attention.self.{which}.")
-            return made.reshape(length, _HEADS, size).transpose(1, 0, 2)
+            projected = self._linear(hidden, f"{name}attention.self.{which}.")
+            return projected.reshape(length, _HEADS, size).transpose(1, 0, 2)
 
         scores = heads("query") @ heads("key").transpose(0, 2, 1) / np.sqrt(size).astype(np.float32)
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights /= weights.sum(axis=-1, keepdims=True)
-        seen = (weights @ heads("value")).transpose(1, 0, 2).reshape(length, width)
+        attended = (weights @ heads("value")).transpose(1, 0, 2).reshape(length, width)
         hidden = self._norm(
-            hidden + self._linear(seen, f"{name}attention.output.dense."), f"{name}attention.output.LayerNorm."
+            hidden + self._linear(attended, f"{name}attention.output.dense."), f"{name}attention.output.LayerNorm."
         )
         inner = self._linear(hidden, f"{name}intermediate.dense.")
         inner = inner * 0.5 * (1.0 + _erf(inner / np.sqrt(2.0).astype(np.float32), np))
         return self._norm(hidden + self._linear(inner, f"{name}output.dense."), f"{name}output.LayerNorm.")
 
-    def _linear(self, given: Any, name: str) -> Any:
-        return given @ self._weights[f"{name}weight"].T + self._weights[f"{name}bias"]
+    def _linear(self, matrix: Any, name: str) -> Any:
+        return matrix @ self._weights[f"{name}weight"].T + self._weights[f"{name}bias"]
 
-    def _norm(self, given: Any, name: str) -> Any:
-        mean = given.mean(axis=-1, keepdims=True)
-        spread = ((given - mean) ** 2).mean(axis=-1, keepdims=True)
-        scaled = (given - mean) / self._np.sqrt(spread + 1e-12)
+    def _norm(self, matrix: Any, name: str) -> Any:
+        mean = matrix.mean(axis=-1, keepdims=True)
+        spread = ((matrix - mean) ** 2).mean(axis=-1, keepdims=True)
+        scaled = (matrix - mean) / self._np.sqrt(spread + 1e-12)
         return scaled * self._weights[f"{name}weight"] + self._weights[f"{name}bias"]
 
 
@@ -165,12 +165,12 @@ def _tensors(data: bytes, numpy: Any) -> dict[str, Any]:
     """The float32 tensors of a safetensors file: a length, a JSON header with offsets, and the numbers."""
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
-    made = {}
-    for name, one in header.items():
-        if name != "__metadata__" and one["dtype"] == "F32":
-            begin, end = (8 + size + offset for offset in one["data_offsets"])
-            made[name] = numpy.frombuffer(data[begin:end], dtype="<f4").reshape(one["shape"])
-    return made
+    tensors = {}
+    for name, entry in header.items():
+        if name != "__metadata__" and entry["dtype"] == "F32":
+            begin, end = (8 + size + offset for offset in entry["data_offsets"])
+            tensors[name] = numpy.frombuffer(data[begin:end], dtype="<f4").reshape(entry["shape"])
+    return tensors
 
 
 def _erf(x: Any, np: Any) -> Any:

@@ -331,13 +331,13 @@ def _words(texts: Iterable[str]) -> list[str]:
 
 def _tool_for(tools: Iterable[FoundTool], prompt: str) -> FoundTool | None:
     """The tool whose name and description share the most words with the prompt."""
-    asked = {_stem(word) for word in _WORD.findall(prompt)}
+    prompt_stems = {_stem(word) for word in _WORD.findall(prompt)}
     common = {_stem(word) for word in _COMMON}
     best: tuple[int, FoundTool | None] = 0, None
     for tool in tools:
         named = {_stem(word) for word in _WORD.findall(tool.name.replace("_", " "))}
         described = {_stem(word) for word in _WORD.findall(tool.description)}
-        shared = 2 * len(asked & named) + len((asked & described) - named - common)
+        shared = 2 * len(prompt_stems & named) + len((prompt_stems & described) - named - common)
         if shared > best[0]:
             best = shared, tool
     return best[1]
@@ -363,11 +363,11 @@ def _literally(value: Any) -> Any:
 
 
 def _with_own_ids(tests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    taken: set[str] = set()
+    used_ids: set[str] = set()
     for test in tests:
         name = test["id"] or "first"
-        test["id"] = name if name not in taken else f"{name}-2"
-        taken.add(test["id"])
+        test["id"] = name if name not in used_ids else f"{name}-2"
+        used_ids.add(test["id"])
     return tests
 
 

@@ -175,11 +175,11 @@ class Frameworks:
     def _chain(self, module: Module, node: ast.BinOp, local: dict[str, ast.expr] | None) -> Construction | None:
         """A chain of LangChain: prompt | model."""
         parts: list[ast.expr] = []
-        left: ast.expr = node
-        while isinstance(left, ast.BinOp) and isinstance(left.op, ast.BitOr):
-            parts.append(left.right)
-            left = left.left
-        parts.append(left)
+        expression: ast.expr = node
+        while isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.BitOr):
+            parts.append(expression.right)
+            expression = expression.left
+        parts.append(expression)
         for part in parts:
             value = (local or {}).get(part.id) if isinstance(part, ast.Name) else part
             if value is None and isinstance(part, ast.Name):

@@ -147,20 +147,22 @@ def programs_of(package: Package, sources: Sequence[str]) -> Iterator[FoundAgent
         match = _RUNS.match(command)
         if match is not None and name.partition(":")[0] not in _NOT_RUN:
             scripts.setdefault(match[3].removeprefix("./"), (name, match))
-    seen = 0
+    count = 0
     for path in sources:
         data = package.files.text(path)
-        if data is None or seen >= _MOST:
+        if data is None or count >= _MOST:
             continue
         text = data.decode("utf-8", "replace")
         library = next(filter(None, (_library(name) for name in _IMPORT.findall(text))), "")
         asks = _ASKS.search(text)
         own = relative(path, package.folder)
-        if not library or (asks is None and own not in scripts and not any(one[1].search(own) for one in _FILE_ROUTES)):
+        if not library or (
+            asks is None and own not in scripts and not any(route[1].search(own) for route in _FILE_ROUTES)
+        ):
             continue
         agent = _agent(package, path, text, library, asks, scripts.get(own))
         if agent is not None:
-            seen += 1
+            count += 1
             yield agent
 
 

@@ -74,11 +74,11 @@ def tools_in(modules: Modules, module: Module) -> tuple[FoundTool, ...]:
 
 
 def _imported(modules: Modules, module: Module) -> Iterator[Module]:
-    seen = {module.path}
+    visited = {module.path}
     for name in list(module.imports)[:60]:
         place = modules.resolve(module, name)
-        if place is not None and place[0].path not in seen:
-            seen.add(place[0].path)
+        if place is not None and place[0].path not in visited:
+            visited.add(place[0].path)
             yield place[0]
 
 

@@ -206,7 +206,7 @@ class PythonAgents:
 
     # Factories and classes
 
-    def _factories(self, module: Module, seen: set[str]) -> Iterator[FoundAgent]:
+    def _factories(self, module: Module, visited: set[str]) -> Iterator[FoundAgent]:
         called = {
             node.func.id
             for value in module.values.values()

@@ -144,7 +144,7 @@ class Modules:
         """Whether a top-level package's name means code beside this module or around it, and not an installed library:
         there is such a file, which is not the module itself, and it has a name that the module takes from it."""
         folder, within = module.folder, f"{package}."
-        taken = {target.removeprefix(within) for target in module.imports.values() if target.startswith(within)}
+        imported = {target.removeprefix(within) for target in module.imports.values() if target.startswith(within)}
         around = [folder[: -len(place)].rstrip("/") for place in _inside(folder, package)]
         for place in dict.fromkeys((folder, "src" if folder.startswith("src/") else folder, *around)):
             base = f"{place}/{package}" if place else package
@@ -152,11 +152,11 @@ class Modules:
                 if path == module.path or not self.has(path):
                     continue
                 other = self.get(path)
-                if other is None or not taken:
+                if other is None or not imported:
                     return True
                 passed_on = {name for name, target in other.imports.items() if target.startswith(within)}
                 has = {*other.values, *other.functions, *other.classes, *other.imports} - passed_on
-                if any(name in has or self._is_part(base, name) for name in taken):
+                if any(name in has or self._is_part(base, name) for name in imported):
                     return True
         return False
 

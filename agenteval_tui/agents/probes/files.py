@@ -31,7 +31,7 @@ def read_files(pattern: str, folder: Path, *, trusted: bool, until: float) -> di
     clock. Raises `UnreadError`."""
     texts: dict[str, str] = {}
     size = 0
-    for path, name in sorted(_matches(pattern, folder, until), key=lambda one: one[1]):
+    for path, name in sorted(_matches(pattern, folder, until), key=lambda pair: pair[1]):
         data = _bytes(path, name, folder, MOST_BYTES - size, trusted)
         if data is None:
             continue  # it was removed meanwhile
@@ -45,17 +45,17 @@ def read_files(pattern: str, folder: Path, *, trusted: bool, until: float) -> di
 def _matches(pattern: str, folder: Path, until: float) -> Iterator[tuple[Path, str]]:
     """The regular files that a pattern matches, with their names."""
     base, parts = _base(pattern, folder)
-    found = looked_at = 0
+    count = looked_at = 0
     if not parts:
         parts = [base.name]
         base = base.parent
     waiting: list[tuple[Path, tuple[str, ...]]] = [(base, tuple(parts))]
-    seen: set[tuple[Path, tuple[str, ...]]] = set()
+    visited: set[tuple[Path, tuple[str, ...]]] = set()
     while waiting:
         place, rest = waiting.pop()
-        if (place, rest) in seen:
+        if (place, rest) in visited:
             continue
-        seen.add((place, rest))
+        visited.add((place, rest))
         first, later = rest[0], rest[1:]
         if first == "**" and later:
             waiting.append((place, later))
@@ -77,14 +77,14 @@ def _matches(pattern: str, folder: Path, until: float) -> Iterator[tuple[Path, s
                     waiting.append((Path(entry.path), rest))
                 elif not is_folder and not later:
                     yield Path(entry.path), _name(Path(entry.path), pattern, folder)
-                    found += 1
+                    count += 1
             elif PurePosixPath(entry.name).match(first) and (first.startswith(".") or not entry.name.startswith(".")):
                 if later and is_folder:
                     waiting.append((Path(entry.path), later))
                 elif not later and not is_folder and not entry.is_dir():
                     yield Path(entry.path), _name(Path(entry.path), pattern, folder)
-                    found += 1
-            if found > MOST_FILES:
+                    count += 1
+            if count > MOST_FILES:
                 raise UnreadError(ReadingProblem.TOO_MANY, most=MOST_FILES, what="files")
 
 

@@ -75,7 +75,7 @@ class Probe(Struct, frozen=True):
     @classmethod
     def of(cls, name: str, written: Mapping[str, Any]) -> Probe:
         """The probe of that name. Raises `KeyError` where it reads nothing."""
-        kind = next((one for one in PROBE_KINDS if written.get(one) is not None), None)
+        kind = next((candidate for candidate in PROBE_KINDS if written.get(candidate) is not None), None)
         if kind is None:
             raise KeyError(name)
         return cls(name, kind, written[kind], written.get("database", ""), float(written.get("timeout", 10.0)))
@@ -180,8 +180,8 @@ class Probe(Struct, frozen=True):
             async with asyncio.timeout(_IMPORT_S):
                 host = await around.lease.tree(root, around.permission).host()
             async with host, asyncio.timeout(self.timeout_s):
-                asked = {"offered": offered, "cwd": str(around.workdir), "env": {}, "last": True}
-                asking = host.events("hook", target, limit=2 * MOST_BYTES, **asked)
+                fields = {"offered": offered, "cwd": str(around.workdir), "env": {}, "last": True}
+                asking = host.events("hook", target, limit=2 * MOST_BYTES, **fields)
                 async with aclosing(asking) as answers:
                     async for answer in answers:
                         if "output" in answer:
@@ -220,8 +220,8 @@ class Probe(Struct, frozen=True):
         except httpx.TimeoutException:
             raise TimeoutError from None
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-            said = str(error) or type(error).__name__
-            raise UnreadError(ReadingProblem.NO_ANSWER, message=_cut(without_secrets(said, around.env))) from None
+            message = str(error) or type(error).__name__
+            raise UnreadError(ReadingProblem.NO_ANSWER, message=_cut(without_secrets(message, around.env))) from None
         return decoded(bytes(written))
 
 

@@ -70,10 +70,10 @@ def _allowed(action: int, first: str | None, *_: object) -> int:
 
 
 def _result(cursor: sqlite3.Cursor) -> Any:
-    columns = [one[0] for one in cursor.description or ()]
+    columns = [column[0] for column in cursor.description or ()]
     if not columns:
         raise UnreadError(ReadingProblem.SQL, message="this is not a query: it returns nothing")
-    twice = next((one for number, one in enumerate(columns) if one in columns[:number]), None)
+    twice = next((name for number, name in enumerate(columns) if name in columns[:number]), None)
     if twice is not None:
         raise UnreadError(ReadingProblem.SAME_COLUMN, column=twice)
     rows: list[dict[str, Any]] = []

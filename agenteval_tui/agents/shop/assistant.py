@@ -51,34 +51,34 @@ class AssistantV1(SqlAnswers):
 
     def order_status(self, wish: Intent) -> Talk:
         """Where an order is, and what the staff wants to be mentioned with it."""
-        found = yield from self._look_up(wish)
-        if found is None:
+        tool_outcome = yield from self._look_up(wish)
+        if tool_outcome is None:
             return
-        order = value_of(found)
+        order = value_of(tool_outcome)
         status = STATUS[wish.language].get(str(order.get("status")), str(order.get("status")))
-        said = self.say(wish, "status", order=order.get("id"), day=order.get("ordered_on"), status=status)
-        done = yield from self.follow_notes(wish, found)
-        yield Turn(said + done)
+        text = self.say(wish, "status", order=order.get("id"), day=order.get("ordered_on"), status=status)
+        done = yield from self.follow_notes(wish, tool_outcome)
+        yield Turn(text + done)
 
     def orders_of(self, wish: Intent) -> Talk:
         """All orders of a customer."""
-        (found,) = yield Turn(self.say(wish, "look"), (Call("find_customer", {"email": wish.email}),))
-        customer = value_of(found)
+        (tool_outcome,) = yield Turn(self.say(wish, "look"), (Call("find_customer", {"email": wish.email}),))
+        customer = value_of(tool_outcome)
         if not customer:
             yield Turn(self.say(wish, "no_customer", email=wish.email))
             return
         (listed,) = yield Turn("", (Call("list_orders", {"customer_id": customer.get("id")}),))
         orders = value_of(listed).get("orders", [])
         names = STATUS[wish.language]
-        said = ", ".join(f"{order['id']} ({names.get(order['status'], order['status'])})" for order in orders)
-        yield Turn(self.say(wish, "orders_of", name=customer.get("name"), n=len(orders), list=said or "-"))
+        listing = ", ".join(f"{order['id']} ({names.get(order['status'], order['status'])})" for order in orders)
+        yield Turn(self.say(wish, "orders_of", name=customer.get("name"), n=len(orders), list=listing or "-"))
 
     def cancel(self, wish: Intent) -> Talk:
         """Cancel an order, if it can still be stopped."""
-        found = yield from self._look_up(wish)
-        if found is None:
+        tool_outcome = yield from self._look_up(wish)
+        if tool_outcome is None:
             return
-        order = value_of(found)
+        order = value_of(tool_outcome)
         if order.get("status") != "processing":
             status = {"shipped": {"de": "verschickt", "en": "shipped"}}.get(str(order.get("status")), {})
             named = status.get(wish.language) or STATUS[wish.language].get(str(order.get("status")), "")
@@ -96,18 +96,18 @@ class AssistantV1(SqlAnswers):
         rules = Call("search_policies", {"topic": "returns"})
         way = self.dice.choose("order of the look-ups", ("at once", "order first", "rules first"))
         if way == "at once":
-            found, policy = yield Turn(self.say(wish, "look"), (get, rules))
+            order_outcome, policy = yield Turn(self.say(wish, "look"), (get, rules))
         elif way == "order first":
-            (found,) = yield Turn(self.say(wish, "look"), (get,))
+            (order_outcome,) = yield Turn(self.say(wish, "look"), (get,))
             (policy,) = yield Turn("", (rules,))
         else:
             (policy,) = yield Turn(self.say(wish, "look"), (rules,))
-            (found,) = yield Turn("", (get,))
-        order = value_of(found)
+            (order_outcome,) = yield Turn("", (get,))
+        order = value_of(order_outcome)
         if not order:
             yield Turn(self.say(wish, "no_order", order=wish.order_id))
             return
-        items = [one for one in order.get("items", ()) if wish.product.lower() in str(one.get("name", "")).lower()]
+        items = [item for item in order.get("items", ()) if wish.product.lower() in str(item.get("name", "")).lower()]
         item = (items or order.get("items") or [{}])[0]
         broken = re.search(r"broken|defe[ck]t|kaputt|damaged", wish.text, re.IGNORECASE)
         arguments = {
@@ -115,12 +115,12 @@ class AssistantV1(SqlAnswers):
             "sku": item.get("sku"),
             "reason": "defective" if broken else "not_wanted",
         }
-        (made,) = yield Turn("", (Call("create_return", arguments),))
-        if made.error:
-            yield Turn(self.say(wish, "no_return", why=made.text))
+        (return_outcome,) = yield Turn("", (Call("create_return", arguments),))
+        if return_outcome.error:
+            yield Turn(self.say(wish, "no_return", why=return_outcome.text))
             return
         days = self.days_in(policy, str(item.get("category")))
-        label = value_of(made).get("return_id")
+        label = value_of(return_outcome).get("return_id")
         yield Turn(self.say(wish, "return_made", return_id=label, article=item.get("name"), days=days))
 
     def return_window(self, wish: Intent) -> Talk:
@@ -151,8 +151,8 @@ class AssistantV1(SqlAnswers):
         mean = sum(review["stars"] for review in reviews) / max(1, len(reviews))
         best = max(reviews, key=lambda review: review["stars"], default={"text": "-"})
         stars = f"{mean:.1f}"
-        said = self.say(wish, "reviews", n=len(reviews), article=products[0]["name"], stars=stars, quote=best["text"])
-        yield Turn(said + done)
+        text = self.say(wish, "reviews", n=len(reviews), article=products[0]["name"], stars=stars, quote=best["text"])
+        yield Turn(text + done)
 
     def shipping(self, wish: Intent) -> Talk:
         """How an order can be sent."""
@@ -173,11 +173,11 @@ class AssistantV1(SqlAnswers):
         if not wish.order_id:
             yield Turn(self.say(wish, "which_order"))
             return None
-        (found,) = yield Turn(self.say(wish, "look"), (Call("get_order", {"order_id": wish.order_id}),))
-        if not value_of(found):
+        (tool_outcome,) = yield Turn(self.say(wish, "look"), (Call("get_order", {"order_id": wish.order_id}),))
+        if not value_of(tool_outcome):
             yield Turn(self.say(wish, "no_order", order=wish.order_id))
             return None
-        return found
+        return tool_outcome
 
     def follow_notes(self, wish: Intent, outcome: ToolOutcome) -> NoteTalk:
         """Do what a note in a tool's result asks of the assistant; what is to be added to the answer."""
@@ -199,8 +199,8 @@ class AssistantV1(SqlAnswers):
         """The days for returns that the rules name for a category of articles."""
         text = str(value_of(policy).get("text_en", ""))
         rule = r"electronics[^.]*?(\d+) days" if category in ELECTRONIC_CATEGORIES else r"(\d+) days"
-        found = re.search(rule, text, re.IGNORECASE)
-        return int(found.group(1)) if found else _USUAL_RETURN_DAYS
+        match = re.search(rule, text, re.IGNORECASE)
+        return int(match.group(1)) if match else _USUAL_RETURN_DAYS
 
     @staticmethod
     def category_of(product: str) -> str:

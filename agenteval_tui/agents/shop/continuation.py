@@ -15,18 +15,18 @@ _CHANCES = 64  # ways that are tried until one is the recorded one
 
 def made_since(messages: Sequence[Message], calls: Sequence[ToolCall]) -> list[Made]:
     """The calls that were made since the last user message, message by message; those without a result are none."""
-    last = max((number for number, one in enumerate(messages) if one.role == "user"), default=0)
-    answers = {one.tool_call: one.content for one in messages if one.tool_call is not None}
-    made: list[Made] = []
+    last = max((number for number, message in enumerate(messages) if message.role == "user"), default=0)
+    answers = {message.tool_call: message.content for message in messages if message.tool_call is not None}
+    rounds: list[Made] = []
     for message in messages[last:]:
         own = [(calls[at], answers.get(at, calls[at].result)) for at in message.tool_calls if at < len(calls)]
-        told = [(call.name, ToolOutcome(text, call.status == "error")) for call, text in own if text is not None]
-        if told:
-            made.append(told)
-    return made
+        outcomes = [(call.name, ToolOutcome(text, call.status == "error")) for call, text in own if text is not None]
+        if outcomes:
+            rounds.append(outcomes)
+    return rounds
 
 
-def take_up(start: Callable[[int], Talk], made: Sequence[Made]) -> tuple[Talk, Turn, Made]:
+def take_up(start: Callable[[int], Talk], rounds: Sequence[Made]) -> tuple[Talk, Turn, Made]:
     """The assistant's program, told what was called, with the turn that comes next. `start` gives the program; its
     number is one of chance, 0 for the one that is meant.
 
@@ -34,19 +34,19 @@ def take_up(start: Callable[[int], Talk], made: Sequence[Made]) -> tuple[Talk, T
     there is none (a call was left out, or is not what the program does), the calls that are left are given back: their
     results are for whatever call of that name comes.
     """
-    for number in range(_CHANCES if made else 1):
+    for number in range(_CHANCES if rounds else 1):
         talk = start(number)
-        turn = _told(talk, made)
+        turn = _told(talk, rounds)
         if turn is not None:
             return talk, turn, []
         talk.close()
     talk = start(0)
-    return talk, next(talk), [call for calls in made for call in calls]
+    return talk, next(talk), [call for calls in rounds for call in calls]
 
 
-def _told(talk: Talk, made: Sequence[Made]) -> Turn | None:
+def _told(talk: Talk, rounds: Sequence[Made]) -> Turn | None:
     turn = next(talk)
-    for calls in made:
+    for calls in rounds:
         if [call.name for call in turn.calls] != [name for name, _ in calls]:
             return None
         try:
@@ -56,10 +56,10 @@ def _told(talk: Talk, made: Sequence[Made]) -> Turn | None:
     return turn
 
 
-def known_outcome(name: str, left: Made) -> ToolOutcome | None:
+def known_outcome(name: str, outcomes: Made) -> ToolOutcome | None:
     """The recorded outcome of the first call of that name, which is taken out of `left`; None: there is none."""
-    for place, (known, outcome) in enumerate(left):
-        if known == name:
-            del left[place]
+    for place, (tool_name, outcome) in enumerate(outcomes):
+        if tool_name == name:
+            del outcomes[place]
             return outcome
     return None

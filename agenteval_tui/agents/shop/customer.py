@@ -31,20 +31,20 @@ def next_message(brief: Mapping[str, Any], messages: Sequence[Message], dice: Di
     wishes = list(_wishes(str(brief.get("goal") or "")))
     mine = [message.content for message in messages if message.role == "assistant"]
     heard = next((message.content for message in reversed(messages) if message.role == "user"), "")
-    told = sum(any(one.endswith(wish) for one in mine) for wish in wishes)
-    if mine and told:
-        wish = wishes[told - 1]
+    count = sum(any(message.endswith(wish) for message in mine) for wish in wishes)
+    if mine and count:
+        wish = wishes[count - 1]
         facts = _facts(brief.get("knows"), heard)
-        if "?" in heard and not _NO_QUESTION.search(heard) and facts and not any(facts in one for one in mine):
+        if "?" in heard and not _NO_QUESTION.search(heard) and facts and not any(facts in message for message in mine):
             return f"{facts} {wish}"
-    if told >= len(wishes):
+    if count >= len(wishes):
         return f"{dice.choose('goodbye', _GOODBYES)} {STOP}"
-    return wishes[told] if mine else dice.choose("greeting", _GREETINGS) + wishes[told]
+    return wishes[count] if mine else dice.choose("greeting", _GREETINGS) + wishes[count]
 
 
 def _wishes(goal: str) -> Iterator[str]:
-    for found in _SENTENCE.findall(goal):
-        if wish := " ".join(found.split()):
+    for sentence in _SENTENCE.findall(goal):
+        if wish := " ".join(sentence.split()):
             for mark, mine in _MINE:
                 wish = mark.sub(mine, wish)
             yield wish[0].upper() + wish[1:]
@@ -53,8 +53,8 @@ def _wishes(goal: str) -> Iterator[str]:
 def _facts(knows: Any, question: str) -> str:
     """What the customer knows that is asked for; all of it where that can't be told."""
     if isinstance(knows, Mapping):
-        asked = {name: value for name, value in knows.items() if str(name).lower() in question.lower()}
-        return " ".join(f"My {name} is {value}." for name, value in (asked or knows).items())
+        relevant = {name: value for name, value in knows.items() if str(name).lower() in question.lower()}
+        return " ".join(f"My {name} is {value}." for name, value in (relevant or knows).items())
     if isinstance(knows, list | tuple):
         return " ".join(map(str, knows))
     return str(knows or "")

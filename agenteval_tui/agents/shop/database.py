@@ -59,11 +59,11 @@ def _fill(connection: sqlite3.Connection, rng: random.Random) -> None:
     connection.executemany("INSERT INTO customers VALUES (?, ?, ?, ?, ?, ?, ?)", _customers(rng))
     prices = {sku: price for sku, _, _, price, _ in stock.PRODUCTS}
     numbers = iter(range(1001, 1001 + 160))
-    told = {order[0]: order for order in stock.TOLD_ORDERS}
+    orders_by_id = {order[0]: order for order in stock.TOLD_ORDERS}
     for number in numbers:
         order_id = f"#W{number}"
-        if order_id in told:
-            _, customer, day, status, note, items = told[order_id]
+        if order_id in orders_by_id:
+            _, customer, day, status, note, items = orders_by_id[order_id]
         else:
             customer, note = rng.randint(1, 40), None
             day = (TODAY - timedelta(days=rng.randint(0, 150))).isoformat()
@@ -80,17 +80,17 @@ def _fill(connection: sqlite3.Connection, rng: random.Random) -> None:
 
 
 def _customers(rng: random.Random) -> list[tuple[int, str, str, str, str, float, str]]:
-    rows, taken = [], set[str]()
+    rows, emails = [], set[str]()
     for number in range(1, 41):
         country = rng.choices(list(stock.CITIES), weights=[14, 8, 6, 7, 5])[0]
         while True:
             first, last = rng.choice(stock.FIRST_NAMES), rng.choice(stock.LAST_NAMES)
             email = f"{first}.{last}@example.org".lower().translate(stock.PLAIN_LETTERS)
-            if email not in taken:
+            if email not in emails:
                 break
         if number == 7:  # the customer whom the sample tests ask about
             first, last, email, country = "Marta", "Keller", "marta.keller@example.org", "Deutschland"
-        taken.add(email)
+        emails.add(email)
         since = date(2019, 1, 1) + timedelta(days=rng.randint(0, 2500))
         revenue = round(rng.uniform(180, 9800), 2)
         city = rng.choice(stock.CITIES[country])

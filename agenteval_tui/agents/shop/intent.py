@@ -110,9 +110,9 @@ class Intent(Struct, frozen=True):
 
 def read(messages: Sequence[Message]) -> Intent:
     """The wish in the last user message; what it leaves open ("cancel it") is looked for in the earlier ones."""
-    said = [message.content for message in messages if message.role == "user"]
-    text = said[-1] if said else ""
-    earlier = list(reversed(said[:-1]))
+    texts = [message.content for message in messages if message.role == "user"]
+    text = texts[-1] if texts else ""
+    earlier = list(reversed(texts[:-1]))
     lowered = text.lower()
     month = _MONTH.search(text)
     amount = _AMOUNT.search(text)
@@ -121,7 +121,7 @@ def read(messages: Sequence[Message]) -> Intent:
         language="de" if len(_GERMAN.findall(text)) > len(_ENGLISH.findall(text)) else "en",
         text=text,
         order_id=next(filter(None, map(order_id, [text, *earlier])), ""),
-        email=next((found.group() for one in [text, *earlier] if (found := _EMAIL.search(one))), ""),
+        email=next((match.group() for candidate in [text, *earlier] if (match := _EMAIL.search(candidate))), ""),
         country=next((code for name, code in COUNTRY_CODES.items() if re.search(rf"\b{name}\b", lowered)), ""),
         amount=amount.group(1) if amount else "",
         month=(int(month.group(2)), _MONTHS[month.group(1).lower()]) if month else None,
@@ -135,8 +135,8 @@ def order_id(text: str) -> str:
     after_word = _ORDER_AFTER_WORD.search(text)
     if after_word:
         return after_word.group(1)
-    found = _ORDER.search(text)
-    return found.group() if found else ""
+    match = _ORDER.search(text)
+    return match.group() if match else ""
 
 
 def _product(text: str) -> str:

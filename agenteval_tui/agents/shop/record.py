@@ -59,8 +59,8 @@ def record_suite(path: Path) -> dict[str, str]:
     suite = load_suite(path).suite
     if suite is None:
         raise AgentevalError("this suite can't be read", where=str(path), mend="see `agenteval validate`")
-    found = {f"demo-rules-{version}.jsonl": asyncio.run(_lines(suite, version)) for version in VERSIONS}
-    return found | {LABELLED: asyncio.run(_labelled(path.parent.parent / "support.suite.yaml"))}
+    files = {f"demo-rules-{version}.jsonl": asyncio.run(_lines(suite, version)) for version in VERSIONS}
+    return files | {LABELLED: asyncio.run(_labelled(path.parent.parent / "support.suite.yaml"))}
 
 
 async def _lines(suite: Suite, version: str) -> str:
@@ -75,8 +75,8 @@ async def _lines(suite: Suite, version: str) -> str:
 
 async def _labelled(path: Path) -> str:
     suite = load_suite(path).suite
-    wanted, agent, many = _LABELLED
-    test = next(one for one in suite.tests if one.id == wanted) if suite is not None else None
+    test_id, agent, many = _LABELLED
+    test = next(test for test in suite.tests if test.id == test_id) if suite is not None else None
     if suite is None or test is None:
         raise AgentevalError("this suite can't be read", where=str(path), mend="see `agenteval validate`")
     lines = []
@@ -108,8 +108,8 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, 3)
     if isinstance(value, dict):
-        return {key: _rounded(one) for key, one in value.items()}
-    return [_rounded(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _rounded(item) for key, item in value.items()}
+    return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def main() -> None:

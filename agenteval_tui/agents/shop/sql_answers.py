@@ -34,8 +34,8 @@ class SqlAnswers:
         """Customers by country and revenue, as SQL; sometimes after a look at the table, sometimes tried out."""
         country = wish.country
         if self.dice.chance("look at the table first", 0.6):
-            (seen,) = yield Turn(self.say(wish, "schema"), (Call("describe_table", {"table": "customers"}),))
-            country = self.country_as_stored(country, seen)
+            (tool_outcome,) = yield Turn(self.say(wish, "schema"), (Call("describe_table", {"table": "customers"}),))
+            country = self.country_as_stored(country, tool_outcome)
         conditions = [f"country = '{country}'"] if country else []
         if wish.amount:
             conditions.append(f"revenue > {self.number(wish.amount)}")
@@ -47,9 +47,9 @@ class SqlAnswers:
             tried = self.say(wish, "tried", rows=len(value_of(result).get("rows", ())))
         yield Turn(self.say(wish, "sql", sql=sql) + tried)
 
-    def country_as_stored(self, code: str, seen: ToolOutcome) -> str:
+    def country_as_stored(self, code: str, tool_outcome: ToolOutcome) -> str:
         """The country in the spelling of the table's own values."""
-        for column in value_of(seen).get("columns", ()):
+        for column in value_of(tool_outcome).get("columns", ()):
             if column.get("name") == "country" and COUNTRY_NAMES.get(code) in column.get("samples", ()):
                 return COUNTRY_NAMES[code]
         return code
@@ -75,8 +75,8 @@ class SqlAnswers:
         """The revenue of all customers, or of a country's."""
         where = ""
         if wish.country:
-            (seen,) = yield Turn(self.say(wish, "schema"), (Call("describe_table", {"table": "customers"}),))
-            where = f" WHERE country = '{self.country_as_stored(wish.country, seen)}'"
+            (tool_outcome,) = yield Turn(self.say(wish, "schema"), (Call("describe_table", {"table": "customers"}),))
+            where = f" WHERE country = '{self.country_as_stored(wish.country, tool_outcome)}'"
         sql = f"SELECT SUM(revenue) FROM customers{where}"  # noqa: S608
         (result,) = yield Turn(self.say(wish, "look"), (Call("query", {"sql": sql}),))
         rows = value_of(result).get("rows") or [[0]]

@@ -49,19 +49,19 @@ def describe_table(shop: sqlite3.Connection, table: str) -> dict[str, Any]:
         raise ToolRefusalError(f"there is no table {table!r}; tables: {', '.join(TABLES)}")
     columns = []
     for _, name, kind, *_ in shop.execute(f"PRAGMA table_info({table})").fetchall():
-        seen = shop.execute(f'SELECT DISTINCT "{name}" FROM {table} ORDER BY 1 LIMIT 5').fetchall()  # noqa: S608
-        columns.append({"name": name, "type": kind, "samples": [value for (value,) in seen]})
+        rows = shop.execute(f'SELECT DISTINCT "{name}" FROM {table} ORDER BY 1 LIMIT 5').fetchall()  # noqa: S608
+        columns.append({"name": name, "type": kind, "samples": [value for (value,) in rows]})
     return {"table": table, "columns": columns}
 
 
 def query(shop: sqlite3.Connection, sql: str) -> dict[str, Any]:
     """Run a SELECT and give its rows. Nothing can be changed."""
     shop.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY)
-    left = [_MAX_STEPS // 1000]
+    budget = [_MAX_STEPS // 1000]
 
     def tick() -> int:
-        left[0] -= 1
-        return int(left[0] < 0)
+        budget[0] -= 1
+        return int(budget[0] < 0)
 
     shop.set_progress_handler(tick, 1000)
     try:
@@ -127,8 +127,8 @@ def search_policies(shop: sqlite3.Connection, topic: str) -> dict[str, Any]:
     """The shop's rules on a topic: returns, shipping, cancellation, warranty, payment."""
     row = _one(shop, "SELECT * FROM policies WHERE topic = ?", topic)
     if row is None:
-        known = ", ".join(name for (name,) in shop.execute("SELECT topic FROM policies ORDER BY topic"))
-        raise ToolRefusalError(f"nothing is written about {topic!r}; topics: {known}")
+        topics = ", ".join(name for (name,) in shop.execute("SELECT topic FROM policies ORDER BY topic"))
+        raise ToolRefusalError(f"nothing is written about {topic!r}; topics: {topics}")
     return row
 
 

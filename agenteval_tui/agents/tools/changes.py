@@ -52,12 +52,12 @@ class ToolChanges(Struct, frozen=True, omit_defaults=True):
         before = tool_changes(context)
         without = (*before.without, *(name for name in self.without if name not in before.without))
         changed = {**before.changed, **self.changed}
-        made = {name: value for name, value in context.items() if name not in (WITHOUT, CHANGED)}
+        changed_context = {name: value for name, value in context.items() if name not in (WITHOUT, CHANGED)}
         if without:
-            made[WITHOUT] = list(without)
-        if left := {name: one for name, one in changed.items() if name not in without}:
-            made[CHANGED] = {name: _plain(one) for name, one in left.items()}
-        return made
+            changed_context[WITHOUT] = list(without)
+        if remaining := {name: tool_change for name, tool_change in changed.items() if name not in without}:
+            changed_context[CHANGED] = {name: _plain(tool_change) for name, tool_change in remaining.items()}
+        return changed_context
 
     def _changed(self, spec: ToolSpec) -> ToolSpec:
         change = self.changed.get(spec.name)
@@ -75,12 +75,12 @@ def tool_changes(context: Mapping[str, Any]) -> ToolChanges:
     without, changed = context.get(WITHOUT) or (), context.get(CHANGED) or {}
     if not without and not changed:
         return NO_CHANGES
-    return ToolChanges(tuple(without), {name: ToolChange(**one) for name, one in changed.items()})
+    return ToolChanges(tuple(without), {name: ToolChange(**fields) for name, fields in changed.items()})
 
 
 def _plain(change: ToolChange) -> dict[str, Any]:
-    given = {"description": change.description, "parameters": change.parameters}
-    return {name: value for name, value in given.items() if value is not None}
+    fields = {"description": change.description, "parameters": change.parameters}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 NO_CHANGES = ToolChanges()

@@ -26,7 +26,7 @@ def tool_problems(config: Mapping[str, Any], base_dir: Path) -> list[str]:
         entries = load_tools(tools, base_dir, trusted=True)
     except AgentevalError as error:
         return [str(error)]
-    said, names = [], set[str]()
+    problems, names = [], set[str]()
     for raw in entries:
         try:
             entry = read_entry(raw)
@@ -34,10 +34,10 @@ def tool_problems(config: Mapping[str, Any], base_dir: Path) -> list[str]:
                 mock_tool(entry)
         except AgentevalError as error:
             if "${" not in str(raw):
-                said.append(str(error))
+                problems.append(str(error))
             continue
         if not isinstance(entry, McpEntry):
             if entry.name in names:
-                said.append(f"two tools are called {entry.name!r}")
+                problems.append(f"two tools are called {entry.name!r}")
             names.add(entry.name)
-    return said
+    return problems

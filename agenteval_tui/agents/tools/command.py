@@ -57,5 +57,5 @@ class CommandTool(Struct, frozen=True):
             if program.returncode == 0:
                 return ToolOutcome(text.removesuffix("\n"))
             words = stderr_tail(program.stderr, self.env) or without_secrets(text.strip(), self.env)[-_SAID:]
-            said = f"the tool {exit_description(program.returncode)}"
-            return ToolOutcome(f"{said}: {words}" if words else said, error=True)
+            message = f"the tool {exit_description(program.returncode)}"
+            return ToolOutcome(f"{message}: {words}" if words else message, error=True)

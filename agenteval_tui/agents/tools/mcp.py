@@ -134,19 +134,19 @@ class ToolHost:
 
     def kept(self, run: str, turn: int, make: Callable[[], Thing]) -> Thing:
         """What the run keeps: new in its first turn (another attempt begins from the start), then the same."""
-        known = self._kept.get(run)
-        if known is not None and turn > 1:
-            return cast(Thing, known)
+        mcp_session = self._kept.get(run)
+        if mcp_session is not None and turn > 1:
+            return cast(Thing, mcp_session)
         self.release(run)
-        made = make()
-        self._kept[run] = made
-        return made
+        thing = make()
+        self._kept[run] = thing
+        return thing
 
     def release(self, run: str) -> None:
         """The run is over: give back what it kept."""
-        known = self._kept.pop(run, None)
-        if known is not None:
-            known.shut()
+        mcp_session = self._kept.pop(run, None)
+        if mcp_session is not None:
+            mcp_session.shut()
 
     async def close(self) -> None:
         """End all servers and processes, and what runs kept."""
@@ -219,9 +219,9 @@ class McpServer:
             async with asyncio.timeout(self._options.start_timeout):
                 await asyncio.shield(self._ready)
         except TimeoutError:
-            said = self._failed(f"did not say within {self._options.start_timeout:g} s what tools it has")
+            failure = self._failed(f"did not say within {self._options.start_timeout:g} s what tools it has")
             await self.close()
-            raise said from None
+            raise failure from None
         except BaseException:
             await self.close()
             raise
@@ -306,8 +306,8 @@ class McpServer:
         named = self._options.api_key_env
         if named:
             # The keyring may have to ask the user: nothing else waits for that.
-            found = await asyncio.to_thread(key_from, named, self._env)
-            self._key = found or ""
+            key = await asyncio.to_thread(key_from, named, self._env)
+            self._key = key or ""
             if not self._key:
                 raise AgentevalError(
                     f"the environment variable {named} is not set", mend=f"set {named} to the server's key"
@@ -349,12 +349,12 @@ class McpServer:
         lines, held = LineSplitter(), 0
         with suppress(Exception):  # the client is gone and no longer reads
             while data := await program.read():
-                found = lines.feed(data)
-                held = 0 if found else held + len(data)
+                messages = lines.feed(data)
+                held = 0 if messages else held + len(data)
                 if held > _LONGEST_LINE:
                     self._unreadable = f"sent a line of more than {_LONGEST_LINE:,} bytes, and is not read any further"
                     break
-                for line in found:
+                for line in messages:
                     if not line.strip():
                         continue
                     try:
@@ -378,13 +378,13 @@ class McpServer:
             return "was ended before it said what tools it has"
         return f"does not answer: {_in_a_line(error)}"
 
-    def _failed(self, said: str) -> AgentevalError:
+    def _failed(self, message: str) -> AgentevalError:
         words = ""
         if self._program is not None:
             words = stderr_tail(self._program.stderr, {**self._env, **self._options.env})
-        said = f"the MCP server {self.name} {said}" + (f": {words}" if words else "")
+        message = f"the MCP server {self.name} {message}" + (f": {words}" if words else "")
         place = "its program" if self._options.command is not None else "its address"
-        return AgentevalError(self._clean(said), mend=f"check {place} in the agent's `tools`")
+        return AgentevalError(self._clean(message), mend=f"check {place} in the agent's `tools`")
 
     def _clean(self, text: str) -> str:
         if self._key:
@@ -422,18 +422,18 @@ def _quiet() -> None:
 
 
 async def _specs(client: mcp_package.McpSession) -> list[ToolSpec]:
-    found: list[ToolSpec] = []
+    tool_specs: list[ToolSpec] = []
     cursor: str | None = None
     for _ in range(_MOST_PAGES):
         listed = await client.list_tools(cursor)
-        found += [
-            ToolSpec(one["name"], one.get("description") or one.get("title") or "", one["inputSchema"])
-            for one in listed["tools"]
+        tool_specs += [
+            ToolSpec(tool["name"], tool.get("description") or tool.get("title") or "", tool["inputSchema"])
+            for tool in listed["tools"]
         ]
         cursor = listed.get("nextCursor")
-        if cursor is None or len(found) > _MOST_TOOLS:
+        if cursor is None or len(tool_specs) > _MOST_TOOLS:
             break
-    return found[:_MOST_TOOLS]
+    return tool_specs[:_MOST_TOOLS]
 
 
 def _text_of(result: Mapping[str, Any]) -> tuple[str, bool]:
@@ -458,6 +458,6 @@ def _text_of(result: Mapping[str, Any]) -> tuple[str, bool]:
 
 async def _write(program: Program, from_client: Any) -> None:
     with suppress(Exception):
-        async for one in from_client:
-            text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
+        async for message in from_client:
+            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
             program.write(text.encode("utf-8", "replace") + b"\n")

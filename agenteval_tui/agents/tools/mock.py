@@ -54,9 +54,9 @@ def fits(pair: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
     With `exact: true` the call has these and no others. `request`, `requests`: one of these texts is the call's first
     argument, or all its arguments as JSON.
     """
-    wanted = pair.get("arguments")
-    if isinstance(wanted, Mapping):
-        return _json_equal(arguments, wanted) if pair.get("exact") else _json_contains(arguments, wanted)
+    expected = pair.get("arguments")
+    if isinstance(expected, Mapping):
+        return _json_equal(arguments, expected) if pair.get("exact") else _json_contains(arguments, expected)
     first = argument_text(next(iter(arguments.values()))).strip() if arguments else None
     for request in (pair.get("request"), *(pair.get("requests") or ())):
         if not isinstance(request, str):
@@ -72,34 +72,34 @@ def fits(pair: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
     return False
 
 
-def _json_equal(one: Any, other: Any) -> bool:
+def _json_equal(value: Any, other: Any) -> bool:
     """Whether two JSON values are the same: 1 is 1.0 and not true, the order of an object's keys does not count."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_json_equal(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_json_equal, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+    if isinstance(value, Mapping) and isinstance(other, Mapping):
+        return value.keys() == other.keys() and all(_json_equal(value[key], other[key]) for key in value)
+    if isinstance(value, list | tuple) and isinstance(other, list | tuple):
+        return len(value) == len(other) and all(map(_json_equal, value, other))
+    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
 
 
-def _json_contains(got: Any, wanted: Any) -> bool:
+def _json_contains(actual: Any, expected: Any) -> bool:
     """Whether `got` is `wanted`, or more: objects may have more keys, on every level."""
-    if isinstance(got, Mapping) and isinstance(wanted, Mapping):
-        return all(key in got and _json_contains(got[key], value) for key, value in wanted.items())
-    if isinstance(got, list | tuple) and isinstance(wanted, list | tuple):
-        return len(got) == len(wanted) and all(map(_json_contains, got, wanted))
-    return _json_equal(got, wanted)
+    if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+        return all(key in actual and _json_contains(actual[key], value) for key, value in expected.items())
+    if isinstance(actual, list | tuple) and isinstance(expected, list | tuple):
+        return len(actual) == len(expected) and all(map(_json_contains, actual, expected))
+    return _json_equal(actual, expected)
 
 
 def _schema_of(arguments: Any) -> dict[str, Any]:
     """A JSON Schema from arguments as Power UI declares them: a list of names, or of objects with `name`."""
     properties: dict[str, Any] = {}
     if isinstance(arguments, Mapping):
-        properties = {str(name): {"description": str(said or "")} for name, said in arguments.items()}
-    for one in arguments if isinstance(arguments, list) else ():
-        if isinstance(one, Mapping) and isinstance(one.get("name"), str):
-            properties[one["name"]] = {"description": str(one.get("description") or "")}
-        elif isinstance(one, str):
-            properties[one] = {}
+        properties = {str(name): {"description": str(description or "")} for name, description in arguments.items()}
+    for argument in arguments if isinstance(arguments, list) else ():
+        if isinstance(argument, Mapping) and isinstance(argument.get("name"), str):
+            properties[argument["name"]] = {"description": str(argument.get("description") or "")}
+        elif isinstance(argument, str):
+            properties[argument] = {}
     return {"type": "object", "properties": properties}
 
 

@@ -163,7 +163,7 @@ def read_entry(raw: Mapping[str, Any], *, mock: bool = False) -> Entry:
     model = _KINDS[kinds[0]] if kinds else MockEntry
     problems = option_problems(model, raw)
     if problems:
-        said = "; ".join(message for _, message in problems)
-        known = ", ".join(sorted((option_names(model) | {*model.model_fields}) - {"type", "strict"}))
-        raise AgentevalError(f"tool {name!r}: {said}", mend=f"options of such a tool: {known}")
+        message = "; ".join(message for _, message in problems)
+        options = ", ".join(sorted((option_names(model) | {*model.model_fields}) - {"type", "strict"}))
+        raise AgentevalError(f"tool {name!r}: {message}", mend=f"options of such a tool: {options}")
     return model.model_validate(dict(raw))

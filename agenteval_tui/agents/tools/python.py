@@ -54,12 +54,12 @@ class PythonTools:
     async def open(self) -> list[PythonTool]:
         """The tools, with what their signatures say. Raises `AgentevalError` when a function is not there."""
         try:
-            told = await self._tree().told()
+            answers = await self._tree().told()
         except HostError as error:
             first = self.entries[0]
             words = self._words(error, error.program)
             raise AgentevalError(f"tool {first.name!r}: {first.python}: {words}", mend=_MEND) from None
-        return [self._tool(entry, answer) for entry, answer in zip(self.entries, told, strict=True)]
+        return [self._tool(entry, answer) for entry, answer in zip(self.entries, answers, strict=True)]
 
     async def close(self) -> None:
         """End the process."""
@@ -93,25 +93,25 @@ class PythonTools:
         text = returned if isinstance(returned, str) else json.dumps(returned, ensure_ascii=False)
         return ToolOutcome(truncate_for_store(text), printed=printed)
 
-    def _tool(self, entry: PythonEntry, told: Mapping[str, Any]) -> PythonTool:
-        if "raised" in told:
-            error = RaisedError.of(told)
+    def _tool(self, entry: PythonEntry, answer: Mapping[str, Any]) -> PythonTool:
+        if "raised" in answer:
+            error = RaisedError.of(answer)
             raise AgentevalError(f"tool {entry.name!r}: {entry.python}: {error}", mend=self._remedy(error))
         if entry.parameters is not None:
             spec = ToolSpec(entry.name, entry.said, entry.parameters)
         else:
-            described = told["returned"]
+            described = answer["returned"]
             spec = ToolSpec(entry.name, entry.description or described["description"], described["parameters"])
         return PythonTool(spec, self, entry.python, entry.timeout)
 
     def _project(self) -> ProjectEnvironment:
-        targets = [one.python for one in self.entries]
+        targets = [entry.python for entry in self.entries]
         return project_environment(self._folder, targets=targets, interpreter=self._interpreter, path=self._path)
 
     def _tree(self) -> Tree:
         if self._lease is None:
             self._lease = Lease()
-        steps = tuple(("find" if one.parameters is not None else "describe", one.python) for one in self.entries)
+        steps = tuple(("find" if entry.parameters is not None else "describe", entry.python) for entry in self.entries)
         root = Root.of(self._project(), self._env, steps)
         return self._lease.tree(root, self._permission)
 

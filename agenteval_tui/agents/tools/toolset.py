@@ -104,8 +104,8 @@ class Toolbox(Struct):
                     self._add(tool)
             self.changes.check({**self.tools, **self.replacing})
         except BaseException:
-            for one in opening:
-                one.cancel()
+            for task in opening:
+                task.cancel()
             await asyncio.gather(*opening, return_exceptions=True)
             await self._close()
             raise
@@ -120,10 +120,10 @@ class Toolbox(Struct):
 
     async def call(self, name: str, arguments_text: str) -> ToolOutcome:
         """The outcome of a call as the model made it: unknown tools and malformed arguments are failures in words."""
-        known = self._all()
-        tool = known.get(name)
+        tools_by_name = self._all()
+        tool = tools_by_name.get(name)
         if tool is None:
-            return ToolOutcome(f"there is no tool {name!r}; tools: {', '.join(known) or 'none'}", error=True)
+            return ToolOutcome(f"there is no tool {name!r}; tools: {', '.join(tools_by_name) or 'none'}", error=True)
         arguments, malformed = decode_arguments(arguments_text)
         if malformed:
             return ToolOutcome("the arguments are not valid JSON", error=True)
@@ -142,8 +142,8 @@ class Toolbox(Struct):
             return ToolOutcome(f"the tool failed: {error or type(error).__name__}", error=True)
 
     def _all(self) -> dict[str, Tool]:
-        known = {**self.tools, **self.replacing}
-        return {name: tool for name, tool in known.items() if name not in self.changes.without}
+        tools = {**self.tools, **self.replacing}
+        return {name: tool for name, tool in tools.items() if name not in self.changes.without}
 
     def _add(self, tool: Tool) -> None:
         name = tool.spec.name
@@ -161,8 +161,8 @@ class Toolbox(Struct):
                 if isinstance(failed, Exception):
                     raise failed
         finally:
-            for one in closing:
-                one.cancel()
+            for task in closing:
+                task.cancel()
 
 
 class _NotYet:
@@ -256,14 +256,14 @@ class _Making:
         path = places_of(entry.python, entry.path, self._folder, self._trusted)
         key = (entry.interpreter, tuple(path))
         if key not in self._python:
-            found = PythonTools(
+            python_tools = PythonTools(
                 *(self._folder, self._env, self._permission),
                 interpreter=entry.interpreter,
                 path=path,
                 lease=None if self._host is None else self._host.lease,
             )
-            self._python[key] = found
-            self.sources.append(found)
+            self._python[key] = python_tools
+            self.sources.append(python_tools)
         self._python[key].entries.append(entry)
 
     def _add_server(self, entry: McpEntry) -> None:
@@ -278,9 +278,9 @@ class _Making:
 def _sample_tools(sample: Any) -> list[Tool]:
     if isinstance(sample, Mapping):
         sample = [{**tool, "name": name} for name, tool in sample.items()]
-    made: list[Tool] = []
+    tools: list[Tool] = []
     for raw in load_tools(list(sample or ()), Path()):
         entry = read_entry(raw, mock=True)
         assert isinstance(entry, MockEntry)
-        made.append(mock_tool(entry))
-    return made
+        tools.append(mock_tool(entry))
+    return tools
