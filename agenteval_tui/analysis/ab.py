@@ -124,11 +124,11 @@ def compare_ab(rows: Iterable[RunRow], *, count_errors: bool = False) -> ABResul
     arms: dict[str, list[RunRow]] = {}
     for row in rows:
         arms.setdefault(arm_of(row.variation), []).append(row)
-    found = [arms.get(arm) for arm in ARMS]
-    if not found[0] or not found[1]:
+    sides = [arms.get(arm) for arm in ARMS]
+    if not sides[0] or not sides[1]:
         raise AgentevalError("this execution does not compare two arms", mend="run with --ab NAME NAME")
-    names = [one[0].variation.partition(": ")[2] for one in found if one]
-    return compare_arms(found[0], found[1], names=(names[0], names[1]), count_errors=count_errors)
+    names = [arm[0].variation.partition(": ")[2] for arm in sides if arm]
+    return compare_arms(sides[0], sides[1], names=(names[0], names[1]), count_errors=count_errors)
 
 
 def compare_arms(
@@ -141,7 +141,7 @@ def compare_arms(
 ) -> ABResult:
     """Compare any runs with others of the same tests and rows. `count_errors`: an error counts as not passed."""
     by_case = (_by_case(a), _by_case(b))
-    rates = [_rates(one, count_errors) for one in by_case]
+    rates = [_rates(cases, count_errors) for cases in by_case]
     shared = [case for case in rates[0] if case in rates[1]]
     differences = [rates[1][case] - rates[0][case] for case in shared]
     pairs, single = _pairs(by_case, shared, count_errors)
@@ -158,9 +158,9 @@ def compare_arms(
         interval = difference_interval(differences, seed=seed) if len(shared) >= FEW else None
     if interval is not None and p_value is not None:
         interval = consistent_interval(interval, p_value)
-    arms = [_arm(name, one, count_errors) for name, one in zip(names, by_case, strict=True)]
+    arms = [_arm(name, cases, count_errors) for name, cases in zip(names, by_case, strict=True)]
     recommended = _recommended(interval, p_value) if alone is None else ""
-    found = ABResult(
+    result = ABResult(
         a=arms[0],
         b=arms[1],
         cases=len(shared),
@@ -179,7 +179,7 @@ def compare_arms(
         tests=_tests(by_case, shared, rates, count_errors),
         one_case=alone is not None,
     )
-    return replace(found, conclusion=_conclusion(names, found))
+    return replace(result, conclusion=_conclusion(names, result))
 
 
 def _counts_of_one_case(
@@ -190,30 +190,30 @@ def _counts_of_one_case(
     """(passed, n) of the repetitions under each arm; None where there are several cases, or not two repetitions."""
     if len(shared) != 1:
         return None
-    decided = [_decided(one[shared[0]], count_errors) for one in by_case]
+    decided = [_decided(cases[shared[0]], count_errors) for cases in by_case]
     counts = [(sum(run.status == "passed" for run in runs), len(runs)) for runs in decided]
     return (counts[0], counts[1]) if min(n for _, n in counts) > 1 else None
 
 
 def _by_case(rows: Iterable[RunRow]) -> dict[Case, list[RunRow]]:
-    found: dict[Case, list[RunRow]] = {}
+    by_case: dict[Case, list[RunRow]] = {}
     for row in rows:
-        found.setdefault((row.suite_key, row.test_id, row.row), []).append(row)
-    return found
+        by_case.setdefault((row.suite_key, row.test_id, row.row), []).append(row)
+    return by_case
 
 
 def _decided(runs: Sequence[RunRow], count_errors: bool) -> list[RunRow]:
-    wanted = ("passed", "failed", "error") if count_errors else ("passed", "failed")
-    return [run for run in runs if run.status in wanted]
+    statuses = ("passed", "failed", "error") if count_errors else ("passed", "failed")
+    return [run for run in runs if run.status in statuses]
 
 
 def _rates(cases: Mapping[Case, Sequence[RunRow]], count_errors: bool) -> dict[Case, float]:
-    found = {}
+    rates = {}
     for case, runs in cases.items():
         decided = _decided(runs, count_errors)
         if decided:
-            found[case] = sum(run.status == "passed" for run in decided) / len(decided)
-    return found
+            rates[case] = sum(run.status == "passed" for run in decided) / len(decided)
+    return rates
 
 
 def _pairs(
@@ -224,10 +224,10 @@ def _pairs(
     """The pairs by repetition, and whether every case is one pair."""
     outcomes: list[tuple[bool, bool]] = []
     for case in shared:
-        sides = [{run.repetition: run for run in _decided(one[case], count_errors)} for one in by_case]
+        sides = [{run.repetition: run for run in _decided(cases[case], count_errors)} for cases in by_case]
         both = sides[0].keys() & sides[1].keys()
         outcomes.extend((sides[0][n].status == "passed", sides[1][n].status == "passed") for n in sorted(both))
-    once = all(len(_decided(one[case], count_errors)) == 1 for case in shared for one in by_case)
+    once = all(len(_decided(cases[case], count_errors)) == 1 for case in shared for cases in by_case)
     return paired_counts(outcomes), once and len(outcomes) == len(shared)
 
 
@@ -235,7 +235,7 @@ def _arm(name: str, cases: Mapping[Case, Sequence[RunRow]], count_errors: bool) 
     runs = [run for listed in cases.values() for run in listed]
     count = counted((run.status for run in runs), count_errors=count_errors)
     each = [counted((run.status for run in listed), count_errors=count_errors) for listed in cases.values()]
-    known = [(one.passed, one.n) for one in each if one.n]
+    tallies = [(entry.passed, entry.n) for entry in each if entry.n]
     return Arm(
         name=name,
         cases=len(cases),
@@ -244,8 +244,8 @@ def _arm(name: str, cases: Mapping[Case, Sequence[RunRow]], count_errors: bool) 
         passed=count.passed,
         errors=count.errors,
         undecided=count.undecided,
-        pass_rate=mean([passed / n for passed, n in known]),
-        interval=interval_over(known),
+        pass_rate=mean([passed / n for passed, n in tallies]),
+        interval=interval_over(tallies),
         tokens=_mean_of(runs, attrgetter("tokens")),
         cost=_mean_of(runs, lambda run: run.cost),
         latency_ms=_mean_of(runs, lambda run: run.duration_ms),
@@ -253,7 +253,7 @@ def _arm(name: str, cases: Mapping[Case, Sequence[RunRow]], count_errors: bool) 
 
 
 def _mean_of(runs: Iterable[RunRow], value: Callable[[RunRow], float | None]) -> float | None:
-    return mean([found for run in runs if (found := value(run)) is not None and not run.cached])
+    return mean([amount for run in runs if (amount := value(run)) is not None and not run.cached])
 
 
 def _measure(
@@ -264,10 +264,10 @@ def _measure(
     """Of the cases that were measured under both arms; None when fewer than two were."""
     differences = []
     for case in by_case[0].keys() & by_case[1].keys():
-        a, b = (_mean_of(one[case], value) for one in by_case)
+        a, b = (_mean_of(cases[case], value) for cases in by_case)
         if a is not None and b is not None:
             differences.append((case, b - a))
-    listed = [one for _, one in sorted(differences)]  # a set has no order, and the draws must be the same
+    listed = [difference for _, difference in sorted(differences)]  # a set has no order, and the draws must be the same
     middle = mean(listed)
     if middle is None or len(listed) < 2:
         return None
@@ -286,14 +286,14 @@ def _tests(
     grouped: dict[tuple[str, str], list[Case]] = {}
     for case in shared:
         grouped.setdefault(case[:2], []).append(case)
-    found = []
+    tests = []
     for cases in grouped.values():
-        sides = [_decided([run for case in cases for run in one[case]], count_errors) for one in by_case]
+        sides = [_decided([run for case in cases for run in side_cases[case]], count_errors) for side_cases in by_case]
         first = by_case[0][cases[0]][0]
         (n_a, passed_a), (n_b, passed_b) = [(len(side), sum(run.status == "passed" for run in side)) for side in sides]
         difference = mean([rates[1][case] - rates[0][case] for case in cases])
         assert difference is not None
-        found.append(
+        tests.append(
             TestDifference(
                 suite=first.suite_name,
                 test=first.test_id,
@@ -306,7 +306,7 @@ def _tests(
                 difference=difference,
             )
         )
-    return tuple(found)
+    return tuple(tests)
 
 
 def _recommended(interval: Interval | None, p_value: float | None) -> str:
@@ -333,13 +333,15 @@ def _conclusion(names: tuple[str, str], result: ABResult) -> str:
     better, other = (labels[1], labels[0]) if difference > 0 else (labels[0], labels[1])
     if result.one_case:
         if _recommended(interval, result.p_value):
-            said = f"{better} passes {100 * abs(difference):.1f} points more often than {other} (B minus A: {range_})."
+            sentence = (
+                f"{better} passes {100 * abs(difference):.1f} points more often than {other} (B minus A: {range_})."
+            )
         else:
-            said = f"No difference is shown: {points} ({range_})."
-        return f"{said} This speaks of this case alone: other cases may differ."
+            sentence = f"No difference is shown: {points} ({range_})."
+        return f"{sentence} This speaks of this case alone: other cases may differ."
     if result.recommended:
         return f"{better} passes {100 * abs(difference):.1f} points more often than {other} (B minus A: {range_})."
-    said = f"No difference is shown: {points} ({range_})"
+    sentence = f"No difference is shown: {points} ({range_})"
     if result.detectable is None or result.detectable >= 1:
-        return f"{said}; so few cases can't show any."
-    return f"{said}; this many cases can show {100 * result.detectable:.0f} points or more."
+        return f"{sentence}; so few cases can't show any."
+    return f"{sentence}; this many cases can show {100 * result.detectable:.0f} points or more."

@@ -119,23 +119,23 @@ class JudgeFigures(Struct):
 
 def _once_each(rows: Iterable[RunRow]) -> list[RunRow]:
     """One run for each recording: the newest grading, or the first in `rows`. Leaves out forks."""
-    found: dict[str, RunRow] = {}
+    by_recording: dict[str, RunRow] = {}
     for row in rows:
         if row.fork_of:
             continue
-        known = found.get(row.recorded)
-        if known is None or (known.superseded and not row.superseded):
-            found[row.recorded] = row
-    return list(found.values())
+        earlier = by_recording.get(row.recorded)
+        if earlier is None or (earlier.superseded and not row.superseded):
+            by_recording[row.recorded] = row
+    return list(by_recording.values())
 
 
 def labels_by_recording(store: Store, labels: Sequence[Label]) -> dict[str, list[Label]]:
     """Labels by the id of the recorded run, in their order."""
-    recorded = store.read(lambda c: recordings_of(c, [one.run_id for one in labels]))
-    found: dict[str, list[Label]] = {}
-    for one in labels:
-        found.setdefault(recorded.get(one.run_id, one.run_id), []).append(one)
-    return found
+    recorded = store.read(lambda c: recordings_of(c, [label.run_id for label in labels]))
+    by_recording: dict[str, list[Label]] = {}
+    for label in labels:
+        by_recording.setdefault(recorded.get(label.run_id, label.run_id), []).append(label)
+    return by_recording
 
 
 def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) -> list[JudgeFigures]:
@@ -174,35 +174,35 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
                 version.note(row, pair, labelled=label is not None, silent=silent)
             if row.id not in newest:
                 continue
-            one = figures.setdefault(key, JudgeFigures(row.suite_key, row.suite_name, result.criterion))
-            one.by_judge = judged
-            one.judges = tuple(dict.fromkeys((*one.judges, *_models(replies.get(row.id, ())))))
-            one.judged += 1
-            one.silent += silent
-            one.passed += result.outcome is Outcome.PASSED and not silent
-            one.errors += result.outcome is Outcome.ERROR
+            entry = figures.setdefault(key, JudgeFigures(row.suite_key, row.suite_name, result.criterion))
+            entry.by_judge = judged
+            entry.judges = tuple(dict.fromkeys((*entry.judges, *_models(replies.get(row.id, ())))))
+            entry.judged += 1
+            entry.silent += silent
+            entry.passed += result.outcome is Outcome.PASSED and not silent
+            entry.errors += result.outcome is Outcome.ERROR
             if label is None:
                 continue
-            one.labelled += 1
+            entry.labelled += 1
             if pair is None:
-                one.undecided += 1
+                entry.undecided += 1
                 own = _unsaid(result) if silent else None
                 unsaid.setdefault(key, []).extend([] if own is None else [(own, label.good)])
                 continue
             pairs.setdefault(key, []).append(pair)
             if pair[0] != pair[1]:
-                one.differ.append(f"{row.id}/{number}")
-    for key, one in figures.items():
-        one.agreement = agreement(pairs.get(key, ()))
-        one.unsaid = agreement(unsaid.get(key, ()))
-        one.versions = _versions(by_version.get(key, {}))
+                entry.differ.append(f"{row.id}/{number}")
+    for key, entry in figures.items():
+        entry.agreement = agreement(pairs.get(key, ()))
+        entry.unsaid = agreement(unsaid.get(key, ()))
+        entry.versions = _versions(by_version.get(key, {}))
     return list(figures.values())
 
 
 def _unsaid(result: CriterionResult) -> bool | None:
     """What the criterion would be if its judge had not kept silent; None: it can't be told."""
     figures = [line.fields for metric in result.metrics for line in metric.evidence if "least" in line.fields]
-    scores = [one["score"] >= one["least"] - 1e-9 for one in figures if one.get("measure") == "score"]
+    scores = [figure["score"] >= figure["least"] - 1e-9 for figure in figures if figure.get("measure") == "score"]
     return all(scores) is not result.negate if scores else None
 
 
@@ -228,15 +228,17 @@ class _Version:
             self.pairs[row.recorded] = pair
 
 
-def _versions(found: Mapping[str, _Version]) -> tuple[VersionFigures, ...]:
+def _versions(by_version: Mapping[str, _Version]) -> tuple[VersionFigures, ...]:
     """The versions, newest first, each compared with the one before it."""
-    newest_first = sorted(found.items(), key=lambda item: -item[1].last)
-    made: list[VersionFigures] = []
+    newest_first = sorted(by_version.items(), key=lambda item: -item[1].last)
+    figures: list[VersionFigures] = []
     for place, (digest, version) in enumerate(newest_first):
         before = newest_first[place + 1][1] if place + 1 < len(newest_first) else None
         both = [] if before is None else sorted(version.pairs.keys() & before.pairs.keys())
-        right = [(_agrees(version.pairs[one]), before is not None and _agrees(before.pairs[one])) for one in both]
-        made.append(
+        right = [
+            (_agrees(version.pairs[run_id]), before is not None and _agrees(before.pairs[run_id])) for run_id in both
+        ]
+        figures.append(
             VersionFigures(
                 digest,
                 len(version.seen),
@@ -248,7 +250,7 @@ def _versions(found: Mapping[str, _Version]) -> tuple[VersionFigures, ...]:
                 sum(then and not now for now, then in right),
             )
         )
-    return tuple(made)
+    return tuple(figures)
 
 
 def _agrees(pair: tuple[bool, bool]) -> bool:
@@ -273,8 +275,8 @@ def disagreements(store: Store, runs: Iterable[int]) -> list[int]:
         )
         return {row[0] for row in rows}
 
-    found = store.read(read)
-    return [run for run in runs if run in found]
+    disagreeing = store.read(read)
+    return [run for run in runs if run in disagreeing]
 
 
 def is_judged(result: CriterionResult) -> bool:
@@ -297,7 +299,7 @@ def is_silent(result: CriterionResult) -> bool:
 
 def sole_of_results(results: Iterable[CriterionResult]) -> str:
     """The name of the only criterion that decides a run; "": none or several do."""
-    return sole_criterion((one.criterion, one.severity) for one in results)
+    return sole_criterion((result.criterion, result.severity) for result in results)
 
 
 def _asks_judge(type_name: str) -> bool:
@@ -309,4 +311,4 @@ def _asks_judge(type_name: str) -> bool:
 
 
 def _models(replies: Iterable[StoredReply]) -> list[str]:
-    return [one.reply.model for one in replies if one.request.kind == "chat" and one.reply.model]
+    return [reply.reply.model for reply in replies if reply.request.kind == "chat" and reply.reply.model]

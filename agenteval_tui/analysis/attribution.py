@@ -164,8 +164,8 @@ def attribute(store: Store, pairs: Sequence[tuple[str, str]], *, most: int = PAI
             continue  # deleted in the meantime, or its transcript is lost
     if not flips:
         return None
-    first = _most_frequent([one.test for one in flips])
-    shown = next(one for one in flips if one.test.who == first.who)
+    first = _most_frequent([flip.test for flip in flips])
+    chosen = next(flip for flip in flips if flip.test.who == first.who)
     by_name: dict[str, list[Attribution]] = {}
     for flip in flips:
         for criterion in flip.criteria:
@@ -173,9 +173,9 @@ def attribute(store: Store, pairs: Sequence[tuple[str, str]], *, most: int = PAI
     return Attributed(
         first.who,
         first.reason,
-        shown.divergence,
+        chosen.divergence,
         tuple(flips),
-        {name: _most_frequent(found) for name, found in by_name.items()},
+        {name: _most_frequent(attributions) for name, attributions in by_name.items()},
     )
 
 
@@ -199,8 +199,8 @@ def _most_frequent(attributions: Sequence[Attribution]) -> Attribution:
     )
 
 
-def _named(made: Attribution, who: Who, code: ReasonCode, **fields: Any) -> Attribution:
-    return replace(made, who=who, reason=Reason(code, fields))
+def _named(attribution: Attribution, who: Who, code: ReasonCode, **fields: Any) -> Attribution:
+    return replace(attribution, who=who, reason=Reason(code, fields))
 
 
 # Reading
@@ -250,26 +250,26 @@ def _matched(old: _Stored, new: _Stored) -> list[tuple[CriterionResult | None, C
 
 def _of_criterion(store: Store, old: _Stored, new: _Stored, was: CriterionResult, now: CriterionResult) -> Attribution:
     specs = _spec(store, was), _spec(store, now)
-    made = Attribution("unknown", Reason("version_unknown"), now.criterion, str(was.outcome), str(now.outcome))
+    attribution = Attribution("unknown", Reason("version_unknown"), now.criterion, str(was.outcome), str(now.outcome))
     if specs[0] is None or specs[1] is None:
-        return _named(made, "unknown", "version_unknown", by=now.source or was.source)
+        return _named(attribution, "unknown", "version_unknown", by=now.source or was.source)
     same = specs[0].hash == specs[1].hash and old.row.variables == new.row.variables
     alike = not align(old.transcript, new.transcript).differences
     if same:
-        return _same_criterion(made, specs[1], old, new, alike=alike)
+        return _same_criterion(attribution, specs[1], old, new, alike=alike)
     replies = (*old.replies, *new.replies)
     crossed = (
         _judged(specs[1], old, new.row.variables, replies),
         _judged(specs[0], new, old.row.variables, replies),
     )
-    made = replace(made, old_under_new=str(crossed[0].outcome), new_under_old=str(crossed[1].outcome))
+    attribution = replace(attribution, old_under_new=str(crossed[0].outcome), new_under_old=str(crossed[1].outcome))
     for result, output in zip(crossed, ("old", "new"), strict=True):
         if result.outcome not in _DECIDED:
-            return _named(made, "unknown", "no_verdict", output=output, result=result)
+            return _named(attribution, "unknown", "no_verdict", output=output, result=result)
     by_criterion, by_agent = (result.outcome == now.outcome for result in crossed)
     who, code = _CROSSWISE[by_criterion, by_agent]
     changed = "criterion" if specs[0].hash != specs[1].hash else "row"
-    return _named(made, who, code, changed=changed, now=str(now.outcome))
+    return _named(attribution, who, code, changed=changed, now=str(now.outcome))
 
 
 _CROSSWISE: dict[tuple[bool, bool], tuple[Who, ReasonCode]] = {
@@ -281,16 +281,22 @@ _CROSSWISE: dict[tuple[bool, bool], tuple[Who, ReasonCode]] = {
 """By whether the new criterion alone, and the new output alone, gives the new verdict."""
 
 
-def _same_criterion(made: Attribution, spec: CriterionSpec, old: _Stored, new: _Stored, *, alike: bool) -> Attribution:
+def _same_criterion(
+    attribution: Attribution, spec: CriterionSpec, old: _Stored, new: _Stored, *, alike: bool
+) -> Attribution:
     """The same version and the same variables judged both."""
     asks = compile_criterion(spec).asks
     if alike:
-        return _named(made, "judge noise", "judged_otherwise") if asks else _named(made, "agent", "measured_otherwise")
+        return (
+            _named(attribution, "judge noise", "judged_otherwise")
+            if asks
+            else _named(attribution, "agent", "measured_otherwise")
+        )
     for run, output in ((new, "new"), (old, "old")) if asks else ():
         passed, times = _asked_again(spec, run)
         if 0 < passed < times:
-            return _named(made, "judge noise", "judge_varies", output=output, times=times, passed=passed)
-    return _named(made, "agent", "output_changed")
+            return _named(attribution, "judge noise", "judge_varies", output=output, times=times, passed=passed)
+    return _named(attribution, "agent", "output_changed")
 
 
 def _judged(
@@ -306,7 +312,7 @@ def _asked_again(spec: CriterionSpec, run: _Stored) -> tuple[int, int]:
     something). Votes and later askings are the same question."""
     checker = compile_criterion(spec)
     sole = sole_of_results(run.results)
-    known = stored_answers([spec], run.transcript, run.row.variables, run.replies, run.labels, sole)
+    answers = stored_answers([spec], run.transcript, run.row.variables, run.replies, run.labels, sole)
     questions: dict[str, list[str]] = {}
     for request in checker.requests(run.transcript, run.row.variables, {}):
         if request.kind == "chat":
@@ -316,7 +322,7 @@ def _asked_again(spec: CriterionSpec, run: _Stored) -> tuple[int, int]:
         for reply in run.replies:
             if reply.reply.error or _question(reply.request.to_json()) != question:
                 continue
-            replies: dict[str, Reply] = {**known, **dict.fromkeys(hashes, reply.reply)}
+            replies: dict[str, Reply] = {**answers, **dict.fromkeys(hashes, reply.reply)}
             outcome = checker.check(run.transcript, run.row.variables, replies=replies).outcome
             passed += outcome is Outcome.PASSED
             times += outcome in _DECIDED
@@ -335,49 +341,58 @@ def _of_test(store: Store, old: _Stored, new: _Stored, criteria: Sequence[Attrib
     """The old output by the new rules, and the new output by the old ones; where the rules are the same, what the
     criteria that changed as the test did say."""
     was, now = old.row.status, new.row.status
-    made = Attribution("unknown", Reason("same_end"), "", was, now)
+    attribution = Attribution("unknown", Reason("same_end"), "", was, now)
     if was == now:
-        return made
+        return attribution
     if {was, now} != {"passed", "failed"}:
-        return _named(made, "unknown", "not_a_verdict", status=was if was not in _DECIDED else now)
+        return _named(attribution, "unknown", "not_a_verdict", status=was if was not in _DECIDED else now)
     if not old.results or not new.results:
-        return _named(made, "unknown", "no_criterion")
+        return _named(attribution, "unknown", "no_criterion")
     changes = _rule_changes(store, old, new)
     if changes:
-        return _by_rules(store, made, old, new, criteria, changes)
-    return _by_criteria(made, new, criteria) or _by_score(store, made, old, new)
+        return _by_rules(store, attribution, old, new, criteria, changes)
+    return _by_criteria(attribution, new, criteria) or _by_score(store, attribution, old, new)
 
 
-def _by_criteria(made: Attribution, new: _Stored, criteria: Sequence[Attribution]) -> Attribution | None:
+def _by_criteria(attribution: Attribution, new: _Stored, criteria: Sequence[Attribution]) -> Attribution | None:
     """Of the criteria that changed as the test did, what all say; None: no criterion that decides changed."""
     deciding = {result.criterion for result in new.results if result.severity == "error"}
-    alike = [criterion for criterion in criteria if criterion.now == made.now and criterion.criterion in deciding]
+    alike = [
+        criterion for criterion in criteria if criterion.now == attribution.now and criterion.criterion in deciding
+    ]
     if not alike:
         return None
     sides = {criterion.who for criterion in alike}
     first = alike[0]
     if len(alike) == 1:
-        return replace(made, who=first.who, reason=first.reason)
+        return replace(attribution, who=first.who, reason=first.reason)
     if len(sides) == 1:
         return _named(
-            made, first.who, "criteria_agree", criterion=first.criterion, more=len(alike) - 1, reason=first.reason
+            attribution,
+            first.who,
+            "criteria_agree",
+            criterion=first.criterion,
+            more=len(alike) - 1,
+            reason=first.reason,
         )
     if "unknown" in sides:
-        return replace(made, reason=next(criterion.reason for criterion in alike if criterion.who == "unknown"))
-    return _named(made, "both", "criteria_differ", by={criterion.criterion: criterion.who for criterion in alike})
+        return replace(attribution, reason=next(criterion.reason for criterion in alike if criterion.who == "unknown"))
+    return _named(
+        attribution, "both", "criteria_differ", by={criterion.criterion: criterion.who for criterion in alike}
+    )
 
 
-def _by_score(store: Store, made: Attribution, old: _Stored, new: _Stored) -> Attribution:
+def _by_score(store: Store, attribution: Attribution, old: _Stored, new: _Stored) -> Attribution:
     """No criterion that decides changed its verdict, and the rules are the same: the score crossed the threshold."""
     if not (old.explained and new.explained):
-        return _named(made, "unknown", "rules_unknown")
+        return _named(attribution, "unknown", "rules_unknown")
     if align(old.transcript, new.transcript).differences:
-        return _named(made, "agent", "score_moved")
+        return _named(attribution, "agent", "score_moved")
     moved = [now for was, now in _matched(old, new) if was is not None and now is not None and was.score != now.score]
     specs = [spec for result in moved if (spec := _spec(store, result)) is not None]
     if any(compile_criterion(spec).asks for spec in specs):
-        return _named(made, "judge noise", "judged_otherwise")
-    return _named(made, "agent", "measured_otherwise")
+        return _named(attribution, "judge noise", "judged_otherwise")
+    return _named(attribution, "agent", "measured_otherwise")
 
 
 # The rules of a test
@@ -432,7 +447,7 @@ def _spec_changes(name: str, was: CriterionSpec | None, now: CriterionSpec | Non
 
 def _by_rules(
     store: Store,
-    made: Attribution,
+    attribution: Attribution,
     old: _Stored,
     new: _Stored,
     criteria: Sequence[Attribution],
@@ -440,35 +455,35 @@ def _by_rules(
 ) -> Attribution:
     """The verdicts of the test for the old output by the new rules and for the new output by the old rules."""
     if not (old.explained and new.explained):
-        by_criteria = _by_criteria(made, new, criteria)
+        by_criteria = _by_criteria(attribution, new, criteria)
         if by_criteria is not None and by_criteria.who == "unknown":
             return by_criteria
-        return _named(made, "unknown", "rules_unknown")
+        return _named(attribution, "unknown", "rules_unknown")
     outcomes = []
     for output, rules, side in ((old, new, "old"), (new, old, "new")):
         results = _crosswise(store, output, rules, _matched(old, new) if output is old else _matched(new, old))
         if results is None:
-            return _named(made, "unknown", "version_unknown", by="")
+            return _named(attribution, "unknown", "version_unknown", by="")
         verdict = verdict_of(results, rules.threshold)
         if verdict.outcome not in _DECIDED:
             open_ = next(result for result in results if result.outcome not in _DECIDED)
-            return _named(made, "unknown", "no_verdict", output=side, result=open_)
+            return _named(attribution, "unknown", "no_verdict", output=side, result=open_)
         outcomes.append(str(verdict.outcome))
-    made = replace(made, old_under_new=outcomes[0], new_under_old=outcomes[1])
-    by_criterion, by_agent = (outcome == made.now for outcome in outcomes)
+    attribution = replace(attribution, old_under_new=outcomes[0], new_under_old=outcomes[1])
+    by_criterion, by_agent = (outcome == attribution.now for outcome in outcomes)
     who, code = _CROSSWISE[by_criterion, by_agent]
-    lifted = _by_criteria(made, new, criteria)
+    lifted = _by_criteria(attribution, new, criteria)
     if who == "agent" and lifted is not None and lifted.who == "judge noise":
         return lifted
-    flips = [criterion for criterion in criteria if criterion.now == made.now]
+    flips = [criterion for criterion in criteria if criterion.now == attribution.now]
     if lifted is not None and lifted.who == who and len(flips) == 1 and _only(changes, flips[0].criterion):
         return lifted
     if who == "criterion" and len(changes) == 1:
-        if changes[0].kind == "added" and made.now == "failed":
-            return _named(made, who, "criterion_came", criterion=changes[0].criterion)
-        if changes[0].kind == "removed" and made.now == "passed":
-            return _named(made, who, "criterion_gone", criterion=changes[0].criterion)
-    return _named(made, who, code, changed="rules", changes=changes, now=made.now)
+        if changes[0].kind == "added" and attribution.now == "failed":
+            return _named(attribution, who, "criterion_came", criterion=changes[0].criterion)
+        if changes[0].kind == "removed" and attribution.now == "passed":
+            return _named(attribution, who, "criterion_gone", criterion=changes[0].criterion)
+    return _named(attribution, who, code, changed="rules", changes=changes, now=attribution.now)
 
 
 def _only(changes: Sequence[RuleChange], criterion: str) -> bool:

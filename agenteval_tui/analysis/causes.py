@@ -119,22 +119,24 @@ def group_failures(store: Store, scope: Scope) -> Causes:
     # One look at the history for both: the end of an execution waits for this.
     failures = stored.failures(store, [*scope.runs, *scope.before])
     earlier = frozenset(scope.before)
-    now = [one for one in failures if one.run not in earlier]
-    by_cause, before = _grouped(now), _grouped(one for one in failures if one.run in earlier)
-    gone = {signature: found for signature, found in before.items() if signature not in by_cause}
+    now = [failure for failure in failures if failure.run not in earlier]
+    by_cause, before = _grouped(now), _grouped(failure for failure in failures if failure.run in earlier)
+    gone = {signature: alike for signature, alike in before.items() if signature not in by_cause}
     facts = store.read(lambda c: _Facts.read(c, scope, failures))
     facts.since = store.read(lambda c: _since(c, [*by_cause, *gone]))
     unknown = by_cause.keys() - before.keys()
     ran = store.read(lambda c: stored.tests_of(c, scope.before)) if unknown and scope.before else set()
-    failed = len({one.run for one in now})
+    failed = len({failure.run for failure in now})
     groups = []
-    for signature, found in by_cause.items():
+    for signature, alike in by_cause.items():
         # What fails in tests that never ran before is no news of them.
-        trend: Trend = "known" if signature in before else "new" if any(one.test in ran for one in found) else ""
-        groups.append(facts.group(signature, found, trend, failed, len(before.get(signature, ()))))
-    groups.sort(key=lambda one: (-len(one.runs), -one.runs[0]))
-    for signature, found in gone.items():
-        groups.append(facts.group(signature, found, "gone", 0, len(before[signature])))
+        trend: Trend = (
+            "known" if signature in before else "new" if any(failure.test in ran for failure in alike) else ""
+        )
+        groups.append(facts.group(signature, alike, trend, failed, len(before.get(signature, ()))))
+    groups.sort(key=lambda cause_group: (-len(cause_group.runs), -cause_group.runs[0]))
+    for signature, alike in gone.items():
+        groups.append(facts.group(signature, alike, "gone", 0, len(before[signature])))
     ended = len(scope.runs)
     named = store.read(lambda c: tuple(_with_wanted(c, group) for group in groups))
     return Causes(scope, named, failed, ended)
@@ -148,10 +150,10 @@ def failure_causes(store: Store, run_ids: Sequence[str]) -> dict[str, list[Cause
         ).fetchall()
     )
     names = dict(rows)
-    found: dict[str, list[Cause]] = {}
+    by_run: dict[str, list[Cause]] = {}
     for failure in stored.failures(store, list(names)):
-        found.setdefault(names[failure.run], []).append(cause_from(failure.signature))
-    return found
+        by_run.setdefault(names[failure.run], []).append(cause_from(failure.signature))
+    return by_run
 
 
 def _grouped(failures: Iterable[Failure]) -> dict[str, list[Failure]]:
@@ -169,8 +171,8 @@ def _since(connection: Connection, signatures: Sequence[str]) -> dict[str, tuple
         "SELECT id, uid, started_ms FROM runs WHERE id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(oldest.values())),),
     )
-    known = {row[0]: (row[0], row[1], row[2]) for row in rows.fetchall()}
-    return {signature: known[run] for signature, run in oldest.items() if run in known}
+    runs_by_id = {row[0]: (row[0], row[1], row[2]) for row in rows.fetchall()}
+    return {signature: runs_by_id[run] for signature, run in oldest.items() if run in runs_by_id}
 
 
 class _Facts(Struct):
@@ -201,25 +203,29 @@ class _Facts(Struct):
         return cls(runs, tests, dict(rows.fetchall()))
 
     def group(self, signature: str, failures: list[Failure], trend: Trend, failed: int, before: int) -> CauseGroup:
-        failures = sorted((one for one in failures if one.run in self.runs), key=lambda one: -one.run)
+        failures = sorted(
+            (failure for failure in failures if failure.run in self.runs), key=lambda failure: -failure.run
+        )
         counts: dict[int, int] = {}
         for failure in failures:
             counts[failure.test] = counts.get(failure.test, 0) + 1
-        tests = sorted((one for one in counts if one in self.tests), key=lambda one: (-counts[one], self.tests[one]))
+        tests = sorted(
+            (test for test in counts if test in self.tests), key=lambda test: (-counts[test], self.tests[test])
+        )
         oldest = self.since.get(signature)
         first = failures[-1]
         if oldest is None or first.run < oldest[0]:
             oldest = (first.run, *self.runs[first.run])
         return CauseGroup(
             cause_from(signature),
-            tuple(one.run for one in failures),
-            tuple(self.runs[one.run][0] for one in failures),
+            tuple(failure.run for failure in failures),
+            tuple(self.runs[failure.run][0] for failure in failures),
             tuple(self.tests[test][0] for test in tests),
             tuple(self.tests[test][1] for test in tests),
-            tuple(one.position for one in failures),
-            tuple(one.criterion for one in failures),
+            tuple(failure.position for failure in failures),
+            tuple(failure.criterion for failure in failures),
             len(failures) / failed if failed else 0.0,
-            sum(self.ended.get(one, 0) for one in counts),
+            sum(self.ended.get(test, 0) for test in counts),
             self.runs[failures[0].run][1],
             oldest[2],
             oldest[1],
@@ -242,10 +248,10 @@ def _with_wanted(connection: Connection, group: CauseGroup) -> CauseGroup:
     expected = stored.expected_by_all(connection, list(zip(group.runs, group.positions, strict=True)))
     if isinstance(expected, str):
         # A range of scores is not a text that was looked for.
-        wanted = expected if cause.condition == "score" else quoted(expected, 40) if expected else ""
+        wording = expected if cause.condition == "score" else quoted(expected, 40) if expected else ""
     else:
-        wanted = _figure(expected)
-    return replace(group, wanted=wanted)
+        wording = _figure(expected)
+    return replace(group, wanted=wording)
 
 
 def _figure(expected: object) -> str:
@@ -259,10 +265,10 @@ def execution_scope(store: Store, ref: str = "last", test_ids: Sequence[str] = (
     """The runs of an execution ("last", an id or its start), of all its tests or of these. Raises AgentevalError."""
     row = store.execution(ref)
     words = f"execution {short_id(row.id)}"
-    only = {one.casefold() for one in test_ids}
+    only = {test_id.casefold() for test_id in test_ids}
 
     def read(c: Connection) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
+        runs_by_test: dict[int, list[int]] = {}
         rows = c.execute(
             "SELECT r.test, r.id, t.test_id FROM runs r JOIN tests t ON t.id = r.test WHERE r.execution = ?"
             " AND r.status IN ('passed', 'failed', 'error', 'needs_review') ORDER BY r.id",
@@ -270,8 +276,8 @@ def execution_scope(store: Store, ref: str = "last", test_ids: Sequence[str] = (
         )
         for test, run, test_id in rows.fetchall():
             if not only or test_id.casefold() in only:
-                found.setdefault(test, []).append(run)
-        return found
+                runs_by_test.setdefault(test, []).append(run)
+        return runs_by_test
 
     by_test = store.read(read)
     return _compared(store, by_test, dict.fromkeys(by_test, row.rowid), words, row.id)
@@ -289,25 +295,25 @@ def newest_scope(
         return stored.runs_of_tests(c, newest), newest
 
     by_test, newest = store.read(read)
-    one = len(by_test) == 1
-    return _compared(store, by_test, newest, f"the newest runs of {'the test' if one else 'each test'}", "")
+    single = len(by_test) == 1
+    return _compared(store, by_test, newest, f"the newest runs of {'the test' if single else 'each test'}", "")
 
 
-def filter_scope(store: Store, wanted: RunFilter) -> Scope:
+def filter_scope(store: Store, run_filter: RunFilter) -> Scope:
     """All ended runs that a filter lets through, with nothing to compare with."""
-    ids: array[int] = store.run_ids(wanted)
+    ids: array[int] = store.run_ids(run_filter)
     # Of an execution that is named its own runs, else of each recording its newest grading.
     newest = "r.superseded = 0 AND r.id IN (SELECT value FROM json_each(?))"
-    chosen = "r.id IN (SELECT value FROM json_each(?))" if wanted.execution_id else newest
+    chosen = "r.id IN (SELECT value FROM json_each(?))" if run_filter.execution_id else newest
     ended = store.read(lambda c: stored.runs_where(c, chosen, [json.dumps(list(ids))]))
-    return Scope(tuple(ended), words="all runs" if not wanted.text else f"runs with “{wanted.text}”")
+    return Scope(tuple(ended), words="all runs" if not run_filter.text else f"runs with “{run_filter.text}”")
 
 
 def _compared(
     store: Store, by_test: dict[int, list[int]], executions: dict[int, int], words: str, execution_id: str
 ) -> Scope:
     """The scope with what each test is compared with."""
-    runs = sorted(run for found in by_test.values() for run in found)
+    runs = sorted(run for test_runs in by_test.values() for run in test_runs)
     keys = store.read(lambda c: _keys(c, list(by_test)))
     based = set(baselines_of(store, keys.values()))
     base = store.read(lambda c: _numbers(c, baseline_runs(store, based))) if based else []
@@ -317,13 +323,15 @@ def _compared(
 
     def earlier(c: Connection) -> list[int]:
         newest = stored.newest_executions(c, {test: executions[test] for test in by_test if test not in own})
-        return [run for found in stored.runs_of_tests(c, newest).values() for run in found]
+        return [run for runs_of_test in stored.runs_of_tests(c, newest).values() for run in runs_of_test]
 
     previous = store.read(earlier)
-    said = "the baseline" if before and not previous else "the execution before" if previous and not before else ""
+    compared_with = (
+        "the baseline" if before and not previous else "the execution before" if previous and not before else ""
+    )
     if before and previous:
-        said = "the baseline, or the execution before"
-    return Scope(tuple(runs), tuple(sorted([*before, *previous])), words, said, execution_id)
+        compared_with = "the baseline, or the execution before"
+    return Scope(tuple(runs), tuple(sorted([*before, *previous])), words, compared_with, execution_id)
 
 
 def _keys(connection: Connection, tests: Sequence[int]) -> dict[int, TestKey]:

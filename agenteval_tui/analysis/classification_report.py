@@ -22,13 +22,13 @@ def labelling_of(store: Store, runs: Iterable[RunRow]) -> Report | None:
 
     Only results of such runs are read: which ones they are is told by the stored versions of the criteria.
     """
-    known: dict[str, bool] = {}
+    is_labelling: dict[str, bool] = {}
     chosen: list[str] = []
     for run in runs:
         for digest in run.criteria:
-            if digest not in known:
-                known[digest] = _METRIC in str((store.criterion(digest) or {}).get("config", ""))
-        if any(known[digest] for digest in run.criteria):
+            if digest not in is_labelling:
+                is_labelling[digest] = _METRIC in str((store.criterion(digest) or {}).get("config", ""))
+        if any(is_labelling[digest] for digest in run.criteria):
             chosen.append(run.id)
     if not chosen:
         return None
@@ -97,7 +97,7 @@ def report(pairs: Iterable[tuple[str, str]], errors: int = 0) -> Report:
     """The report of (right label, given label) pairs. Labels are sorted."""
     counts = Counter(pairs)
     labels = tuple(sorted({label for pair in counts for label in pair}))
-    matrix = tuple(tuple(counts[right, given] for given in labels) for right in labels)
+    matrix = tuple(tuple(counts[right, label] for label in labels) for right in labels)
     per_label = tuple(
         LabelFigures(label, sum(matrix[index]), sum(row[index] for row in matrix), matrix[index][index])
         for index, label in enumerate(labels)
@@ -118,6 +118,6 @@ def report_of(results: Iterable[CriterionResult]) -> Report:
             for line in metric.evidence:
                 if line.condition == _CONDITION and isinstance(line.expected, str) and isinstance(line.found, str):
                     # Equal in all but case, where case does not matter, is the same label.
-                    taken = str(line.fields.get("taken", line.found))
-                    pairs.append((line.expected, line.expected if line.passed else taken))
+                    label = str(line.fields.get("taken", line.found))
+                    pairs.append((line.expected, line.expected if line.passed else label))
     return report(pairs, errors)

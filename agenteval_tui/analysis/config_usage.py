@@ -23,14 +23,14 @@ def words_used(store: Store, suites: Iterable[LoadedSuite]) -> Counter[str]:
 
     Raises HistoryError when the history can't be read.
     """
-    found = Counter[str]()
+    words = Counter[str]()
     for loaded in suites:
         for test in loaded.suite.tests if loaded.suite is not None else ():
             for criterion in test.criteria:
-                found.update(words_of(criterion.config_uxon))
+                words.update(words_of(criterion.config_uxon))
     for spec in store.read(lambda connection: queries.newest_criteria(connection, NEWEST)):
-        found.update(words_of(spec.get("config", "")))
-    return found
+        words.update(words_of(spec.get("config", "")))
+    return words
 
 
 def words_of(config: Any) -> list[str]:

@@ -99,8 +99,10 @@ class Costs(Struct, frozen=True):
     @property
     def cost(self) -> float | None:
         """US dollars of agents, judges and users together, as far as they are known; None: nothing is."""
-        known = [one.cost for one in (self.agents, self.judges, self.users) if one.cost is not None]
-        return sum(known) if known else None
+        costs = [
+            cost_totals.cost for cost_totals in (self.agents, self.judges, self.users) if cost_totals.cost is not None
+        ]
+        return sum(costs) if costs else None
 
     @property
     def tokens(self) -> int:
@@ -165,23 +167,27 @@ def _test(row: CostRow) -> tuple[str, str]:
 
 
 def _grouped(rows: Iterable[CostRow], key: Callable[[CostRow], K]) -> dict[K, list[CostRow]]:
-    found: dict[K, list[CostRow]] = {}
+    groups: dict[K, list[CostRow]] = {}
     for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return found
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
 def _spent(rows: Sequence[CostRow], priced: int | None = None, measured: int | None = None) -> CostTotals:
-    known = [row.cost for row in rows if row.cost is not None]
+    costs = [row.cost for row in rows if row.cost is not None]
     return CostTotals(
         sum(row.count for row in rows),
         sum(row.input_tokens for row in rows),
         sum(row.output_tokens for row in rows),
-        sum(known) if known else None,
+        sum(costs) if costs else None,
         priced,
         measured,
     )
 
 
 def _dearest(listed: Iterable[NamedCost]) -> tuple[NamedCost, ...]:
-    return tuple(sorted(listed, key=lambda one: (-(one.spent.cost or 0.0), -one.spent.tokens, one.name)))
+    return tuple(
+        sorted(
+            listed, key=lambda named_cost: (-(named_cost.spent.cost or 0.0), -named_cost.spent.tokens, named_cost.name)
+        )
+    )

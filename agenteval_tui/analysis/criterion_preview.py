@@ -48,9 +48,9 @@ class Trial(Struct, frozen=True):
     def as_edited(self, source: int | None, spec: CriterionSpec) -> Workbench:
         """A workbench in which the edit is what is saved: what comes next is compared with the edit."""
         number = self.number(source)
-        known = self.bench.criteria[number]
+        work_criterion = self.bench.criteria[number]
         criteria = list(self.bench.criteria)
-        criteria[number] = replace(known, spec=spec, text=spec.config_text, new=False)
+        criteria[number] = replace(work_criterion, spec=spec, text=spec.config_text, new=False)
         return self.bench.with_changes(criteria=tuple(criteria))
 
 
@@ -73,8 +73,8 @@ def open_trial(
 
 def with_new(bench: Workbench, spec: CriterionSpec) -> Workbench:
     """The workbench with one more criterion at the end, which is not in a file yet."""
-    kept = tuple(criterion for criterion in bench.criteria if not criterion.new and not criterion.scratch)
-    return bench.with_changes(criteria=(*kept, WorkCriterion(spec, spec.config_text, None, new=True)))
+    existing = tuple(criterion for criterion in bench.criteria if not criterion.new and not criterion.scratch)
+    return bench.with_changes(criteria=(*existing, WorkCriterion(spec, spec.config_text, None, new=True)))
 
 
 def spec_from(values: Mapping[str, str]) -> CriterionSpec:

@@ -50,21 +50,21 @@ class Versions(Struct, frozen=True):
 
     def named(self, reference: str) -> CriterionVersion:
         """By the start of its hash, `current`, or its number from 1 (the newest). Raises `AgentevalError`."""
-        wanted = self.current if reference == "current" else reference.casefold()
-        if wanted.isdigit() and len(wanted) < _SHORTEST and 1 <= int(wanted) <= len(self.versions):
-            return self.versions[int(wanted) - 1]
-        found = [version for version in self.versions if wanted and version.hash.startswith(wanted)]
-        if len(found) == 1:
-            return found[0]
+        sought = self.current if reference == "current" else reference.casefold()
+        if sought.isdigit() and len(sought) < _SHORTEST and 1 <= int(sought) <= len(self.versions):
+            return self.versions[int(sought) - 1]
+        matching = [version for version in self.versions if sought and version.hash.startswith(sought)]
+        if len(matching) == 1:
+            return matching[0]
         there = ", ".join(short_hash(version.hash) for version in self.versions)
-        what = "matches more than one version" if found else "is not a version"
+        what = "matches more than one version" if matching else "is not a version"
         raise AgentevalError(f"{reference!r} {what} of {self.criterion}", mend=f"its versions are {there}")
 
 
 def versions(store: Store, suite_key: str, test_id: str, criterion: str) -> Versions:
     """The versions of a test's criterion. Raises `AgentevalError` when none ever judged a run."""
-    found = store.read(lambda connection: versions_of(connection, suite_key, test_id, criterion))
-    if not found:
+    criterion_versions = store.read(lambda connection: versions_of(connection, suite_key, test_id, criterion))
+    if not criterion_versions:
         raise AgentevalError(
             f"no version of criterion {criterion!r} of {test_id} has graded a run", mend="run the test first"
         )
@@ -77,9 +77,12 @@ def versions(store: Store, suite_key: str, test_id: str, criterion: str) -> Vers
         names = next((test.criterion_names for test in tests if test.id.casefold() == test_id.casefold()), ())
     except AgentevalError:
         pass  # the file is gone or can't be read: the history still has its versions
-    texts = {one.hash: _spec_text(own_spec(store, suite_key, test_id, criterion, one.hash)) for one in found}
+    texts = {
+        criterion_version.hash: _spec_text(own_spec(store, suite_key, test_id, criterion, criterion_version.hash))
+        for criterion_version in criterion_versions
+    }
     was = store.read(lambda connection: former_name(connection, suite_key, test_id, criterion, names))
-    return Versions(suite_key, test_id, criterion, tuple(found), texts, current, was)
+    return Versions(suite_key, test_id, criterion, tuple(criterion_versions), texts, current, was)
 
 
 def load(suite_key: str) -> LoadedSuite:
@@ -140,8 +143,8 @@ def _spec_text(spec: CriterionSpec) -> str:
 
 def text_difference(old: str, new: str, names: tuple[str, str]) -> list[str]:
     """A unified difference of two versions' texts, line by line without line ends; [] where they are alike."""
-    made = difflib.unified_diff(old.splitlines(), new.splitlines(), names[0], names[1], lineterm="", n=10)
-    return list(made)
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), names[0], names[1], lineterm="", n=10)
+    return list(lines)
 
 
 def compare_versions(
@@ -163,22 +166,28 @@ def compare_versions(
         run = runs[run_id]
         for number, spec in enumerate((old, new)):
             own = [label for label in labels if label.run_id == run_id]
-            sole = sole_of_results(store.results(run_id)) if any(one.whole for one in own) else ""
+            sole = sole_of_results(store.results(run_id)) if any(label.whole for label in own) else ""
             named = replace(spec, name=name)  # the version may be stored under another test's name
             answers = stored_answers(
                 [named], transcript, variables[run_id], replies.get(run_id, ()), own, sole, labelled
             )
-            said = compile_criterion(named).check(transcript, variables[run_id], explain=False, replies=answers)
+            criterion_result = compile_criterion(named).check(
+                transcript, variables[run_id], explain=False, replies=answers
+            )
             # The same output under both: each run is a case of its own, and no repetition of another.
-            sides[number].append(replace(run, row=run.rowid, status=str(said.outcome), score=said.score))
-            results[number][run.rowid] = [ComparedCriterion(run.rowid, spec.hash, name, str(said.outcome), said.score)]
-    made = [
+            sides[number].append(
+                replace(run, row=run.rowid, status=str(criterion_result.outcome), score=criterion_result.score)
+            )
+            results[number][run.rowid] = [
+                ComparedCriterion(run.rowid, spec.hash, name, str(criterion_result.outcome), criterion_result.score)
+            ]
+    compared = [
         Side(kind="version", name=f"{name} {short_hash(spec.hash)}", reference=spec.hash, runs=tuple(runs_))
         for spec, runs_ in zip((old, new), sides, strict=True)
     ]
-    found = compare_runs(made[0], made[1], results[0], results[1])
+    comparison = compare_runs(compared[0], compared[1], results[0], results[1])
     # Nobody has to ask who changed it.
-    return replace(found, tests=tuple(replace(test, pairs=()) for test in found.tests))
+    return replace(comparison, tests=tuple(replace(test, pairs=()) for test in comparison.tests))
 
 
 _GRADED = ("passed", "failed", "needs_review")
@@ -202,8 +211,8 @@ def restore(loaded: LoadedSuite, test_id: str, criterion: str, version: Criterio
     test, index = place
     changes = _changes(now, version)
     if changes:
-        number = len(next(one for one in loaded.suite.tests if one.id == test).criteria)
-        edits = [CriterionEdit(one, changes if one == index else {}) for one in range(number)]
+        number = len(next(candidate for candidate in loaded.suite.tests if candidate.id == test).criteria)
+        edits = [CriterionEdit(place, changes if place == index else {}) for place in range(number)]
         loaded = save_test(loaded, test, TestEdit(criteria=edits))
     restored = replace(now, config=version.config)
     if restored.value != now.value or restored.broken != now.broken:

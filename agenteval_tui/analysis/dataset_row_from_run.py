@@ -20,43 +20,45 @@ def row_of_run(run: RunRow, transcript: Transcript) -> dict[str, Any]:
     `expected` is the answer of a run that passed; else what its row wanted, or "": a person says what would be right.
     """
     row = {name: value for name, value in run.variables.items() if name != PROVENANCE}
-    wanted = row.pop(EXPECTED, None)
+    expected = row.pop(EXPECTED, None)
     column = next((name for name in EXPECTED_COLUMNS if name != EXPECTED and name in row), "expected")
-    wanted = row.pop(column, wanted)
+    expected = row.pop(column, expected)
     if not any(name in row for name in (*PROMPT_COLUMNS, "messages")):
         row = {"input": asked_of(transcript) or run.prompt_head, **row}
-    row[column] = transcript.final_output if run.status == "passed" else "" if wanted is None else wanted
+    row[column] = transcript.final_output if run.status == "passed" else "" if expected is None else expected
     return row
 
 
 def asked_of(transcript: Transcript) -> str | list[dict[str, str]]:
     """What the agent was asked before it first answered: the text of one message, or several chat messages."""
-    asked = []
+    prompts = []
     for message in transcript.messages:
         if message.role not in ("system", "developer", "user"):
             break
         if message.role == "user":
-            asked.append(message.content)
-    return asked[0] if len(asked) == 1 else [{"role": "user", "content": text} for text in asked] if asked else ""
+            prompts.append(message.content)
+    return (
+        prompts[0] if len(prompts) == 1 else [{"role": "user", "content": text} for text in prompts] if prompts else ""
+    )
 
 
 def provenance_of(run: RunRow, labels: tuple[Label, ...] = ()) -> dict[str, Any]:
     """Where a row came from: run, test, agent, when, how it ended, and what a person said last of it."""
-    made: dict[str, Any] = {"run": run.id, "test": run.test_id}
+    fields: dict[str, Any] = {"run": run.id, "test": run.test_id}
     if run.agent:
-        made["agent"] = run.agent
+        fields["agent"] = run.agent
     if run.started_ms is not None:
-        made["at"] = datetime.fromtimestamp(run.started_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    made["outcome"] = run.status
+        fields["at"] = datetime.fromtimestamp(run.started_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    fields["outcome"] = run.status
     if labels:
         last = labels[-1]
         of = last.criterion or ("criterion unknown" if last.unknown else "")
-        made["label"] = {"said": last.said, **({"criterion": of} if of else {})}
+        fields["label"] = {"said": last.said, **({"criterion": of} if of else {})}
         if last.who:
-            made["label"]["who"] = last.who
+            fields["label"]["who"] = last.who
         if last.comment:
-            made["label"]["comment"] = last.comment
-    return made
+            fields["label"]["comment"] = last.comment
+    return fields
 
 
 def dataset_for(run: RunRow, loaded: LoadedSuite | None) -> tuple[Path, str | None]:
@@ -65,7 +67,7 @@ def dataset_for(run: RunRow, loaded: LoadedSuite | None) -> tuple[Path, str | No
     """
     test = None
     if loaded is not None and loaded.suite is not None:
-        test = next((one for one in loaded.suite.tests if one.id == run.test_id), None)
+        test = next((test for test in loaded.suite.tests if test.id == run.test_id), None)
     if loaded is not None and test is not None and test.dataset is not None:
         return loaded.path.parent / test.dataset.file, test.dataset.encoding
     name = "".join(char if char.isalnum() or char in "-_." else "-" for char in run.test_id)[:60].strip(".-") or "cases"

@@ -93,16 +93,16 @@ class Tree(Struct, frozen=True):
 
     def follow(self, run: str) -> list[Node]:
         """The nodes that a run came through."""
-        found: list[Node] = []
+        nodes: list[Node] = []
         node = self.root
         acts = self.ways[run].acts if run in self.ways else ()
         for act in acts:
             below = node.by_key.get(act.key)
             if below is None:
                 break
-            found.append(below)
+            nodes.append(below)
             node = below
-        return found
+        return nodes
 
 
 class StepChange(Struct, frozen=True):
@@ -138,8 +138,8 @@ class BranchPoint(Struct, frozen=True):
 
     def representatives(self) -> tuple[str, str] | None:
         """A passing and a failing run out of different branches: those of the clearest ones; None: there are none."""
-        passing = max(self.branches, key=lambda one: (rate_of(one), one.passed))
-        failing = min(self.branches, key=lambda one: (rate_of(one), -one.failed))
+        passing = max(self.branches, key=lambda node: (rate_of(node), node.passed))
+        failing = min(self.branches, key=lambda node: (rate_of(node), -node.failed))
         if passing is failing or not passing.passed or not failing.failed:
             return None
         return passing.runs[0], failing.runs[-1]
@@ -168,19 +168,19 @@ def placed_acts(transcript: Transcript, compared: Compared = EVERYTHING) -> tupl
     """What the agent did, as `acts_of`, each with the index of the message that did it; None: no message did."""
     acts: list[tuple[Action, int | None]] = []
     calls = transcript.tool_calls
-    made: set[int] = set()
+    added: set[int] = set()
     contexts = _contexts(transcript, compared)
     for index, message in enumerate(transcript.messages):
         if message.role != "assistant":
             continue
         acts += [(act, index) for act in contexts.get(index, ())]
-        known = [number for number in message.tool_calls if number < len(calls) and number not in made]
-        made.update(known)
-        if message.content.strip() and not known:
+        numbers = [number for number in message.tool_calls if number < len(calls) and number not in added]
+        added.update(numbers)
+        if message.content.strip() and not numbers:
             acts.append((_answer(message.content), index))
-        acts += [(_call(calls[number].name, calls[number].arguments, compared), index) for number in known]
+        acts += [(_call(calls[number].name, calls[number].arguments, compared), index) for number in numbers]
     for number, call in enumerate(calls):
-        if number not in made:
+        if number not in added:
             acts.append((_call(call.name, call.arguments, compared), call.message))
     if transcript.error is not None:
         error = transcript.error
@@ -195,7 +195,7 @@ def compared_in(transcripts: Sequence[Transcript]) -> Compared:
     all alike, nor all different (a prompt that has something new each time tells nothing)."""
     if any(transcript.requests is None for transcript in transcripts):
         return Compared()
-    begun = {asked_key(one) for transcript in transcripts if (one := first_request(transcript)) is not None}
+    begun = {asked_key(request) for transcript in transcripts if (request := first_request(transcript)) is not None}
     return Compared(context=True, asked=1 < len(begun) <= max(2, len(transcripts) // 2))
 
 
@@ -210,9 +210,9 @@ def first_change(before: Transcript, after: Transcript) -> StepChange | None:
 
 def tree_of(ways: Iterable[Trajectory]) -> Tree:
     """The ways as a tree. Within a node the runs that passed come first, in the order in which they were given."""
-    known = list(ways)
+    trajectories = list(ways)
     root = Node(Action("start", ("start",)), 0)
-    for way in sorted(known, key=lambda one: not one.passed):
+    for way in sorted(trajectories, key=lambda trajectory: not trajectory.passed):
         node = root
         _count(node, way)
         for act in way.acts:
@@ -221,7 +221,7 @@ def tree_of(ways: Iterable[Trajectory]) -> Tree:
                 following = _branch(node, act)
             node = following
             _count(node, way)
-    tree = Tree(root, {way.run: way for way in known})
+    tree = Tree(root, {way.run: way for way in trajectories})
     for node in [root, *tree.nodes()]:
         if node.branches and sum(branch.number for branch in node.branches) < node.number:
             # Some runs end here and others go on (a conversation that one of them left): ending is a branch, too.
@@ -230,7 +230,7 @@ def tree_of(ways: Iterable[Trajectory]) -> Tree:
             for run in node.runs:
                 if run not in going_on:
                     _count(end, tree.ways[run])
-        node.branches.sort(key=lambda one: (-one.number, -one.passed))
+        node.branches.sort(key=lambda node: (-node.number, -node.passed))
     return tree
 
 
@@ -257,21 +257,25 @@ def first_divergence(tree: Tree) -> BranchPoint | None:
 def _contexts(transcript: Transcript, compared: Compared) -> dict[int, list[Action]]:
     """What is to say of the request for each answer, by the answer's message."""
     requests = transcript.requests
-    found: dict[int, list[Action]] = {}
-    for number, one in enumerate(requests.references, 1) if requests is not None and compared.context else ():
+    contexts: dict[int, list[Action]] = {}
+    for number, request_reference in (
+        enumerate(requests.references, 1) if requests is not None and compared.context else ()
+    ):
         difference = changes_since(requests, number) if requests is not None else None
         changes = difference.changes if difference is not None else ()
-        told = [change for change in changes if change.kind not in ("added", "parameter")]
-        if one.answer is not None and told:
-            kinds = {f"{each.kind} {each.name}" if each.kind.startswith("tool") else each.kind for each in told}
-            act = Action("context", ("context", *sorted(kinds)), arguments=tuple(told))
-            found.setdefault(one.answer, []).append(act)
+        request_changes = [change for change in changes if change.kind not in ("added", "parameter")]
+        if request_reference.answer is not None and request_changes:
+            kinds = {
+                f"{each.kind} {each.name}" if each.kind.startswith("tool") else each.kind for each in request_changes
+            }
+            act = Action("context", ("context", *sorted(kinds)), arguments=tuple(request_changes))
+            contexts.setdefault(request_reference.answer, []).append(act)
     first = first_request(transcript) if compared.asked else None
     if first is not None and first.answer is not None:
         tools = [tool.name for tool in first.tools]
         about = {"tools": tools, "system": len(first.system)}
-        found.setdefault(first.answer, []).insert(0, Action("asked", asked_key(first), arguments=about))
-    return found
+        contexts.setdefault(first.answer, []).insert(0, Action("asked", asked_key(first), arguments=about))
+    return contexts
 
 
 def first_request(transcript: Transcript) -> ModelRequest | None:
@@ -300,9 +304,9 @@ def _answer(text: str) -> Action:
 
 
 def _branch(node: Node, act: Action) -> Node:
-    made = node.by_key[act.key] = Node(act, node.depth + 1, node)
-    node.branches.append(made)
-    return made
+    branch = node.by_key[act.key] = Node(act, node.depth + 1, node)
+    node.branches.append(branch)
+    return branch
 
 
 def _count(node: Node, way: Trajectory) -> None:

@@ -76,7 +76,7 @@ class MadeTest(Struct, frozen=True):
     @property
     def criteria(self) -> tuple[str, ...]:
         """The names of its criteria."""
-        return tuple(str(one["name"]) for one in self.test["criteria"])
+        return tuple(str(criterion["name"]) for criterion in self.test["criteria"])
 
 
 def stored_runs(store: Store, rows: Sequence[RunRow]) -> GoodRuns:
@@ -106,14 +106,14 @@ def stored_runs(store: Store, rows: Sequence[RunRow]) -> GoodRuns:
 
 def questions_of(transcript: Transcript, *, where: str = "") -> list[str]:
     """The user's messages up to the last answer. Raises `AgentevalError` if there is no question or no answer."""
-    answers = [number for number, one in enumerate(transcript.messages) if one.role == "assistant"]
+    answers = [number for number, message in enumerate(transcript.messages) if message.role == "assistant"]
     last = answers[-1] if answers else -1
-    said = [one.content for one in transcript.messages[: last + 1] if one.role == "user"]
-    if not said or not (transcript.final_output or transcript.tool_calls):
+    questions = [message.content for message in transcript.messages[: last + 1] if message.role == "user"]
+    if not questions or not (transcript.final_output or transcript.tool_calls):
         raise AgentevalError(
             "there is no answer yet to make a test from", where=where, mend="choose a run with a question and an answer"
         )
-    return said
+    return questions
 
 
 def drafted_test(runs: GoodRuns, test_id: str = "", name: str = "") -> dict[str, Any]:
@@ -123,21 +123,25 @@ def drafted_test(runs: GoodRuns, test_id: str = "", name: str = "") -> dict[str,
     The question is plain text: its braces are not a template. Raises `AgentevalError` if there is no answer yet.
     """
     first = runs.transcripts[0]
-    asked = questions_of(first)
-    if any(one.attachments for one in (*runs.given, *first.messages) if one.role == "user"):
+    questions = questions_of(first)
+    if any(message.attachments for message in (*runs.given, *first.messages) if message.role == "user"):
         raise AgentevalError(
             "the question has an image or a file, which is not in a suite's folder",
             mend="write the test by hand, with the file beside the suite",
         )
-    called = name or on_one_line(asked[0], _NAME)
+    called = name or on_one_line(questions[0], _NAME)
     test: dict[str, Any] = {"id": test_id or _id_for(called), "name": called}
     if runs.origin:
         test["description"] = runs.origin
-    test.update(_asked(runs.given, first, asked))
+    test.update(_asked(runs.given, first, questions))
     specs = criteria_of_good_runs(runs.transcripts, None, CRITERIA)
     criteria = [
-        {"name": one.name, "prototype_class": one.prototype_class, "config_uxon": one.config_text.rstrip("\n") + "\n"}
-        for one in specs
+        {
+            "name": spec.name,
+            "prototype_class": spec.prototype_class,
+            "config_uxon": spec.config_text.rstrip("\n") + "\n",
+        }
+        for spec in specs
     ]
     return {**test, "criteria": criteria or [_ANSWERS]}
 
@@ -206,7 +210,7 @@ def _suite_at(path: Path) -> LoadedSuite:
     loaded = load_suite(path)
     if loaded.suite is None:
         raise AgentevalError("this suite can't be read", where=str(path), mend="agenteval validate lists why")
-    wrong = [one for one in loaded.problems if one.severity == "error"]
+    wrong = [problem for problem in loaded.problems if problem.severity == "error"]
     # A file of Compose has `services`, too, and nothing else that a suite has.
     is_compose = "services" in (fields := loaded.suite.model_fields_set) and fields <= {"name", "services", "tests"}
     if not loaded.suite.tests and (len(wrong) > 1 or is_compose):  # beside that it has none
@@ -214,27 +218,27 @@ def _suite_at(path: Path) -> LoadedSuite:
     return loaded
 
 
-def _check_agent(name: str, known: Collection[str]) -> None:
-    if name and name not in known:
-        there = f"there are {listed(sorted(known))}; " if known else ""
+def _check_agent(name: str, agents: Collection[str]) -> None:
+    if name and name not in agents:
+        there = f"there are {listed(sorted(agents))}; " if agents else ""
         raise AgentevalError(
             f"there is no agent {name!r}", mend=f"{there}write it into the suite or agents.yaml: agenteval docs agents"
         )
 
 
-def _asked(given: Sequence[Message], transcript: Transcript, asked: Sequence[str]) -> dict[str, Any]:
+def _asked(beginning: Sequence[Message], transcript: Transcript, questions: Sequence[str]) -> dict[str, Any]:
     """The keys of a test that say what is asked."""
-    given = given or _beginning(transcript)
-    told = sum(one.role == "user" for one in given)
-    turns = [literal(one) for one in asked[told:]]
-    if [one.role for one in given] == ["user"]:
-        prompt = literal(given[0].content)
+    beginning = beginning or _beginning(transcript)
+    count = sum(message.role == "user" for message in beginning)
+    turns = [literal(question) for question in questions[count:]]
+    if [message.role for message in beginning] == ["user"]:
+        prompt = literal(beginning[0].content)
         return {"turns": [prompt, *turns]} if turns else {"prompt": prompt}
-    messages = [literal(one) for one in to_openai_messages(Transcript(tuple(given), transcript.tool_calls))]
+    messages = [literal(message) for message in to_openai_messages(Transcript(tuple(beginning), transcript.tool_calls))]
     return {"messages": messages, **({"turns": turns} if turns else {})}
 
 
 def _beginning(transcript: Transcript) -> tuple[Message, ...]:
     """The messages up to the first that the user wrote, without the agent's system prompt."""
-    first = next(number for number, one in enumerate(transcript.messages) if one.role == "user")
-    return tuple(one for one in transcript.messages[: first + 1] if one.role not in _PROMPTS)
+    first = next(number for number, message in enumerate(transcript.messages) if message.role == "user")
+    return tuple(message for message in transcript.messages[: first + 1] if message.role not in _PROMPTS)

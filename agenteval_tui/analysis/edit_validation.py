@@ -49,10 +49,10 @@ def errors_once_saved(
     """What would keep the suite from running once the edit is saved, each in a sentence. () also where saving would
     refuse it, and say why."""
     after = load_text(apply_edit(loaded, test_id, edit), loaded.path)
-    known = {test.id.casefold() for test in after.suite.tests} if after.suite is not None else set()
-    if str(edit.changes.get("id") or test_id).casefold() not in known:
+    ids = {test.id.casefold() for test in after.suite.tests} if after.suite is not None else set()
+    if str(edit.changes.get("id") or test_id).casefold() not in ids:
         return []
-    problems = [one.problem for one in check_edit(loaded, test_id, edit, user_agents)]
+    problems = [field_problem.problem for field_problem in check_edit(loaded, test_id, edit, user_agents)]
     return [problem.message for problem in problems if problem.severity == "error"]
 
 
@@ -79,10 +79,10 @@ def _located(problem: Problem, test: Node | None, loaded: LoadedSuite) -> FieldP
     if key == "criteria" and value is not None:
         items = resolve(value)
         for number, item in enumerate(items.items if isinstance(items, SequenceNode) else ()):
-            one = resolve(item)
-            if item.start <= offset <= max(one.end, item.end) and isinstance(one, MappingNode):
-                found, _ = _around(one, offset)
-                return FieldProblem(problem, found, number)
+            node = resolve(item)
+            if item.start <= offset <= max(node.end, item.end) and isinstance(node, MappingNode):
+                field, _ = _around(node, offset)
+                return FieldProblem(problem, field, number)
     # What has no place of its own is said of the whole: its first line.
     if problem.code in _WHOLE and offset <= real.start + 1:
         key = _WHOLE[problem.code]

@@ -44,7 +44,7 @@ class Step(Struct, frozen=True):
 def varies(executions: Sequence[Counts]) -> bool:
     """Whether runs vary that should not: within an execution, or back and forth between executions of a single run.
     `executions`: oldest first."""
-    decided = [one for one in executions if one[1]]
+    decided = [execution for execution in executions if execution[1]]
     if _varies_within(decided):
         return True
     return _turns(decided) > 1 and step_of(decided) is None
@@ -59,7 +59,7 @@ def step_of(executions: Sequence[Counts]) -> Step | None:
     places K. J. Worsley, "The power of likelihood ratio and cumulative sum tests for a change in a binomial
     probability", Biometrika 70 (1983), which bounds it likewise.
     """
-    decided = [one for one in executions if one[1]][-MOST:]
+    decided = [execution for execution in executions if execution[1]][-MOST:]
     if len(decided) < 2:
         return None
     alike = not _varies_within(decided)
@@ -84,15 +84,15 @@ def _sharpest(executions: Sequence[Counts]) -> int | None:
     """The number of the execution before which rates differ most, by the chi-square of the 2 x 2 table: Fisher's test
     of every place would take long, and finds the same place. None: they differ at none."""
     passed, n = _sum(executions)
-    best, found = 0.0, None
+    best, place = 0.0, None
     before = runs = 0
     for at, (more, of) in enumerate(executions[:-1], 1):
         before, runs = before + more, runs + of
         difference = before * (n - runs) - (passed - before) * runs
         sharp = difference * difference / (runs * (n - runs))
         if sharp > best:
-            best, found = sharp, at
-    return found
+            best, place = sharp, at
+    return place
 
 
 def step_between(before: Counts, after: Counts, *, steady: bool) -> Step | None:
@@ -127,7 +127,7 @@ def _varies_within(executions: Sequence[Counts]) -> bool:
 
 def _turns(executions: Sequence[Counts]) -> int:
     """How often the outcome is another than in the execution before; of executions whose runs are all alike."""
-    return sum((one[0] > 0) != (other[0] > 0) for one, other in pairwise(executions))
+    return sum((earlier[0] > 0) != (other[0] > 0) for earlier, other in pairwise(executions))
 
 
 def _in_a_row(executions: Sequence[Counts]) -> tuple[Counts, ...]:

@@ -91,13 +91,13 @@ def explanation_of(
     transcript: Transcript,
     labels: Sequence[Label] = (),
     *,
-    wanted: str = "",
+    criterion: str = "",
     divergence: Divergence | None = None,
     blame: Blame | None = None,
     lost: tuple[LostFromSight, ...] = (),
 ) -> Explanation:
     """The explanation of all criteria, or of the one that `wanted` names (see `criterion_named`)."""
-    chosen = (criterion_named(row.id, results, wanted),) if wanted else tuple(enumerate(results, 1))
+    chosen = (criterion_named(row.id, results, criterion),) if criterion else tuple(enumerate(results, 1))
     explained = _explanation(row, chosen, transcript, labels, divergence, judged=bool(results))
     return replace(explained, blame=blame, lost=lost)
 
@@ -126,20 +126,20 @@ def _explanation(
     return Explanation(row, criteria, transcript.error, divergence, own, ending, notes, judged, raised=raised)
 
 
-def criterion_named(run: str, results: Sequence[CriterionResult], wanted: str) -> tuple[int, CriterionResult]:
+def criterion_named(run: str, results: Sequence[CriterionResult], name: str) -> tuple[int, CriterionResult]:
     """The criterion that `wanted` names, with its number: by number (from 1), name, or the beginning of its name.
 
     Raises `AgentevalError` when there is no such criterion of the run, or several.
     """
     pairs = list(enumerate(results, 1))
-    if wanted.isdecimal() and 1 <= int(wanted) <= len(pairs):
-        return pairs[int(wanted) - 1]
-    folded = wanted.casefold()
-    exact = [pair for pair in pairs if pair[1].criterion == wanted]
+    if name.isdecimal() and 1 <= int(name) <= len(pairs):
+        return pairs[int(name) - 1]
+    folded = name.casefold()
+    exact = [pair for pair in pairs if pair[1].criterion == name]
     for pair in exact or [pair for pair in pairs if pair[1].criterion.casefold() == folded]:
         return pair
     close = [pair for pair in pairs if pair[1].criterion.casefold().startswith(folded)]
     if len(close) == 1:
         return close[0]
-    names = ", ".join(f"{number} {one.criterion}" for number, one in pairs) or "none"
-    raise AgentevalError(f"there is no criterion {wanted!r}", where=f"run {run}", mend=f"its criteria: {names}")
+    names = ", ".join(f"{number} {result.criterion}" for number, result in pairs) or "none"
+    raise AgentevalError(f"there is no criterion {name!r}", where=f"run {run}", mend=f"its criteria: {names}")

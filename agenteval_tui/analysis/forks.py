@@ -44,10 +44,10 @@ def interval_of(branch: Outcomes) -> Interval | None:
     return statistics.interval_of(branch.passed, branch.decided)
 
 
-def forks_asked(store: Store, run: RunRow, outcomes: Sequence[Outcomes], *, execution: str, asked: int) -> Forks:
+def forks_asked(store: Store, run: RunRow, outcomes: Sequence[Outcomes], *, execution: str, sent: int) -> Forks:
     """What was asked of an oracle just now."""
-    costs = [one.cost for one in store.costs(execution) if one.cost is not None] if execution else []
-    return Forks(run, *_repeated(store, run), tuple(outcomes), execution, asked, sum(costs) if costs else None)
+    costs = [cost.cost for cost in store.costs(execution) if cost.cost is not None] if execution else []
+    return Forks(run, *_repeated(store, run), tuple(outcomes), execution, sent, sum(costs) if costs else None)
 
 
 def ranked(branches: Sequence[Outcomes]) -> tuple[Outcomes, ...]:
@@ -64,12 +64,12 @@ def ranked(branches: Sequence[Outcomes]) -> tuple[Outcomes, ...]:
 def stored_forks(store: Store, run: RunRow, *, at_work: bool = False) -> Forks:
     """All forks of a run that ended, in the order in which they were asked for first. `at_work`: also branches of which
     nothing has ended yet."""
-    found: dict[str, tuple[ForkOrigin, list[RunRow]]] = {}
+    by_question: dict[str, tuple[ForkOrigin, list[RunRow]]] = {}
     for row in store.forks_of(run.id):
         origin = read_origin(row.fork_of, row.fork)
         ended = row.status in ("passed", "failed", "needs_review", "error")
         if origin is not None and (ended or (at_work and row.status in AT_WORK)):
-            rows = found.setdefault(origin.question or row.id, (origin, []))[1]
+            rows = by_question.setdefault(origin.question or row.id, (origin, []))[1]
             rows += [row] if ended else []
     branches = tuple(
         Outcomes(
@@ -79,7 +79,7 @@ def stored_forks(store: Store, run: RunRow, *, at_work: bool = False) -> Forks:
             label=origin.label,
             purpose=origin.purpose,
         )
-        for origin, rows in found.values()
+        for origin, rows in by_question.values()
     )
     return Forks(run, *_repeated(store, run), branches)
 

@@ -74,7 +74,9 @@ async def _once(asker: JudgeClient, case: JudgeRequestGroup) -> CriterionResult:
     checker = compile_criterion(case.specs[0])
     replies: dict[str, Reply] = {}
     for _ in range(ROUNDS):
-        wanted = checker.requests(case.transcript, case.variables, replies)
-        for one in await asyncio.gather(*(asker.ask(request, case) for request in wanted if request.kind != "person")):
-            replies[one.request.hash] = one.reply
+        requests = checker.requests(case.transcript, case.variables, replies)
+        for stored_reply in await asyncio.gather(
+            *(asker.ask(request, case) for request in requests if request.kind != "person")
+        ):
+            replies[stored_reply.request.hash] = stored_reply.reply
     return checker.check(case.transcript, case.variables, replies=replies)

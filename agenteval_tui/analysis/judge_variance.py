@@ -53,7 +53,7 @@ class VarianceSplit(Struct, frozen=True):
 def split_verdicts(verdicts: Sequence[Sequence[bool]]) -> VarianceSplit | None:
     """Take apart the verdicts by output (see above). None where it can't be told: fewer than two outputs, or no output
     with more than one verdict."""
-    groups = [[1.0 if one else 0.0 for one in group] for group in verdicts if group]
+    groups = [[1.0 if passed else 0.0 for passed in group] for group in verdicts if group]
     a, total = len(groups), sum(map(len, groups))
     repeated = sum(len(group) > 1 for group in groups)
     if a < 2 or not repeated:
@@ -84,55 +84,55 @@ def verdicts_of(store: Store, runs: Sequence[RunRow], criterion_hash: str) -> li
     if checker is None:
         return []
     replies = store.replies_of([run.id for run in runs])
-    found: dict[frozenset[str], list[bool]] = {}
+    by_questions: dict[frozenset[str], list[bool]] = {}
     by_id = {run.id: run for run in runs}
     for run_id, transcript in store.transcripts([run.id for run in runs if run.id in replies]):
-        said = _by_question(replies[run_id])
+        by_question = _by_question(replies[run_id])
         verdicts = [
-            _verdict(checker, transcript, by_id[run_id].variables, said, number)
-            for number in range(min(max(map(len, said.values()), default=0), _REPLIES))
+            _verdict(checker, transcript, by_id[run_id].variables, by_question, number)
+            for number in range(min(max(map(len, by_question.values()), default=0), _REPLIES))
         ]
-        known = [verdict for verdict in verdicts if verdict is not None]
-        if known:
-            found.setdefault(frozenset(said), known)
-    return list(found.values())
+        decided = [verdict for verdict in verdicts if verdict is not None]
+        if decided:
+            by_questions.setdefault(frozenset(by_question), decided)
+    return list(by_questions.values())
 
 
 def _by_question(replies: Sequence[StoredReply]) -> dict[str, list[Reply]]:
     """The replies to each question, whichever vote it was; of several answerers those of the newest one."""
     chats = [reply for reply in replies if not reply.reply.error]
-    newest = {_question(one.request.kind, one.request.payload): one.answerer for one in chats}
-    said: dict[str, list[Reply]] = {}
+    newest = {_question(chat.request.kind, chat.request.payload): chat.answerer for chat in chats}
+    by_question: dict[str, list[Reply]] = {}
     for chat in chats:
         question = _question(chat.request.kind, chat.request.payload)
         if newest[question] == chat.answerer:
-            said.setdefault(question, []).append(chat.reply)
-    return said
+            by_question.setdefault(question, []).append(chat.reply)
+    return by_question
 
 
 def _question(kind: str, payload: Mapping[str, Any]) -> str:
-    asked = {name: value for name, value in payload.items() if name != "vote"}
-    return json.dumps([kind, asked], sort_keys=True, default=str)
+    fields = {name: value for name, value in payload.items() if name != "vote"}
+    return json.dumps([kind, fields], sort_keys=True, default=str)
 
 
 def _verdict(
     checker: Checker,
     transcript: Transcript,
     variables: Mapping[str, Any],
-    said: Mapping[str, Sequence[Reply]],
+    by_question: Mapping[str, Sequence[Reply]],
     number: int,
 ) -> bool | None:
     """The verdict if every question had been answered by its reply `number`; None, which is not a verdict."""
-    known: dict[str, Reply] = {}
+    chosen: dict[str, Reply] = {}
     for _ in range(_ROUNDS):
-        before = len(known)
-        for request in checker.requests(transcript, variables, known):
-            replies = said.get(_question(request.kind, request.payload), ())
+        before = len(chosen)
+        for request in checker.requests(transcript, variables, chosen):
+            replies = by_question.get(_question(request.kind, request.payload), ())
             if replies:
-                known[request.hash] = replies[number % len(replies)]
-        if len(known) == before:
+                chosen[request.hash] = replies[number % len(replies)]
+        if len(chosen) == before:
             break
-    outcome = str(checker.check(transcript, variables, explain=False, replies=known).outcome)
+    outcome = str(checker.check(transcript, variables, explain=False, replies=chosen).outcome)
     return {"passed": True, "failed": False}.get(outcome)
 
 

@@ -65,30 +65,30 @@ def resolve_review(store: Store, run_ids: Iterable[str]) -> None:
 
 def runs_of_ids(store: Store, run_ids: Iterable[str]) -> list[RunRow]:
     """The rows of these runs, newest first; those that are gone are left out."""
-    found = store.read(
+    rows = store.read(
         lambda c: c.execute(
             "SELECT id FROM runs WHERE uid IN (SELECT value FROM json_each(?)) ORDER BY id DESC",
             (json.dumps(list(run_ids)),),
         ).fetchall()
     )
-    return store.run_rows([row[0] for row in found])
+    return store.run_rows([row[0] for row in rows])
 
 
 def gradings_of(store: Store, run_ids: Iterable[str]) -> list[RunRow]:
     """The rows of all gradings of what these runs recorded, newest first."""
     recorded = store.read(lambda c: recordings_of(c, list(run_ids)))
-    found = store.read(
+    rows = store.read(
         lambda c: c.execute(
             "SELECT id FROM runs WHERE uid IN (SELECT value FROM json_each(?1))"
             " OR (recording != '' AND recording IN (SELECT value FROM json_each(?1))) ORDER BY id DESC",
             (json.dumps(sorted({*recorded.values(), *recorded})),),
         ).fetchall()
     )
-    return store.run_rows([row[0] for row in found])
+    return store.run_rows([row[0] for row in rows])
 
 
-def remove_label(store: Store, given: LabelSaved) -> str:
+def remove_label(store: Store, label_saved: LabelSaved) -> str:
     """Undo `give_label`: the label before it counts again. Gives the run's outcome."""
-    store.write(TakeBackLabel(given.number)).result()
-    row = store.run(given.label.run_id)
+    store.write(TakeBackLabel(label_saved.number)).result()
+    row = store.run(label_saved.label.run_id)
     return with_labels(store, row) or row.status

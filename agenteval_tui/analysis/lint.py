@@ -65,19 +65,19 @@ def check_suites(paths: Sequence[Path | str]) -> tuple[list[LoadedSuite], list[P
 
 
 def check_loaded(
-    loaded: Sequence[LoadedSuite], wanted: Callable[[], bool] = lambda: True
+    loaded: Sequence[LoadedSuite], still_wanted: Callable[[], bool] = lambda: True
 ) -> dict[str, tuple[Problem, ...]]:
     """All problems of suites that are already read, by the suite's key, as `check_suites` finds them. `wanted` is asked
     before each test: when it is False, the suites that are not finished are left out.
     """
     agents, _ = _user_agents()
-    found = {}
-    for one in loaded:
-        problems = check_suite(one, agents, wanted)
-        if not wanted():
+    by_suite = {}
+    for loaded_suite in loaded:
+        problems = check_suite(loaded_suite, agents, still_wanted)
+        if not still_wanted():
             break
-        found[one.key] = tuple(problems)
-    return found
+        by_suite[loaded_suite.key] = tuple(problems)
+    return by_suite
 
 
 def check_text(data: bytes, path: Path) -> tuple[LoadedSuite, list[Problem]]:
@@ -92,7 +92,7 @@ def check_text(data: bytes, path: Path) -> tuple[LoadedSuite, list[Problem]]:
 
 
 def check_suite(
-    loaded: LoadedSuite, user_agents: Mapping[str, AgentConfig], wanted: Callable[[], bool] = lambda: True
+    loaded: LoadedSuite, user_agents: Mapping[str, AgentConfig], still_wanted: Callable[[], bool] = lambda: True
 ) -> list[Problem]:
     """All problems of one suite, in the order of the file: those of loading, of its configs, and of what it names.
 
@@ -106,7 +106,7 @@ def check_suite(
         problems.extend(_agent_named(loaded, loaded.root, suite.agent, suite, user_agents))
         problems.extend(surroundings_problems(loaded, suite))
         for test in suite.tests:
-            if not wanted():
+            if not still_wanted():
                 return problems
             problems.extend(_test(loaded, suite, test, user_agents, datasets, diagnosed))
         for node in _unread_tests(loaded, suite):
@@ -136,7 +136,7 @@ def check_test(loaded: LoadedSuite, place: int, user_agents: Mapping[str, AgentC
     node = items[place]
     first, last = (loaded.places.line_and_column(at)[0] for at in (node.start, content_end(node, loaded.text)))
     problems = [problem for problem in loaded.problems if first <= problem.line <= last]
-    test = next((one for one in loaded.suite.tests if loaded.test_nodes.get(one.id.casefold()) is node), None)
+    test = next((test for test in loaded.suite.tests if loaded.test_nodes.get(test.id.casefold()) is node), None)
     if test is not None:
         problems.extend(_test(loaded, loaded.suite, test, user_agents, Datasets(loaded), _Diagnosed()))
     elif loaded.whole:
@@ -189,7 +189,7 @@ def _missing_callable(config: Mapping[str, Any], folder: Path) -> str:
     except ValueError:
         return ""  # said already
     listed = path if isinstance(path, list) else []
-    problem = callable_problem(name, folder, [folder / one for one in listed if isinstance(one, str)])
+    problem = callable_problem(name, folder, [folder / entry for entry in listed if isinstance(entry, str)])
     return f"`callable`: {problem}" if problem else ""
 
 
@@ -222,9 +222,9 @@ class _Diagnosed:
     def of(self, text: str, prototype_class: str, names: frozenset[str] | None) -> tuple[Diagnostic, ...]:
         """As `diagnose`."""
         key = (text, prototype_class, names)
-        if (found := self._known.get(key)) is None:
-            found = self._known[key] = diagnose(text, prototype_class, names)
-        return found
+        if (diagnostics := self._known.get(key)) is None:
+            diagnostics = self._known[key] = diagnose(text, prototype_class, names)
+        return diagnostics
 
     def refusal(self, text: str, variables: Mapping[str, Any], columns: Collection[str]) -> AgentevalError | None:
         """As `refusal` of templates, for as long as a check may render. A run refuses the rest."""
@@ -287,16 +287,16 @@ def gate_problems(loaded: LoadedSuite, suite: Suite, test: Test) -> Iterator[Pro
         return
     owner = loaded.node(test.id)
     node = _child(owner if gate.origin == TEST else loaded.root, "gate") or owner
-    said = f'test "{test.id}"'
+    subject = f'test "{test.id}"'
     if gate.pass_rate == 0:
-        message = f"{said} can't miss its gate: a pass_rate of 0 is always reached"
+        message = f"{subject} can't miss its gate: a pass_rate of 0 is always reached"
         yield _at(loaded, node, "gate-never-missed", message, "write the share of runs that must pass: 0.8", "warning")
         return
     stop = test.stop or suite.defaults.stop
     if stop is not None and stop_threshold(stop, gate) != gate.pass_rate:
         threshold = stop_threshold(stop, gate)
         message = (
-            f"{said} stops once its pass rate is decided against {threshold:g}, and its gate is {gate.pass_rate:g}"
+            f"{subject} stops once its pass rate is decided against {threshold:g}, and its gate is {gate.pass_rate:g}"
         )
         fix = "leave out the threshold of `stop`, or write the gate's" if gate.pass_rate < 1 else "leave out `stop`"
         yield _at(loaded, _child(owner, "stop") or node, "gate-and-stop", message, fix, "warning")
@@ -304,7 +304,7 @@ def gate_problems(loaded: LoadedSuite, suite: Suite, test: Test) -> Iterator[Pro
     repeat = test.repeat or suite.defaults.repeat
     if test.dataset is None and gate.pass_rate < 1 and math.ceil(gate.pass_rate * repeat - 1e-9) == repeat:
         runs = "its only run" if repeat == 1 else f"all {repeat} runs"
-        message = f"the gate of {said} changes nothing: with `repeat: {repeat}`, {gate.pass_rate:g} means {runs}"
+        message = f"the gate of {subject} changes nothing: with `repeat: {repeat}`, {gate.pass_rate:g} means {runs}"
         enough = math.ceil(1 / (1 - gate.pass_rate) - 1e-9)
         fix = f"write `repeat: {enough}` or more, so that a run may fail, or leave out the gate"
         yield _at(loaded, node, "gate-without-effect", message, fix, "warning")
@@ -313,17 +313,17 @@ def gate_problems(loaded: LoadedSuite, suite: Suite, test: Test) -> Iterator[Pro
 def _templates(
     loaded: LoadedSuite, node: Node, variables: Mapping[str, Any], columns: Collection[str], diagnosed: _Diagnosed
 ) -> Iterator[Problem]:
-    known = {**dict.fromkeys(columns), **variables}
+    names = {**dict.fromkeys(columns), **variables}
     for text in template_nodes(node):
         real = resolve(text)
         if not isinstance(real, ScalarNode):
             continue
-        found = template_problems(real.text, known)
-        if found:
+        problems = template_problems(real.text, names)
+        if problems:
             source = source_of(text, loaded.text, loaded.places)
-            for one in found:
-                start, end = source.to_offset(one.start), source.to_offset(one.end)
-                yield loaded.problem(one.code, start, end, one.message, one.fix)
+            for template_problem in problems:
+                start, end = source.to_offset(template_problem.start), source.to_offset(template_problem.end)
+                yield loaded.problem(template_problem.code, start, end, template_problem.message, template_problem.fix)
             continue
         if (error := diagnosed.refusal(real.text, variables, set(columns) - variables.keys())) is not None:
             yield loaded.problem("template", text.start, text.end, error.what, error.mend)
@@ -427,8 +427,8 @@ def _child(node: Node | None, key: str) -> Node | None:
 
 def _key_or_value(node: Node | None, key: str) -> Node | None:
     real = resolve(node) if node is not None else None
-    found = real.key(key) if isinstance(real, MappingNode) else None
-    return found or node
+    key_node = real.key(key) if isinstance(real, MappingNode) else None
+    return key_node or node
 
 
 def _items(node: Node | None) -> list[Node]:
@@ -493,28 +493,28 @@ def attachment_problems(loaded: LoadedSuite, test: Test, datasets: Datasets) -> 
     if not any(part.image or part.file for part in parts):
         return
     for part in parts:
-        given = part.image or part.file
-        if given is None or "{{" in given or "{%" in given:
+        source = part.image or part.file
+        if source is None or "{{" in source or "{%" in source:
             continue
         try:
-            if not is_address(given) and datasets.leads_outside(given) and not datasets.trusts(given):
+            if not is_address(source) and datasets.leads_outside(source) and not datasets.trusts(source):
                 mend = "copy it beside the suite, or trust this folder"
-                raise AgentevalError(f"{given} is outside the suite's folder", mend=mend)
+                raise AgentevalError(f"{source} is outside the suite's folder", mend=mend)
             kind = "image" if part.image else "file"
-            attached(datasets.folder, kind, given, media_type=part.media_type or "")
+            attached(datasets.folder, kind, source, media_type=part.media_type or "")
         except AgentevalError as error:
-            node = _content_node(loaded, test, given)
+            node = _content_node(loaded, test, source)
             yield loaded.problem("attachment", node.start, node.end, error.what, error.mend or None)
 
 
-def _content_node(loaded: LoadedSuite, test: Test, given: str) -> Node:
+def _content_node(loaded: LoadedSuite, test: Test, source: str) -> Node:
     """Where a path or an address is named."""
     top = loaded.node(test.id)
     for message in _items(_child(top, "messages")):
         for part in _items(_child(message, "content")):
             for key in ("image", "file"):
                 real = resolve(node) if (node := _child(part, key)) is not None else None
-                if isinstance(real, ScalarNode) and real.text == given:
+                if isinstance(real, ScalarNode) and real.text == source:
                     return real
     return resolve(top)
 
@@ -550,11 +550,11 @@ def _scalars(node: Node | None) -> Iterator[Node]:
 
 def cut_problems(loaded: LoadedSuite, node: Node | None) -> Iterator[Problem]:
     """A warning for each text below `node` that YAML reads only up to a `#`."""
-    for one in cut_texts(loaded, node):
-        rest = one.meant[len(one.read) :].strip()
-        message = f"the {one.key} ends before `{one_line(rest, 60)}`: YAML takes what follows ` #` for a comment"
-        fix = f"put it in quotes: {one.fix.edits[0].text}; or write `# ` if a comment is meant"
-        yield loaded.problem(CUT, one.start, one.end, message, one_line(fix, 300), "warning")
+    for cut_text in cut_texts(loaded, node):
+        rest = cut_text.meant[len(cut_text.read) :].strip()
+        message = f"the {cut_text.key} ends before `{one_line(rest, 60)}`: YAML takes what follows ` #` for a comment"
+        fix = f"put it in quotes: {cut_text.fix.edits[0].text}; or write `# ` if a comment is meant"
+        yield loaded.problem(CUT, cut_text.start, cut_text.end, message, one_line(fix, 300), "warning")
 
 
 # What can be found wrong in the datasets of a suite's tests: each file is read once
@@ -576,20 +576,20 @@ class Datasets:
         if test.dataset is None:
             return
         check = self._check(test.dataset)
-        found = list(check.problems)
+        problems = list(check.problems)
         if check.read:
             if test.prompt is None and not test.messages and not test.turns and test.user is None:
-                found += check.prompt_problems()
-            for who, asked in _askers(test):
-                found += check.missing_problems(asked - test.variables.keys(), who)
+                problems += check.prompt_problems()
+            for who, names in _askers(test):
+                problems += check.missing_problems(names - test.variables.keys(), who)
             for who, looked_for in needles(test):
-                found += check.empty_problems(looked_for - test.variables.keys(), who)
+                problems += check.empty_problems(looked_for - test.variables.keys(), who)
         elif check.problems[0].line == 1 and check.problems[0].column == 1:
-            found = [self._named(test, one) for one in found]
-        for one in found:
-            if one not in self._said:
-                self._said.add(one)
-                yield one
+            problems = [self._named(test, problem) for problem in problems]
+        for problem in problems:
+            if problem not in self._said:
+                self._said.add(problem)
+                yield problem
 
     def columns(self, test: Test) -> Collection[str] | None:
         """The variables that the rows give; () for a test without a dataset, None when they can't be known."""
@@ -600,11 +600,11 @@ class Datasets:
 
     def _check(self, dataset: Dataset) -> DatasetCheck:
         key = (dataset.file, dataset.limit, dataset.row_id, dataset.split, dataset.encoding)
-        found = self._checks.get(key)
-        if found is None:
-            found = check_dataset(dataset, self.folder, trusted=self.trusts(dataset.file))
-            self._checks[key] = found
-        return found
+        dataset_check = self._checks.get(key)
+        if dataset_check is None:
+            dataset_check = check_dataset(dataset, self.folder, trusted=self.trusts(dataset.file))
+            self._checks[key] = dataset_check
+        return dataset_check
 
     @property
     def folder(self) -> Path:
@@ -612,16 +612,16 @@ class Datasets:
         path = Path(self._loaded.path)
         return path.resolve().parent if path.is_symlink() else path.parent
 
-    def leads_outside(self, given: str) -> bool:
+    def leads_outside(self, file: str) -> bool:
         """Whether a path leads out of the suite's folder. False for one that can't be followed: reading it says why."""
         try:
-            return not (self.folder / given).resolve().is_relative_to(self.folder.resolve())
+            return not (self.folder / file).resolve().is_relative_to(self.folder.resolve())
         except (OSError, RuntimeError, ValueError):
             return False
 
-    def trusts(self, given: str) -> bool:
+    def trusts(self, file: str) -> bool:
         """Whether this file may be anywhere. Asked only where it matters: it reads the whole folder."""
-        if not self.leads_outside(given):
+        if not self.leads_outside(file):
             return False
         if self._trusted is None:
             self._trusted = Trust.load().is_trusted(self.folder)
@@ -673,12 +673,12 @@ def _askers(test: Test) -> Iterator[tuple[str, set[str]]]:
 
 def _variables_in(texts: Iterable[str | None]) -> set[str]:
     """The variables that templates need."""
-    asked = set()
+    names = set()
     for text in texts:
-        for one in template_problems(text or "", ()):
-            if one.code == "unknown-variable":
-                asked.add((text or "")[one.start : one.end])
-    return asked
+        for template_problem in template_problems(text or "", ()):
+            if template_problem.code == "unknown-variable":
+                names.add((text or "")[template_problem.start : template_problem.end])
+    return names
 
 
 # Judges and embedders that metrics name: whether there is an agent of that name
@@ -718,13 +718,13 @@ def _unknown(
     if model.asks != ("chat" if key == "judge" else "embed"):
         return None
     try:
-        found = resolve_agent(name, suite, user_agents)
+        agent_config = resolve_agent(name, suite, user_agents)
     except AgentevalError as error:
         if key == "judge":
             return error
         return None if entry_points.is_ready_embedder(name) else error
     if key == "embedder":
-        kind = str(found.as_dict().get("kind", ""))
+        kind = str(agent_config.as_dict().get("kind", ""))
         if entry_points.find(EMBEDDERS, kind) is None:
             listed = ", ".join(entry_points.names(EMBEDDERS))
             return AgentevalError(f'agent "{name}" (kind {kind}) gives no embeddings', mend=f"these kinds do: {listed}")

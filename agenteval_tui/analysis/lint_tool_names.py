@@ -56,10 +56,10 @@ def facts_problems(loaded: LoadedSuite, store: Store, user_agents: Mapping[str, 
     suite = loaded.suite
     if suite is None:
         return []
-    seen = facts_for(store, loaded.key)
+    agent_facts = facts_for(store, loaded.key)
     problems: list[Problem] = []
     for test in suite.tests:
-        facts = with_declared(seen, _declared(loaded, suite, test, user_agents))
+        facts = with_declared(agent_facts, _declared(loaded, suite, test, user_agents))
         if not facts.runs and not facts.tools_by_name:
             continue
         own: AgentFacts | None = None
@@ -69,10 +69,10 @@ def facts_problems(loaded: LoadedSuite, store: Store, user_agents: Mapping[str, 
             if document.broken:
                 continue
             if own is None:
-                own = facts_for(store, loaded.key, test.id) if seen.runs else AgentFacts()
-            given = _given(test, number)
+                own = facts_for(store, loaded.key, test.id) if agent_facts.runs else AgentFacts()
+            variables = _given(test, number)
             for code, path, message, remedy, severity in _criterion(
-                document.value, short_name(criterion.prototype_class), facts, own, given
+                document.value, short_name(criterion.prototype_class), facts, own, variables
             ):
                 start, end = _place(document, path)
                 first, last = source.to_offset(start), source.to_offset(end)
@@ -88,7 +88,7 @@ def _declared(
         if context is not None:
             yield from (tool for tool in context.as_dict().get("sample_tools", ()) if isinstance(tool, dict))
     names = [test.agent or suite.agent, *(variation.agent for variation in test.variations)]
-    for name in dict.fromkeys(one for one in names if one):
+    for name in dict.fromkeys(name for name in names if name):
         try:
             config = resolve_agent(name, suite, user_agents).as_dict()
             tools = load_tools(config.get("tools"), loaded.path.parent)
@@ -101,30 +101,30 @@ def _given(test: Test, number: int) -> dict[str, Any] | None:
     """The values of placeholders; None if the rows of a dataset give them."""
     if test.dataset is not None:
         return None
-    given = dict(test.variables)
+    variables = dict(test.variables)
     expected = test.criteria[number].expected_value
     if expected is not None:
         try:
-            given["expected_value"] = fill(json_like(expected), given, typed=True)
+            variables["expected_value"] = fill(json_like(expected), variables, typed=True)
         except PlaceholderError:
             return None
-    return given
+    return variables
 
 
-def _filled(value: Any, given: Mapping[str, Any] | None) -> Any:
+def _filled(value: Any, variables: Mapping[str, Any] | None) -> Any:
     """`value` with its placeholders filled; None when that can't be done."""
     if not has_placeholders(value):
         return value
-    if given is None:
+    if variables is None:
         return None
     try:
-        return fill(value, given)
+        return fill(value, variables)
     except PlaceholderError:
         return None
 
 
 def _criterion(
-    value: Any, prototype: str, facts: AgentFacts, own: AgentFacts, given: Mapping[str, Any] | None
+    value: Any, prototype: str, facts: AgentFacts, own: AgentFacts, variables: Mapping[str, Any] | None
 ) -> Iterator[Found]:
     metrics = value.get("metrics") if isinstance(value, dict) else None
     for number, metric in enumerate(metrics if isinstance(metrics, list) else ()):
@@ -133,21 +133,21 @@ def _criterion(
         at: Path = ("metrics", number)
         kind = known_metric(metric["type"])
         if kind == "ToolCheck":
-            yield from _tool_check(at, metric, facts, own, given)
+            yield from _tool_check(at, metric, facts, own, variables)
         elif kind == "TextMatch" and prototype == "TextResponse" and own.answers:
-            yield from _texts(at, metric, own, given)
+            yield from _texts(at, metric, own, variables)
 
 
 # Tools
 
 
 def _tool_check(
-    at: Path, metric: Mapping[str, Any], facts: AgentFacts, own: AgentFacts, given: Mapping[str, Any] | None
+    at: Path, metric: Mapping[str, Any], facts: AgentFacts, own: AgentFacts, variables: Mapping[str, Any] | None
 ) -> Iterator[Found]:
     listed_as = "tools" if "tools" in metric else "tool"
     entries = metric.get(listed_as)
     for number, entry in enumerate(entries if isinstance(entries, list) else ()):
-        name = _filled(entry.get("name"), given) if isinstance(entry, dict) else None
+        name = _filled(entry.get("name"), variables) if isinstance(entry, dict) else None
         if not isinstance(name, str) or not name:
             continue
         place = (*at, listed_as, number)
@@ -155,19 +155,19 @@ def _tool_check(
         if tool is None:
             yield from _unknown_tool((*place, "name"), name, facts, own)
         else:
-            yield from _arguments(place, entry, tool, given)
+            yield from _arguments(place, entry, tool, variables)
     forbidden = metric.get("forbidden_tools")
     for number, name in enumerate(forbidden if isinstance(forbidden, list) else ()):
         # That it was never called is what is wanted; that it is hardly the name of a tool is not.
-        known = facts.tools()
-        if isinstance(name, str) and name and name not in known and (near := closest(name, known)):
+        tools = facts.tools()
+        if isinstance(name, str) and name and name not in tools and (near := closest(name, tools)):
             message = f"{quoted(name)} was never called{_declared_words(facts)}, but {near} was: did you mean {near}?"
             yield "unknown-tool", (*at, "forbidden_tools", number), message, f"write {near}", "warning"
 
 
 def _unknown_tool(path: Path, name: str, facts: AgentFacts, own: AgentFacts) -> Iterator[Found]:
-    known = facts.tools()
-    near = closest(name, known)
+    tools = facts.tools()
+    near = closest(name, tools)
     declared = any(tool.declared for tool in facts.tools_by_name.values())
     if not near and not declared and not own.runs:
         return  # this test was never run: other tests need not have called its tools
@@ -176,7 +176,7 @@ def _unknown_tool(path: Path, name: str, facts: AgentFacts, own: AgentFacts) -> 
     if near:
         message += f": did you mean {near}?"
     else:
-        message += f": there {'is' if len(known) == 1 else 'are'} {listed(list(known), 8)}" if known else ""
+        message += f": there {'is' if len(tools) == 1 else 'are'} {listed(list(tools), 8)}" if tools else ""
     strong = declared or facts.runs >= ENOUGH
     yield "unknown-tool", path, message, f"write {near}" if near else None, "warning" if strong else "info"
 
@@ -186,7 +186,7 @@ def _declared_words(facts: AgentFacts) -> str:
 
 
 def _arguments(
-    place: Path, entry: Mapping[str, Any], tool: ToolFacts, given: Mapping[str, Any] | None
+    place: Path, entry: Mapping[str, Any], tool: ToolFacts, variables: Mapping[str, Any] | None
 ) -> Iterator[Found]:
     arguments = entry.get("arguments")
     if isinstance(arguments, dict):
@@ -194,25 +194,25 @@ def _arguments(
     elif isinstance(arguments, list):
         named = [
             ((*place, "arguments", number, name), name, value)
-            for number, one in enumerate(arguments)
-            if isinstance(one, dict)
-            for name, value in one.items()
+            for number, entry in enumerate(arguments)
+            if isinstance(entry, dict)
+            for name, value in entry.items()
         ]
     else:
         return
     if not tool.calls and not tool.declared:
         return
     for path, name, value in named:
-        known = tool.arguments.get(name)
-        if known is None:
+        argument_facts = tool.arguments.get(name)
+        if argument_facts is None:
             if tool.calls or tool.closed:
                 yield _unknown_argument(path, name, tool)
             continue
-        yield from _type(path, tool, known, _filled(value, given))
+        yield from _type(path, tool, argument_facts, _filled(value, variables))
     if entry.get("allow_additional_arguments") is not True and entry.get("required") is not False:
         expected = {name for _, name, _ in named}
-        for name, one in tool.arguments.items():
-            if one.required and name not in expected:
+        for name, declared in tool.arguments.items():
+            if declared.required and name not in expected:
                 message = (
                     f"{tool.name} declares {name} as required: each call has it, but this criterion does not expect it"
                 )
@@ -222,8 +222,8 @@ def _arguments(
 
 def _unknown_argument(path: Path, name: str, tool: ToolFacts) -> Found:
     near = closest(name, tool.arguments)
-    seen = f"none of {count(tool.calls, 'call')} of {tool.name} had" if tool.calls else f"{tool.name} does not declare"
-    message = f"{seen} an argument {quoted(name)}"
+    lack = f"none of {count(tool.calls, 'call')} of {tool.name} had" if tool.calls else f"{tool.name} does not declare"
+    message = f"{lack} an argument {quoted(name)}"
     if near:
         message += f": did you mean {near}?"
     elif tool.arguments:
@@ -233,29 +233,30 @@ def _unknown_argument(path: Path, name: str, tool: ToolFacts) -> Found:
     return "unknown-argument", (*path, _NAME), message, f"write {near}" if near else None, severity
 
 
-def _type(path: Path, tool: ToolFacts, known: ArgumentFacts, value: Any) -> Iterator[Found]:
+def _type(path: Path, tool: ToolFacts, argument_facts: ArgumentFacts, value: Any) -> Iterator[Found]:
     is_value = is_literal(value) or not is_matcher(value)
     value = value[LITERAL] if is_literal(value) else value
     if value is None or has_placeholders(value):
         return
-    wanted = type_of(value) if is_value else _wanted_type(value)
-    types = set(known.types) | set(known.declared)
-    if wanted is not None and types and wanted not in types:
-        if known.calls:
-            seen = f"was {listed([_a(kind) for kind in known.types])} in {_all(known.calls)} of {tool.name}"
+    expected_type = type_of(value) if is_value else _wanted_type(value)
+    types = set(argument_facts.types) | set(argument_facts.declared)
+    if expected_type is not None and types and expected_type not in types:
+        if argument_facts.calls:
+            kinds = listed([_a(kind) for kind in argument_facts.types])
+            types_seen = f"was {kinds} in {_all(argument_facts.calls)} of {tool.name}"
         else:
-            seen = f"is declared as {listed(list(known.declared))}"
-        message = f"{known.name} {seen}, but {shown(value, 40)} expects {_a(wanted)}"
-        strong = bool(known.declared) or known.calls >= ENOUGH
+            types_seen = f"is declared as {listed(list(argument_facts.declared))}"
+        message = f"{argument_facts.name} {types_seen}, but {shown(value, 40)} expects {_a(expected_type)}"
+        strong = bool(argument_facts.declared) or argument_facts.calls >= ENOUGH
         yield "argument-type", path, message, _other_type(value, types), "warning" if strong else "info"
-    elif known.choices and is_value and value not in known.choices:
+    elif argument_facts.choices and is_value and value not in argument_facts.choices:
         near = (
-            closest(value, [choice for choice in known.choices if isinstance(choice, str)])
+            closest(value, [choice for choice in argument_facts.choices if isinstance(choice, str)])
             if isinstance(value, str)
             else None
         )
-        choices = listed([shown(choice, 30) for choice in known.choices], 8)
-        message = f"{known.name} of {tool.name} is declared as one of {choices}, not {shown(value, 40)}"
+        choices = listed([shown(choice, 30) for choice in argument_facts.choices], 8)
+        message = f"{argument_facts.name} of {tool.name} is declared as one of {choices}, not {shown(value, 40)}"
         yield "argument-value", path, message, f"write {quoted(near)}" if near else None, "warning"
 
 
@@ -265,8 +266,8 @@ def _wanted_type(value: Any) -> str | None:
         return type_of(value)
     if isinstance(value.get("$type"), str):
         return str(value["$type"])
-    found = {_MATCHED.get(name) for name in value}
-    return found.pop() if len(found) == 1 else None
+    types = {_MATCHED.get(name) for name in value}
+    return types.pop() if len(types) == 1 else None
 
 
 def _other_type(value: Any, types: set[str]) -> str | None:
@@ -294,23 +295,25 @@ def _all(calls: int) -> str:
 # Texts
 
 
-def _texts(at: Path, metric: Mapping[str, Any], own: AgentFacts, given: Mapping[str, Any] | None) -> Iterator[Found]:
+def _texts(
+    at: Path, metric: Mapping[str, Any], own: AgentFacts, variables: Mapping[str, Any] | None
+) -> Iterator[Found]:
     where = f"{count(own.answers_runs, 'stored answer')} of this test"
     for name in _SINGLE:
-        needle = _filled(metric.get(name), given)
+        needle = _filled(metric.get(name), variables)
         if isinstance(needle, str) and needle and not _occurs(needle, own.answers, name.endswith("_ignore_case")):
             yield _unseen((*at, name), needle, where)
     everything = metric.get("contains_all")
     for number, written in enumerate(everything if isinstance(everything, list) else ()):
-        needle = _filled(written, given)
+        needle = _filled(written, variables)
         if isinstance(needle, str) and needle and not _occurs(needle, own.answers, False):
             yield _unseen((*at, "contains_all", number), needle, where)
     for name in _ANY:
-        needles = [_filled(written, given) for written in metric.get(name) or () if written]
+        needles = [_filled(written, variables) for written in metric.get(name) or () if written]
         texts = [needle for needle in needles if isinstance(needle, str)]
         if texts and len(texts) == len(needles) and not any(_occurs(text, own.answers, False) for text in texts):
-            said = f"none of {len(texts)} texts" if len(texts) > 1 else quoted(texts[0], 40)
-            yield "unseen-text", (*at, name), f"{said} was in any of {where}", None, "info"
+            subject = f"none of {len(texts)} texts" if len(texts) > 1 else quoted(texts[0], 40)
+            yield "unseen-text", (*at, name), f"{subject} was in any of {where}", None, "info"
 
 
 def _unseen(path: Path, needle: str, where: str) -> Found:

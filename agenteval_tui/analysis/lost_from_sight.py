@@ -67,9 +67,9 @@ def lost_from_sight(
     if requests is None:
         return ()
     needed = needed_from_sight(transcript, results, expectation)
-    told = {(one.request, one.change) for one in needed}
+    reported = {(lost_from_sight.request, lost_from_sight.change) for lost_from_sight in needed}
     others = (LostFromSight(number, change, _answer(requests, number)) for number, change in losses(requests))
-    return (*needed, *(one for one in others if (one.request, one.change) not in told))[:_MOST_TOLD]
+    return (*needed, *(other for other in others if (other.request, other.change) not in reported))[:_MOST_TOLD]
 
 
 def needed_from_sight(
@@ -87,7 +87,7 @@ def needed_from_sight(
             number, change, gone = loss
             _, needed, pieces = lost.setdefault((number, need.kind), (change, [], []))
             pieces += gone
-            needed += [one for one in (sorted(gone) if need.kind == "value" else [need.text]) if one not in needed]
+            needed += [text for text in (sorted(gone) if need.kind == "value" else [need.text]) if text not in needed]
     return tuple(
         LostFromSight(
             number, change, _answer(requests, number), tuple(needed), kind,
@@ -125,27 +125,35 @@ class _Search:
         self.transcript = transcript
         self.requests = requests
         self.steps = call_steps(transcript)
-        self._texts = [whole_text(one) for one in requests.messages]
-        self._tools = ["\n".join(f"{one.name} {one.description}" for one in tools) for tools in requests.tools]
-        self._numbers = {one.answer: number for number, one in enumerate(requests.references, 1)}
+        self._texts = [whole_text(message) for message in requests.messages]
+        self._tools = ["\n".join(f"{tool.name} {tool.description}" for tool in tools) for tools in requests.tools]
+        self._numbers = {
+            request_reference.answer: number for number, request_reference in enumerate(requests.references, 1)
+        }
 
     def request_for(self, message: int | None) -> int:
         """The number of the request that led to a message; None: to the final answer, or that was to; 0: not known."""
         if message is not None:
             return self._numbers.get(message, 0)
         final = self.transcript.final_message
-        known = 0 if final is None else self._numbers.get(final, 0)
-        line = self.requests.references[known - 1].line if known else 1
-        return known or max((number for number in self._of_line(line)), default=0)
+        number = 0 if final is None else self._numbers.get(final, 0)
+        line = self.requests.references[number - 1].line if number else 1
+        return number or max((number for number in self._of_line(line)), default=0)
 
     def _of_line(self, line: int) -> list[int]:
-        return [number for number, one in enumerate(self.requests.references, 1) if one.line == line]
+        return [
+            number
+            for number, request_reference in enumerate(self.requests.references, 1)
+            if request_reference.line == line
+        ]
 
     def sight(self, number: int) -> str:
         """All that the model was given in a request, as one text."""
-        one = self.requests.references[number - 1]
-        texts = [text for first, end in one.messages for text in self._texts[first:end]]
-        return "\n".join([self.requests.systems[one.system], *texts, self._tools[one.tools]])
+        request_reference = self.requests.references[number - 1]
+        texts = [text for first, end in request_reference.messages for text in self._texts[first:end]]
+        return "\n".join(
+            [self.requests.systems[request_reference.system], *texts, self._tools[request_reference.tools]]
+        )
 
     def message_with(self, pieces: Sequence[str], before: int | None) -> int | None:
         """The last message of the transcript before this one that has one of these texts."""
@@ -188,7 +196,7 @@ class _Search:
         """What of it each of these requests had."""
         requests = self.requests
         if need.kind == "tool":
-            offered = [frozenset(one.name for one in tools if one.name == need.text) for tools in requests.tools]
+            offered = [frozenset(tool.name for tool in tools if tool.name == need.text) for tools in requests.tools]
             return [offered[requests.references[number - 1].tools] for number in numbers]
         systems, tools = [[need.pieces(text) for text in texts] for texts in (requests.systems, self._tools)]
         ruled = need.kind == "instruction"  # only people give instructions
@@ -200,9 +208,9 @@ class _Search:
         places = sorted(stands)
         had = []
         for number in numbers:
-            one = requests.references[number - 1]
-            here = {*systems[one.system], *tools[one.tools]}
-            for first, end in one.messages:
+            reference = requests.references[number - 1]
+            here = {*systems[reference.system], *tools[reference.tools]}
+            for first, end in reference.messages:
                 for place in places[bisect_left(places, first) : bisect_left(places, end)]:
                     here.update(stands[place])
             had.append(frozenset(here))
@@ -213,7 +221,7 @@ class _Search:
         before, difference = self.requests.before(number), changes_since(self.requests, number)
         if before is None or difference is None:
             return None
-        changes = [one for one in difference.changes if one.kind in _LOST_KINDS]
+        changes = [change for change in difference.changes if change.kind in _LOST_KINDS]
         for change in changes:
             lost = [change.was, change.name, *(whole_text(before.messages[place]) for place in change.before)]
             if any(text in part for text in gone for part in lost):
@@ -231,11 +239,11 @@ def _needs(results: Sequence[CriterionResult], expectation: Expectation, search:
             for line in metric.evidence:
                 if line.passed is False and "tool" not in line.fields:
                     yield from _of_evidence(line, search, negated=result.negate)
-    for wanted in expectation.calls:
-        if wanted.call is None:
-            at = None if wanted.near is None else search.steps.get(wanted.near)
-            yield _Need("tool", wanted.tool, at, lambda text: ())
-            due = [one.wanted for one in wanted.differences] if wanted.near is not None else wanted.arguments
+    for call in expectation.calls:
+        if call.call is None:
+            at = None if call.near is None else search.steps.get(call.near)
+            yield _Need("tool", call.tool, at, lambda text: ())
+            due = [difference.wanted for difference in call.differences] if call.near is not None else call.arguments
             for text in atoms(due):
                 yield from _of_text(text, at, search)
     for number in expectation.forbidden:
@@ -245,7 +253,7 @@ def _needs(results: Sequence[CriterionResult], expectation: Expectation, search:
 
 def _of_evidence(line: Evidence, search: _Search, *, negated: bool) -> Iterator[_Need]:
     listed = line.expected if isinstance(line.expected, list | tuple) else [line.expected]
-    texts = [one.strip() for one in listed if isinstance(one, str) and len(one.strip()) >= _SHORTEST]
+    texts = [entry.strip() for entry in listed if isinstance(entry, str) and len(entry.strip()) >= _SHORTEST]
     at = next((span.index for span in line.spans if span.kind == "message"), None)
     for text in texts:
         if negated or line.code == Code.PRESENT or line.fields.get("forbidden"):
@@ -281,7 +289,9 @@ def _of_text(text: str, at: int | None, search: _Search) -> Iterator[_Need]:
     if search.stood(need):
         yield need
         return
-    words = [one for one in dict.fromkeys(_WORD.findall(text)) if len(one) >= _TELLING or any(map(str.isdigit, one))]
+    words = [
+        word for word in dict.fromkeys(_WORD.findall(text)) if len(word) >= _TELLING or any(map(str.isdigit, word))
+    ]
     failed = search.request_for(at)
     if len(words) < 2 or not failed:
         return
@@ -293,13 +303,13 @@ def _of_text(text: str, at: int | None, search: _Search) -> Iterator[_Need]:
 
 
 def _stands(text: str) -> Callable[[str], tuple[str, ...]]:
-    return lambda said: (text,) if has_value(said, text) else ()
+    return lambda context: (text,) if has_value(context, text) else ()
 
 
 def _lines_about(text: str) -> Callable[[str], tuple[str, ...]]:
     """The lines about a text or a tool."""
-    parts = (one for one in re.split(r"[_\W]+", text) if _TELLING <= len(one) < len(text))
-    words = [one.casefold() for one in (text, *parts)]
-    return lambda said: tuple(
-        [line for line in map(str.strip, said.splitlines()) if any(word in line.casefold() for word in words)]
+    parts = (part for part in re.split(r"[_\W]+", text) if _TELLING <= len(part) < len(text))
+    words = [part.casefold() for part in (text, *parts)]
+    return lambda context: tuple(
+        [line for line in map(str.strip, context.splitlines()) if any(word in line.casefold() for word in words)]
     )

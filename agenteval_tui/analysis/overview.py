@@ -37,12 +37,12 @@ class SuiteOverview(Struct, frozen=True):
 
     def quarantined(self, test_id: str, criterion: str = "") -> Quarantine | None:
         """The quarantine of a test, or of one of its criteria by itself (by name); None: there is none."""
-        found = (
+        matching = (
             quarantine
             for quarantine in self.quarantines
             if (quarantine.test_id, quarantine.criterion) == (test_id, criterion)
         )
-        return next(found, None)
+        return next(matching, None)
 
 
 class Overview(Struct, frozen=True):
@@ -82,11 +82,11 @@ class Overview(Struct, frozen=True):
 
     def with_known_problems(self, before: Overview) -> Overview:
         """The same suites with the problems from `before`, for suites whose files have not changed since."""
-        known = {suite.loaded.key: suite for suite in before.suites if suite.checked}
+        by_key = {suite.loaded.key: suite for suite in before.suites if suite.checked}
         return Overview(
             tuple(
                 replace(suite, problems=was.problems, checked=True)
-                if (was := known.get(suite.loaded.key)) is not None and was.loaded.digest == suite.loaded.digest != ""
+                if (was := by_key.get(suite.loaded.key)) is not None and was.loaded.digest == suite.loaded.digest != ""
                 else suite
                 for suite in self.suites
             )

@@ -54,7 +54,7 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
     if len(moved) <= _EXACT:
         sums = [abs(math.fsum(s * d for s, d in zip(signs, moved, strict=True)))
                 for signs in product((1, -1), repeat=len(moved))]  # fmt: skip
-        return sum(one >= observed for one in sums) / len(sums)
+        return sum(total >= observed for total in sums) / len(sums)
     draw = random.Random(seed).getrandbits  # noqa: S311 - no secret hangs on it
     total, reached = math.fsum(moved), 1
     tables = [_subset_sums(moved[start : start + 8]) for start in range(0, len(moved), 8)]
@@ -70,7 +70,7 @@ def _subset_sums(values: Sequence[float]) -> list[float]:
     """The sum of each subset: at `index` that of the values whose bits are set in it."""
     sums = [0.0]
     for value in values:
-        sums += [one + value for one in sums]
+        sums += [total + value for total in sums]
     return sums
 
 

@@ -68,8 +68,8 @@ def detectable_unpaired(runs_a: int, runs_b: int, rate: float) -> float | None:
     if runs_a < 1 or runs_b < 1 or rate <= 0:
         return None
     if max(runs_a, runs_b) <= _EXACT_RUNS:
-        shown = _rejected(runs_a, runs_b)
-        return _smallest(lambda drop: _power_tables(runs_a, runs_b, rate, rate - drop, shown), rate)
+        rejected = _rejected(runs_a, runs_b)
+        return _smallest(lambda drop: _power_tables(runs_a, runs_b, rate, rate - drop, rejected), rate)
     each = 2 * runs_a * runs_b / (runs_a + runs_b)
     return _smallest(lambda drop: _power_unpaired_large(each, rate, rate - drop), rate)
 
@@ -107,13 +107,13 @@ def _power_exact(pairs: int, drop: float, back: float) -> float:
 @lru_cache(maxsize=32)
 def _needed(pairs: int) -> tuple[int, ...]:
     """For each number of flips how many must be for the worse; more than there are: not any number will do."""
-    found: list[int] = []
+    counts: list[int] = []
     worse = 0
     for flips in range(pairs + 1):
         while worse <= flips and (2 * worse <= flips or _two_sided(worse, flips) > ALPHA):
             worse += 1
-        found.append(worse)
-    return tuple(found)
+        counts.append(worse)
+    return tuple(counts)
 
 
 def _two_sided(worse: int, flips: int) -> float:
@@ -139,20 +139,20 @@ def _binomial(n: int, chance: float) -> list[tuple[int, float]]:
     log = math.lgamma(n + 1) - math.lgamma(middle + 1) - math.lgamma(n - middle + 1)
     peak = math.exp(log + middle * math.log(chance) + (n - middle) * math.log1p(-chance))
     odds = chance / (1 - chance)
-    found = [(middle, peak)]
+    chances = [(middle, peak)]
     term = peak
     for k in range(middle, n):
         term *= (n - k) / (k + 1) * odds
         if term < _TAIL:
             break
-        found.append((k + 1, term))
+        chances.append((k + 1, term))
     term = peak
     for k in range(middle, 0, -1):
         term *= k / (n - k + 1) / odds
         if term < _TAIL:
             break
-        found.append((k - 1, term))
-    return found
+        chances.append((k - 1, term))
+    return chances
 
 
 def _power_large(pairs: int, drop: float, back: float) -> float:
@@ -170,16 +170,16 @@ def _power_large(pairs: int, drop: float, back: float) -> float:
 def _rejected(runs_a: int, runs_b: int) -> tuple[tuple[int, int], ...]:
     """(passed under A, passed under B) of all tables with fewer under B at which Fisher's test says 5 %."""
     return tuple(
-        (one, other)
-        for one in range(runs_a + 1)
+        (passed, other)
+        for passed in range(runs_a + 1)
         for other in range(runs_b + 1)
-        if other * runs_a < one * runs_b and fisher_exact(one, runs_a, other, runs_b) <= ALPHA
+        if other * runs_a < passed * runs_b and fisher_exact(passed, runs_a, other, runs_b) <= ALPHA
     )
 
 
 def _power_tables(runs_a: int, runs_b: int, rate_a: float, rate_b: float, shown: tuple[tuple[int, int], ...]) -> float:
     chances_a, chances_b = dict(_binomial(runs_a, rate_a)), dict(_binomial(runs_b, max(rate_b, 0.0)))
-    return math.fsum(chances_a.get(one, 0.0) * chances_b.get(other, 0.0) for one, other in shown)
+    return math.fsum(chances_a.get(passed, 0.0) * chances_b.get(other, 0.0) for passed, other in shown)
 
 
 def _power_unpaired_large(each: float, rate_a: float, rate_b: float) -> float:

@@ -63,7 +63,7 @@ class GatedRuns(Struct, frozen=True):
 def gating(store: Store, runs: Iterable[RunRow], quarantined: ActiveQuarantines) -> GatedRuns:
     """Take out of runs what is in quarantine. Reads the results of those runs only that have a quarantined criterion. A
     run of which every criterion is in quarantine does not gate, even if it passed: nothing is left that it shows."""
-    kept: list[RunRow] = []
+    rows: list[RunRow] = []
     out: dict[tuple[str, str, str], QuarantineEffect] = {}
     excused: set[str] = set()
     whys: dict[str, str] = {}
@@ -84,26 +84,28 @@ def gating(store: Store, runs: Iterable[RunRow], quarantined: ActiveQuarantines)
         now = run
         if of_test and run.status in (*_JUDGED, "passed") and not run.error_kind:
             results = store.results(run.id)
-            left = [one for one in results if all(one.criterion != quarantine.criterion for quarantine in of_test)]
-            if results and not left:
-                for one in sorted(of_test, key=lambda one: one.criterion):
-                    leave_out(one, run.status != "passed")
+            remaining = [
+                result for result in results if all(result.criterion != quarantine.criterion for quarantine in of_test)
+            ]
+            if results and not remaining:
+                for quarantine in sorted(of_test, key=lambda entry: entry.criterion):
+                    leave_out(quarantine, run.status != "passed")
                 if run.status != "passed":
                     excused.add(run.id)
                 continue
-            if len(left) < len(results) and run.status != "passed":
+            if len(remaining) < len(results) and run.status != "passed":
                 if run.execution_id not in thresholds:
                     thresholds[run.execution_id] = _thresholds(store, run.execution_id)
-                now = _judged_by(left, run, thresholds[run.execution_id].get(run.id))
+                now = _judged_by(remaining, run, thresholds[run.execution_id].get(run.id))
             if now.status == "passed":
                 if run.status != "passed":
                     excused.add(run.id)
             elif now.why != run.why:
                 whys[run.id] = now.why
-        for one in sorted(of_test, key=lambda one: one.criterion):
-            leave_out(one, now.status != run.status)
-        kept.append(now)
-    return GatedRuns(tuple(kept), tuple(out.values()), frozenset(excused), whys, held)
+        for quarantine in sorted(of_test, key=lambda entry: entry.criterion):
+            leave_out(quarantine, now.status != run.status)
+        rows.append(now)
+    return GatedRuns(tuple(rows), tuple(out.values()), frozenset(excused), whys, held)
 
 
 def gating_now(store: Store, runs: Sequence[RunRow]) -> GatedRuns:
@@ -112,17 +114,17 @@ def gating_now(store: Store, runs: Sequence[RunRow]) -> GatedRuns:
 
 
 def _by_test(quarantined: ActiveQuarantines) -> dict[tuple[str, str], tuple[Quarantine, ...]]:
-    found: dict[tuple[str, str], tuple[Quarantine, ...]] = {}
-    for one in quarantined:
-        test = one.key[:2]
+    by_test: dict[tuple[str, str], tuple[Quarantine, ...]] = {}
+    for quarantine in quarantined:
+        test = quarantine.key[:2]
         whole = quarantined.test(*test)
-        found[test] = (whole,) if whole is not None else (*found.get(test, ()), one)
-    return found
+        by_test[test] = (whole,) if whole is not None else (*by_test.get(test, ()), quarantine)
+    return by_test
 
 
-def _judged_by(left: Sequence[CriterionResult], run: RunRow, pass_threshold: float | None) -> RunRow:
+def _judged_by(criterion_results: Sequence[CriterionResult], run: RunRow, pass_threshold: float | None) -> RunRow:
     """The run with the outcome and score that it has by these results alone."""
-    verdict = verdict_of(left, pass_threshold)
+    verdict = verdict_of(criterion_results, pass_threshold)
     return replace(run, status=str(verdict.outcome), score=verdict.score, why=sentences.verdict_sentence(verdict))
 
 

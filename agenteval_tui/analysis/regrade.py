@@ -65,27 +65,27 @@ def rules_of_suites(
     of one (it was moved or copied), has rules for these runs only. Any other suite has rules for every run, where it is
     the only one with a test of that id. None for the rest: the rules of another suite's test don't apply to a run.
     """
-    keys = {one.key for one in loaded}
+    keys = {loaded_suite.key for loaded_suite in loaded}
     own = {row.suite_key for row in rows} & keys
     names = {row.suite_name.casefold() for row in rows if row.suite_key not in keys}
     by_id: dict[str, list[tuple[LoadedSuite, CriteriaSource]]] = {}
-    for one in loaded:
-        for test in one.suite.tests if one.suite is not None else ():
+    for loaded_suite in loaded:
+        for test in loaded_suite.suite.tests if loaded_suite.suite is not None else ():
             threshold = test.pass_threshold
-            if threshold is None and one.suite is not None:
-                threshold = one.suite.defaults.pass_threshold
+            if threshold is None and loaded_suite.suite is not None:
+                threshold = loaded_suite.suite.defaults.pass_threshold
             rules = CriteriaSource(specs_of(test.criteria), threshold, test.variables)
-            by_id.setdefault(test.id.casefold(), []).append((one, rules))
+            by_id.setdefault(test.id.casefold(), []).append((loaded_suite, rules))
 
     def find(row: RunRow) -> CriteriaSource | None:
-        found = by_id.get(row.test_id.casefold(), [])
+        candidates = by_id.get(row.test_id.casefold(), [])
         if row.suite_key in keys:
-            found = [one for one in found if one[0].key == row.suite_key]
-            return found[0][1] if found else None
-        found = [one for one in found if one[0].key not in own]
+            candidates = [candidate for candidate in candidates if candidate[0].key == row.suite_key]
+            return candidates[0][1] if candidates else None
+        candidates = [candidate for candidate in candidates if candidate[0].key not in own]
         name = row.suite_name.casefold()
-        fitting = [one for one in found if _name(one[0]) == name]
-        fitting = fitting or [one for one in found if _name(one[0]) not in names - {name}]
+        fitting = [candidate for candidate in candidates if _name(candidate[0]) == name]
+        fitting = fitting or [candidate for candidate in candidates if _name(candidate[0]) not in names - {name}]
         return fitting[0][1] if len(fitting) == 1 else None
 
     return find
@@ -123,36 +123,38 @@ def _regraded(
     answered = _answers(store, batch, ask)
     for row, rules, transcript in batch:
         foreign = tuple(result for result in store.results(row.id) if result.source)
-        replies, kept = answered.get(row.id, (None, ()))
+        replies, stored_replies = answered.get(row.id, (None, ()))
         verdict = grade(
             transcript, rules.specs, _variables(row, rules), rules.pass_threshold, replies=replies, row=row.row
         )
-        yield RegradeResult(row, verdict, foreign, rules, tuple(kept)), transcript
+        yield RegradeResult(row, verdict, foreign, rules, tuple(stored_replies)), transcript
 
 
 def _answers(
     store: Store, batch: Sequence[tuple[RunRow, CriteriaSource, Transcript]], ask: Ask | None
 ) -> dict[str, tuple[Mapping[str, Reply], Sequence[StoredReply]]]:
     """By run id: the replies for grading, and the same to be stored. Only for runs whose criteria ask a respondent."""
-    asking = [one for one in batch if any(compile_criterion(spec).asks for spec in one[1].specs)]
+    asking = [entry for entry in batch if any(compile_criterion(spec).asks for spec in entry[1].specs)]
     if not asking:
         return {}
 
     ids = [row.id for row, _, _ in asking]
     stored, labels, judge_labels = store.replies_of(ids), store.labels(ids), JudgeLabels(store)
-    found: dict[str, tuple[Mapping[str, Reply], Sequence[StoredReply]]] = {}
+    by_run: dict[str, tuple[Mapping[str, Reply], Sequence[StoredReply]]] = {}
     cases: list[JudgeRequestGroup] = []
     for row, rules, transcript in asking:
         own, variables = stored.get(row.id, []), _variables(row, rules)
-        said = tuple(label for label in labels if label.run_id == row.id)
+        run_labels = tuple(label for label in labels if label.run_id == row.id)
         sole = sole_of_specs(rules.specs)
-        replies = stored_answers(rules.specs, transcript, variables, own, said, sole, judge_labels.of(row.suite_key))
-        found[row.id] = replies, own
-        cases.append(JudgeRequestGroup(row.suite_key, rules.specs, transcript, variables, said, replies))
+        replies = stored_answers(
+            rules.specs, transcript, variables, own, run_labels, sole, judge_labels.of(row.suite_key)
+        )
+        by_run[row.id] = replies, own
+        cases.append(JudgeRequestGroup(row.suite_key, rules.specs, transcript, variables, run_labels, replies))
     if ask is not None:
         for (row, _, _), answers in zip(asking, ask(cases), strict=True):
-            found[row.id] = {**found[row.id][0], **answers.replies}, [*found[row.id][1], *answers.stored]
-    return found
+            by_run[row.id] = {**by_run[row.id][0], **answers.replies}, [*by_run[row.id][1], *answers.stored]
+    return by_run
 
 
 def _variables(row: RunRow, rules: CriteriaSource) -> dict[str, Any]:
@@ -179,9 +181,9 @@ def with_labels(store: Store, row: RunRow) -> str:
             )
     if not specs or transcript.error is not None:
         return ""
-    said, sole = store.labels([row.id]), sole_of_results(results)
+    labels, sole = store.labels([row.id]), sole_of_results(results)
     labelled = JudgeLabels(store).of(row.suite_key)
-    replies = stored_answers(specs.values(), transcript, row.variables, store.replies(row.id), said, sole, labelled)
+    replies = stored_answers(specs.values(), transcript, row.variables, store.replies(row.id), labels, sole, labelled)
     fresh = []
     for result in results:
         spec = specs.get(result.criterion)
@@ -213,8 +215,8 @@ def threshold_of(store: Store, row: RunRow) -> float | None:
     there."""
     task = store.task_of(row.id)
     if task is not None:
-        found = task.get("pass_threshold")
-        return None if found is None else float(found)
+        pass_threshold = task.get("pass_threshold")
+        return None if pass_threshold is None else float(pass_threshold)
     try:
         rules = rules_of_suites([load_suite(Path(row.suite_key))])(row)
     except AgentevalError:
@@ -225,14 +227,14 @@ def threshold_of(store: Store, row: RunRow) -> float | None:
 def agreement(regraded: Iterable[RegradeResult]) -> dict[str, int]:
     """How often our verdict and the other tools' are alike, over the runs that have both, decided."""
     counts = dict.fromkeys(("both_passed", "both_failed", "only_ours_passed", "only_theirs_passed", "undecided"), 0)
-    for one in regraded:
-        theirs = one.foreign_outcome
+    for regrade_result in regraded:
+        theirs = regrade_result.foreign_outcome
         if theirs is None:
             continue
         decided = (Outcome.PASSED, Outcome.FAILED)
-        if one.verdict.outcome not in decided or theirs not in decided:
+        if regrade_result.verdict.outcome not in decided or theirs not in decided:
             counts["undecided"] += 1
-        elif one.verdict.outcome is theirs:
+        elif regrade_result.verdict.outcome is theirs:
             counts["both_passed" if theirs is Outcome.PASSED else "both_failed"] += 1
         else:
             counts["only_theirs_passed" if theirs is Outcome.PASSED else "only_ours_passed"] += 1
@@ -256,25 +258,25 @@ def save_verdicts(
         options={"graded_from": execution.id},
         project=execution.project,
     )
-    kept: list[tuple[str, tuple[StoredReply, ...]]] = []
+    run_replies: list[tuple[str, tuple[StoredReply, ...]]] = []
 
     def stored() -> Iterator[tuple[PlannedRun, RunEnded]]:
-        for one, transcript in runs:
-            planned, ended = _stored(record, execution, one, transcript)
-            if one.replies:
-                kept.append((planned.id, one.replies))
+        for regrade_result, transcript in runs:
+            planned, ended = _stored(record, execution, regrade_result, transcript)
+            if regrade_result.replies:
+                run_replies.append((planned.id, regrade_result.replies))
             yield planned, ended
 
     store.import_runs(record, stored())
-    for future in [store.keep_replies(run_id, replies) for run_id, replies in kept]:
+    for future in [store.keep_replies(run_id, replies) for run_id, replies in run_replies]:
         future.result()
     return record.id
 
 
 def _stored(
-    record: ExecutionRecord, execution: ExecutionRow, one: RegradeResult, transcript: Transcript
+    record: ExecutionRecord, execution: ExecutionRow, regrade_result: RegradeResult, transcript: Transcript
 ) -> tuple[PlannedRun, RunEnded]:
-    row = one.row
+    row = regrade_result.row
     planned = PlannedRun(
         id=new_id(),
         execution_id=record.id,
@@ -294,23 +296,23 @@ def _stored(
         agent=row.agent,
         prompt=row.prompt_head,
         tags=row.tags,
-        variables=_variables(row, one.rules),
-        criteria=tuple(spec.hash for spec in one.rules.specs),
-        specs=tuple(spec_to_dict(spec) for spec in one.rules.specs),
-        task=threshold_task(one.rules.pass_threshold),
+        variables=_variables(row, regrade_result.rules),
+        criteria=tuple(spec.hash for spec in regrade_result.rules.specs),
+        specs=tuple(spec_to_dict(spec) for spec in regrade_result.rules.specs),
+        task=threshold_task(regrade_result.rules.pass_threshold),
     )
-    theirs = tuple(replace(result, severity="info") for result in one.foreign)
+    theirs = tuple(replace(result, severity="info") for result in regrade_result.foreign)
     ended = RunEnded(
         run_id=planned.id,
-        status=str(one.verdict.outcome),
-        score=one.verdict.score,
+        status=str(regrade_result.verdict.outcome),
+        score=regrade_result.verdict.score,
         # An output counts at the time when it was recorded, however late it is graded.
         started_ms=execution.started_ms if row.started_ms is None else row.started_ms,
         duration_ms=row.duration_ms,
         attempts=row.attempts,
         transcript=transcript,
-        results=(*one.verdict.results, *theirs),
-        warnings=one.verdict.warnings,
-        why=sentences.verdict_sentence(one.verdict),
+        results=(*regrade_result.verdict.results, *theirs),
+        warnings=regrade_result.verdict.warnings,
+        why=sentences.verdict_sentence(regrade_result.verdict),
     )
     return planned, ended

@@ -142,17 +142,17 @@ def is_worse(case: TestChange | RowChange) -> bool:
     return now is None or not now.n or now.passed * was.n < was.passed * now.n
 
 
-_known: ContextVar[tuple[str, BaselineResult | None] | None] = ContextVar("known_against", default=None)
+_result_now: ContextVar[tuple[str, BaselineResult | None] | None] = ContextVar("known_against", default=None)
 
 
 @contextmanager
 def with_cached_comparison(execution: str, result: BaselineResult | None) -> Iterator[None]:
     """While this lasts, how an execution did against its baseline is known: each of several reports asks again."""
-    token = _known.set((execution, result))
+    token = _result_now.set((execution, result))
     try:
         yield
     finally:
-        _known.reset(token)
+        _result_now.reset(token)
 
 
 def compare_to_baseline(
@@ -162,9 +162,9 @@ def compare_to_baseline(
 
     None of an A/B execution, too: the runs of two agents together say nothing against those of one.
     """
-    known = _known.get()
-    if known is not None and known[0] == execution.id and quarantined is None:
-        return known[1]
+    cached = _result_now.get()
+    if cached is not None and cached[0] == execution.id and quarantined is None:
+        return cached[1]
     if execution.options.get("ab") or not has_baselines(store):
         return None
     side = execution_side(store, execution)
@@ -179,8 +179,8 @@ def compare_to_baseline(
         return None
     baseline = replace(baseline, runs=runs, executions=tuple(dict.fromkeys(run.execution_id for run in runs)))
     held = active(store) if quarantined is None else quarantined
-    shown = compare(store, baseline, side, quarantined=held)
-    gate = shown
+    comparison = compare(store, baseline, side, quarantined=held)
+    gate = comparison
     if any((run.suite_key, run.test_id) == key[:2] for run in side.runs for key in held.by_key):
         sides = [replace(one, runs=tuple(_that_gate(store, one, held))) for one in (baseline, side)]
         gate = compare(store, sides[0], sides[1])
@@ -188,7 +188,7 @@ def compare_to_baseline(
     fell = {case.test for case in regressions.by_chance} - regressions.tests
     rows_chosen = any(name in _SAMPLES_ROWS for name in selected)
     return BaselineResult(
-        shown,
+        comparison,
         gate,
         regressions,
         tuple(test for test in gate.tests if test.key in regressions.tests),
@@ -257,19 +257,19 @@ def _that_gate(store: Store, side: Side, held: ActiveQuarantines) -> Iterable[Co
     """The runs of a side that gate, with the outcomes that they have without quarantined criteria."""
     tests = {(key, test) for key, test, criterion in held.by_key if criterion}
     judged_again = [run for run in side.runs if (run.suite_key, run.test_id) in tests]
-    said: dict[str, tuple[str, float | None]] = {}
+    gated: dict[str, tuple[str, float | None]] = {}
     by_execution: dict[str, list[int]] = {}
     for run in judged_again:
         by_execution.setdefault(run.execution_id, []).append(run.rowid)
     for rowids in by_execution.values():
         for row in gating(store, store.run_rows(rowids), held).runs:
-            said[row.id] = row.status, row.score
+            gated[row.id] = row.status, row.score
     for run in side.runs:
         if held.test(run.suite_key, run.test_id) is not None:
             continue
-        if (run.suite_key, run.test_id) in tests and run.id not in said:
+        if (run.suite_key, run.test_id) in tests and run.id not in gated:
             continue  # all its criteria are in quarantine
-        status, score = said.get(run.id, (run.status, run.score))
+        status, score = gated.get(run.id, (run.status, run.score))
         yield run if status == run.status else replace(run, status=status, score=score)
 
 

@@ -109,11 +109,15 @@ class Regressions(Struct, frozen=True):
 
     def rows_of(self, test: TestKey) -> frozenset[str]:
         """The rows of a test that regressed."""
-        return frozenset(found.row for found in self.found if found.key == test and found.scope == "case")
+        return frozenset(
+            regression.row for regression in self.found if regression.key == test and regression.scope == "case"
+        )
 
     def p_value_of(self, test: TestKey) -> float | None:
         """The smallest p-value of what fell in a test; None where it broke, or did not regress."""
-        values = [found.p_value for found in self.found if found.key == test and found.p_value is not None]
+        values = [
+            regression.p_value for regression in self.found if regression.key == test and regression.p_value is not None
+        ]
         return min(values, default=None)
 
 
@@ -122,11 +126,11 @@ def regressions_of(comparison: Comparison) -> Regressions:
     not before and after: nothing regressed."""
     if not {comparison.a.kind, comparison.b.kind} <= {"execution", "baseline"}:
         return Regressions()
-    overall, shown = comparison.overall, None
+    overall, overall_fall = comparison.overall, None
     fell = overall.rate is not None and overall.rate.difference < 0
     if fell and overall.p_value is not None and (overall.one_case or overall.test != "fisher"):
-        shown = overall.test, overall.p_value
-    return find_regressions(cases_of(comparison), shown)
+        overall_fall = overall.test, overall.p_value
+    return find_regressions(cases_of(comparison), overall_fall)
 
 
 def cases_of(comparison: Comparison) -> list[Case]:
@@ -142,7 +146,7 @@ def cases_of(comparison: Comparison) -> list[Case]:
     return cases
 
 
-def find_regressions(cases: Sequence[Case], shown: tuple[str, float] | None = None) -> Regressions:
+def find_regressions(cases: Sequence[Case], overall_fall: tuple[str, float] | None = None) -> Regressions:
     """Decide about cases that have a verdict on both sides. `shown`: the test of the whole comparison and its two-sided
     p-value, where the pass rate fell. It is printed beside the gate: what it shows is a regression, too."""
     decided = [case for case in cases if case.counts.was_n and case.counts.now_n]
@@ -154,8 +158,8 @@ def find_regressions(cases: Sequence[Case], shown: tuple[str, float] | None = No
     p_value = stratified_exact([case.counts for case in decided])
     if p_value is not None and p_value <= OVERALL:
         regressions.append(Regression(scope="overall", cause="fell", p_value=p_value, method="exact"))
-    elif shown is not None and shown[1] <= SIGNIFICANT:
-        regressions.append(Regression(scope="overall", cause="fell", p_value=shown[1], method=shown[0]))
+    elif overall_fall is not None and overall_fall[1] <= SIGNIFICANT:
+        regressions.append(Regression(scope="overall", cause="fell", p_value=overall_fall[1], method=overall_fall[0]))
     flagged = {(regression.key, regression.row) for regression in regressions if regression.scope == "case"}
     by_chance = tuple(case for case in decided if case.fell and (case.test, case.row) not in flagged)
     return Regressions(tuple(regressions), by_chance, p_value)

@@ -89,29 +89,33 @@ def divergence_among(
     store: Store, run: str, rows: Sequence[RunRow], everywhere: bool = True, with_arguments: bool | None = None
 ) -> Divergence:
     """Where these runs part, of which `run` is one."""
-    known = {row.id: row for row in rows if row.status != "needs_review"}
-    transcripts = dict(store.transcripts(known))
+    by_id = {row.id: row for row in rows if row.status != "needs_review"}
+    transcripts = dict(store.transcripts(by_id))
 
     def grown(compared: Compared) -> Tree:
         ways = (
-            Trajectory(one, known[one].status == "passed", acts_of(transcript, compared))
-            for one, transcript in transcripts.items()
+            Trajectory(run_id, by_id[run_id].status == "passed", acts_of(transcript, compared))
+            for run_id, transcript in transcripts.items()
         )
         return tree_of(ways)
 
     detailed = Compared(arguments=with_arguments is not False)
     tree = grown(detailed)
     if not (tree.root.passed and tree.root.failed):
-        return Divergence(run, known, tree, None, everywhere, detailed)
+        return Divergence(run, by_id, tree, None, everywhere, detailed)
     # Requests first: what a model was asked with comes before what it did. Then what it did, in detail or not.
-    asked = replace(compared_in(list(transcripts.values())), arguments=detailed.arguments)
+    with_requests = replace(compared_in(list(transcripts.values())), arguments=detailed.arguments)
     plain = Compared(arguments=False)
-    for compared in (*((asked,) if asked.context else ()), detailed, *((plain,) if with_arguments is None else ())):
+    for compared in (
+        *((with_requests,) if with_requests.context else ()),
+        detailed,
+        *((plain,) if with_arguments is None else ()),
+    ):
         grown_tree = tree if compared == detailed else grown(compared)
         fork = first_divergence(grown_tree)
         if fork is not None and (not compared.context or _is_of_requests(fork)):
-            return Divergence(run, known, grown_tree, fork, everywhere, compared)
-    return Divergence(run, known, tree, None, everywhere, detailed)
+            return Divergence(run, by_id, grown_tree, fork, everywhere, compared)
+    return Divergence(run, by_id, tree, None, everywhere, detailed)
 
 
 def _is_of_requests(fork: BranchPoint) -> bool:
@@ -121,8 +125,8 @@ def _is_of_requests(fork: BranchPoint) -> bool:
 def divergence_beside(store: Store, run: RunRow) -> Divergence | None:
     """Where passing and failing repetitions of a run's test part; None when nothing parts them. Looks at the newest of
     them only: it is shown beside other things, and must not keep anybody waiting."""
-    found = divergence_of(store, run, most=BESIDE) if run.status in COMPARED else None
-    return found if found is not None and found.fork is not None else None
+    divergence = divergence_of(store, run, most=BESIDE) if run.status in COMPARED else None
+    return divergence if divergence is not None and divergence.fork is not None else None
 
 
 def run_to_compare(run: RunRow, rows: Iterable[RunRow]) -> RunRow | None:
@@ -147,7 +151,7 @@ def run_to_compare(run: RunRow, rows: Iterable[RunRow]) -> RunRow | None:
 
 def runs_to_choose(store: Store, run: RunRow) -> list[RunRow]:
     """The runs that this one can be compared with: its test's repetitions first, then the test's other runs."""
-    found = [row for row in repetitions(store, run, everywhere=True) if row.id != run.id]
-    known = {run.id, *(row.id for row in found)}
+    run_rows = [row for row in repetitions(store, run, everywhere=True) if row.id != run.id]
+    ids = {run.id, *(row.id for row in run_rows)}
     others = store.runs_of_test(run.suite_key, run.test_id, OTHERS)
-    return [*found, *(row for row in others if row.id not in known and row.status in COMPARED)]
+    return [*run_rows, *(row for row in others if row.id not in ids and row.status in COMPARED)]

@@ -59,39 +59,41 @@ class ReviewFilter(Struct, frozen=True):
     projects: tuple[str, ...] = ()
 
 
-def queue(store: Store, wanted: ReviewFilter | None = None) -> list[QueueItem]:
+def queue(store: Store, review_filter: ReviewFilter | None = None) -> list[QueueItem]:
     """What waits, each once: what asks a person first, then disagreements, failures, the sample; newest first."""
-    wanted = wanted or ReviewFilter()
-    only = RunFilter(execution_id=wanted.execution_id, projects=wanted.projects, counted=not wanted.execution_id)
+    review_filter = review_filter or ReviewFilter()
+    only = RunFilter(
+        execution_id=review_filter.execution_id, projects=review_filter.projects, counted=not review_filter.execution_id
+    )
     labels: dict[str, list[Label]] = {}
     for label in store.labels():
         labels.setdefault(label.run_id, []).append(label)
     items = _of_results(store, replace(only, outcomes=("needs_review",)), "needs_review")
     items = _unlabelled(store, items, labels)
-    if wanted.disagreements:
+    if review_filter.disagreements:
         items += _differing(store, labels, only)
-    if wanted.failures:
+    if review_filter.failures:
         failed = _of_results(store, replace(only, outcomes=("failed",)), "failure")
         items += _unlabelled(store, failed, labels)
-    if wanted.sample:
-        items += _sampled(store, wanted, labels)
+    if review_filter.sample:
+        items += _sampled(store, review_filter, labels)
     once = {(item.run_id, item.criterion): item for item in reversed(items)}
     return list(reversed(once.values()))
 
 
 def _unlabelled(store: Store, items: Iterable[QueueItem], labels: dict[str, list[Label]]) -> list[QueueItem]:
     """Those of these that no label counts for."""
-    kept: list[QueueItem] = []
+    queue_items: list[QueueItem] = []
     for item in items:
-        given = labels.get(item.run_id, ())
+        run_labels = labels.get(item.run_id, ())
         if not item.criterion:
-            labelled = any(label.whole for label in given)
+            labelled = any(label.whole for label in run_labels)
         else:
-            sole = sole_of_results(store.results(item.run_id)) if any(label.whole for label in given) else ""
-            labelled = label_of(given, item.criterion, sole) is not None
+            sole = sole_of_results(store.results(item.run_id)) if any(label.whole for label in run_labels) else ""
+            labelled = label_of(run_labels, item.criterion, sole) is not None
         if not labelled:
-            kept.append(item)
-    return kept
+            queue_items.append(item)
+    return queue_items
 
 
 def _of_results(store: Store, runs: RunFilter, why: Why) -> list[QueueItem]:
@@ -105,10 +107,10 @@ def _of_results(store: Store, runs: RunFilter, why: Why) -> list[QueueItem]:
             " AND r.run IN (SELECT value FROM json_each(?)) ORDER BY r.run, r.position",
             (outcome, json.dumps(ids)),
         )
-        found: dict[int, list[tuple[int, str]]] = {}
+        by_run: dict[int, list[tuple[int, str]]] = {}
         for run, position, name in rows.fetchall():
-            found.setdefault(run, []).append((position, name))
-        return found
+            by_run.setdefault(run, []).append((position, name))
+        return by_run
 
     by_run = store.read(read)
     items: list[QueueItem] = []
@@ -145,8 +147,8 @@ def _differing(store: Store, labels: dict[str, list[Label]], only: RunFilter) ->
 
     rows = runs_of_ids(store, labels)
     if only != RunFilter(counted=only.counted):
-        wanted = set(store.run_ids(only))
-        rows = [row for row in rows if row.rowid in wanted]
+        ids = set(store.run_ids(only))
+        rows = [row for row in rows if row.rowid in ids]
     by_id = {row.id: row for row in rows}
     items = []
     for figures in judge_figures(store, rows, every=True):
@@ -160,24 +162,24 @@ def _differing(store: Store, labels: dict[str, list[Label]], only: RunFilter) ->
     return items
 
 
-def _sampled(store: Store, wanted: ReviewFilter, labels: Iterable[str]) -> list[QueueItem]:
-    known = set(labels)
+def _sampled(store: Store, review_filter: ReviewFilter, labels: Iterable[str]) -> list[QueueItem]:
+    labelled = set(labels)
     ids = store.run_ids(
         RunFilter(
             outcomes=("passed", "failed"),
-            execution_id=wanted.execution_id,
-            projects=wanted.projects,
-            counted=not wanted.execution_id,
+            execution_id=review_filter.execution_id,
+            projects=review_filter.projects,
+            counted=not review_filter.execution_id,
         )
     )
-    chooser = random.Random(wanted.seed)  # noqa: S311  nothing secret: the same sample again
-    order = chooser.sample(range(len(ids)), min(len(ids), wanted.sample + len(known)))
+    chooser = random.Random(review_filter.seed)  # noqa: S311  nothing secret: the same sample again
+    order = chooser.sample(range(len(ids)), min(len(ids), review_filter.sample + len(labelled)))
     rows = [
         row
         for row in store.run_rows([ids[at] for at in order])
-        if row.id not in known and (wanted.execution_id or not row.superseded)
+        if row.id not in labelled and (review_filter.execution_id or not row.superseded)
     ]
     return [
         QueueItem(row.id, row.suite_name, row.test_id, row.test_name, row.status, "sample")
-        for row in rows[: wanted.sample]
+        for row in rows[: review_filter.sample]
     ]

@@ -54,10 +54,10 @@ def known_runs(store: Store, runs: Iterable[str]) -> list[RunRow]:
     return rows
 
 
-def first_criterion(bench: Workbench, results: Sequence[CriterionResult], wanted: str) -> int:
+def first_criterion(bench: Workbench, results: Sequence[CriterionResult], name: str) -> int:
     """The number of the criterion of that name, else of the first that did not pass, else 0."""
     for number, criterion in enumerate(bench.criteria):
-        if wanted and criterion.name == wanted:
+        if name and criterion.name == name:
             return number
     for number in range(len(bench.criteria)):
         if number < len(results) and results[number].outcome in ("failed", "error"):

@@ -75,8 +75,8 @@ def save_as_test(
     test's id. Raises `AgentevalError`: the file is not there, has changed, or can't hold it."""
     loaded = load_suite(_suite_of(source))
     called = name or f"{source.row.test_name or source.row.test_id}, continued"
-    wanted = test_id or free_id(loaded, f"{source.row.test_id}-{suffix}")
-    return append_test(loaded, test_of_fork(source, conversation, wanted, called, description)), wanted
+    new_id = test_id or free_id(loaded, f"{source.row.test_id}-{suffix}")
+    return append_test(loaded, test_of_fork(source, conversation, new_id, called, description)), new_id
 
 
 def save_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> Path:
@@ -99,7 +99,7 @@ def save_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> Path:
 def new_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> str:
     """The system prompt of these edits, which the configuration of the run's agent can have. Raises `AgentevalError`:
     no edit changes the system prompt, it was not the agent's, or agents of that kind have none."""
-    text = next((one.text for one in edits if isinstance(one, System)), None)
+    text = next((edit.text for edit in edits if isinstance(edit, System)), None)
     agent, row = source.agent, source.row
     if text is None:
         raise AgentevalError("this fork did not change the system prompt", mend="give one with --system")
@@ -110,7 +110,7 @@ def new_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> str:
             mend="change it in the agent itself",
         )
     stored = source.stored.run
-    if stored.context.get("sample_system_prompt") or any(one.role in PROMPTS for one in stored.messages):
+    if stored.context.get("sample_system_prompt") or any(message.role in PROMPTS for message in stored.messages):
         raise AgentevalError(
             f"the system prompt is that of test {row.test_id}, not that of agent {agent.name!r}",
             where=row.suite_key,
@@ -129,10 +129,10 @@ def _suite_of(source: Source) -> Path:
 
 
 def _criterion(spec: CriterionSpec) -> dict[str, Any]:
-    made: dict[str, Any] = {"name": spec.name}
+    fields: dict[str, Any] = {"name": spec.name}
     for field, default in (("description", ""), ("expected_value", None), ("weight", 1.0), ("severity", "error"),
                            ("negate", False), ("pass_threshold", None)):  # fmt: skip
         if (value := getattr(spec, field)) != default:
-            made[field] = value
+            fields[field] = value
     config = spec.config_text
-    return {**made, "prototype_class": spec.prototype_class, "config_uxon": config.rstrip("\n") + "\n"}
+    return {**fields, "prototype_class": spec.prototype_class, "config_uxon": config.rstrip("\n") + "\n"}

@@ -46,9 +46,9 @@ class Counted(Struct, frozen=True):
 
 def counted(statuses: Iterable[str], *, count_errors: bool = False) -> Counted:
     """Count how the runs of a test ended. With `count_errors` an error counts as not passed."""
-    seen = Counter(statuses)
-    decided = seen["passed"], seen["failed"], seen["error"]
-    return Counted(*decided, seen.total() - sum(decided), count_errors)
+    counts = Counter(statuses)
+    decided = counts["passed"], counts["failed"], counts["error"]
+    return Counted(*decided, counts.total() - sum(decided), count_errors)
 
 
 class Spread(Document, frozen=True):
@@ -150,13 +150,13 @@ def cluster_robust_standard_error(clusters: Sequence[Sequence[float]]) -> float 
     than two clusters that have values.
     Source: A. C. Cameron and D. L. Miller, "A practitioner's guide to cluster-robust inference" (2015), equation 11.
     """
-    known = [cluster for cluster in clusters if cluster]
-    if len(known) < 2:
+    filled = [cluster for cluster in clusters if cluster]
+    if len(filled) < 2:
         return None
-    number = sum(len(cluster) for cluster in known)
-    middle = math.fsum(value for cluster in known for value in cluster) / number
-    squares = math.fsum(math.fsum(value - middle for value in cluster) ** 2 for cluster in known)
-    return math.sqrt(squares * len(known) / (len(known) - 1)) / number
+    number = sum(len(cluster) for cluster in filled)
+    middle = math.fsum(value for cluster in filled for value in cluster) / number
+    squares = math.fsum(math.fsum(value - middle for value in cluster) ** 2 for cluster in filled)
+    return math.sqrt(squares * len(filled) / (len(filled) - 1)) / number
 
 
 def clustered_interval(counts: Sequence[tuple[int, int]]) -> Interval:
@@ -169,13 +169,13 @@ def clustered_interval(counts: Sequence[tuple[int, int]]) -> Interval:
     own Wilson interval; tests that all have the same rate get Wilson's with the number of tests as n, since the
     tests, not their repetitions, are what was drawn.
     """
-    known = [(passed, n) for passed, n in counts if n]
-    if not known:
+    decided = [(passed, n) for passed, n in counts if n]
+    if not decided:
         return 0.0, 1.0
-    if len(known) == 1:
-        return wilson(*known[0])
-    rates = [passed / n for passed, n in known]
-    if _of_one_rate(known):
+    if len(decided) == 1:
+        return wilson(*decided[0])
+    rates = [passed / n for passed, n in decided]
+    if _of_one_rate(decided):
         return _wilson_of_share(rates[0], len(rates))
     error = clustered_standard_error(rates)
     assert error is not None
@@ -187,8 +187,8 @@ def clustered_interval(counts: Sequence[tuple[int, int]]) -> Interval:
 def interval_over(counts: Sequence[tuple[int, int]]) -> Interval | None:
     """`clustered_interval` where there are enough cases for one: `FEW` of them, or as many repetitions of a single one
     (then it speaks of this case alone). None: there are too few."""
-    known = [n for _, n in counts if n]
-    return clustered_interval(counts) if (known[0] if len(known) == 1 else len(known)) >= FEW else None
+    sizes = [n for _, n in counts if n]
+    return clustered_interval(counts) if (sizes[0] if len(sizes) == 1 else len(sizes)) >= FEW else None
 
 
 def interval_of(passed: int, n: int) -> Interval | None:
@@ -204,15 +204,15 @@ def rate_over_rows(counts: Sequence[tuple[int, int]]) -> Interval:
     Student's t of (rows - 1) degrees of freedom, cut to 0..1 (the source of `clustered_interval`); where no row differs
     from the others, Wilson's with the number of rows as n.
     """
-    known = [(passed, n) for passed, n in counts if n]
-    passed, n = sum(one for one, _ in known), sum(one for _, one in known)
-    if len(known) < 2 or n == len(known):
+    decided = [(passed, n) for passed, n in counts if n]
+    passed, n = sum(count for count, _ in decided), sum(count for _, count in decided)
+    if len(decided) < 2 or n == len(decided):
         return wilson(passed, n)
-    if _of_one_rate(known):
-        return _wilson_of_share(passed / n, len(known))
-    error = cluster_robust_standard_error([[1.0] * one + [0.0] * (of - one) for one, of in known])
+    if _of_one_rate(decided):
+        return _wilson_of_share(passed / n, len(decided))
+    error = cluster_robust_standard_error([[1.0] * count + [0.0] * (of - count) for count, of in decided])
     assert error is not None
-    half = student_t_quantile(0.975, len(known) - 1) * error
+    half = student_t_quantile(0.975, len(decided) - 1) * error
     return max(0.0, passed / n - half), min(1.0, passed / n + half)
 
 
@@ -232,8 +232,8 @@ class PairedCounts(Document, frozen=True):
 
 def paired_counts(outcomes: Iterable[tuple[bool, bool]]) -> PairedCounts:
     """Count (passed under A, passed under B) pairs."""
-    seen = Counter(outcomes)
-    return PairedCounts(seen[True, True], seen[True, False], seen[False, True], seen[False, False])
+    counts = Counter(outcomes)
+    return PairedCounts(counts[True, True], counts[True, False], counts[False, True], counts[False, False])
 
 
 def mcnemar_exact(only_a: int, only_b: int) -> float:
@@ -271,7 +271,7 @@ def fisher_exact(passed_a: int, n_a: int, passed_b: int, n_b: int) -> float:
         ways.append(way)
         way = way * (n_a - k) * (passed - k) // ((k + 1) * (n_b - passed + k + 1))
     observed = ways[passed_a - low]
-    return float(Fraction(sum(one for one in ways if one <= observed), sum(ways)))
+    return float(Fraction(sum(way for way in ways if way <= observed), sum(ways)))
 
 
 def paired_bootstrap(

@@ -165,8 +165,8 @@ class _Kinds(Mapping[str, ObjectType]):
             return ObjectType(kind, str(broken), extra=True)
         if not (isinstance(model, type) and issubclass(model, AgentOptions)):
             return ObjectType(kind, extra=True)
-        made = object_type(model)
-        return replace(made, name=kind, properties=_without(made, "kind"))
+        schema = object_type(model)
+        return replace(schema, name=kind, properties=_without(schema, "kind"))
 
     def __contains__(self, kind: object) -> bool:
         return kind in agents.kinds()
@@ -216,7 +216,7 @@ def suite_type(known_agents: Iterable[str] = ()) -> ObjectType:
         if isinstance(kind, MapType):
             return MapType(fitted(kind.value))
         if isinstance(kind, UnionType):
-            return UnionType(tuple(fitted(one) for one in kind.options))
+            return UnionType(tuple(fitted(option) for option in kind.options))
         if not isinstance(kind, ObjectType):
             return kind
         if kind.name == "AgentConfig":
@@ -227,13 +227,13 @@ def suite_type(known_agents: Iterable[str] = ()) -> ObjectType:
         )
         if kind.name == "Criterion":
             variants = Variants(_Criteria(), "prototype_class", short_name, "criterion")
-            rest = tuple(one for one in properties if one.name not in ("prototype_class", "config_uxon"))
+            rest = tuple(prop for prop in properties if prop.name not in ("prototype_class", "config_uxon"))
             return replace(kind, properties=rest, variants=variants)
         return replace(kind, properties=properties)
 
-    made = fitted(object_type(Suite))
-    assert isinstance(made, ObjectType)
-    return made
+    schema = fitted(object_type(Suite))
+    assert isinstance(schema, ObjectType)
+    return schema
 
 
 def _printed(root: Node, path: Path_, text: str) -> tuple[str, Path_]:
@@ -272,9 +272,12 @@ def _in_config(text: str, offset: int, root: Node | None, spot: _Spot, facts: Fa
     source = source_of(spot.node, text, LineIndex(text))
     if source.style not in _STYLES_WRITTEN:
         return ()
-    found = complete_config(source.text, source.from_offset(offset), prototype_class, facts)
+    completions = complete_config(source.text, source.from_offset(offset), prototype_class, facts)
     write = _writer(spot.node, source, text)
-    return tuple(Offer(one.label, one.kind, one.detail, tuple(write(edit) for edit in one.edits)) for one in found)
+    return tuple(
+        Offer(completion.label, completion.kind, completion.detail, tuple(write(edit) for edit in completion.edits))
+        for completion in completions
+    )
 
 
 def _writer(node: ScalarNode, source: ConfigSource, text: str) -> Any:
@@ -303,8 +306,8 @@ def _in_yaml(text: str, offset: int, schema: ObjectType, facts: Facts) -> tuple[
     start = offset
     while start and _WORD.fullmatch(text[start - 1]):
         start -= 1
-    found = _WORD.match(text, offset)
-    end = found.end() if found else offset
+    match = _WORD.match(text, offset)
+    end = match.end() if match else offset
     line = text[text.rfind("\n", 0, start) + 1 : start]
     if "#" in line and re.search(r"(?:^|\s)#", line):
         return ()  # in a comment
@@ -323,11 +326,14 @@ def _in_yaml(text: str, offset: int, schema: ObjectType, facts: Facts) -> tuple[
         if at < 0:
             continue
         without = printed[:at] + '""' + printed[at + len(quoted) :]
-        for one in complete(without, at + 1, schema, facts):
-            if one.label == "{}":
+        for completion in complete(without, at + 1, schema, facts):
+            if completion.label == "{}":
                 continue
-            written = _as_key(one) + colon if spot.is_key else _as_value(one, spot.node.style, alone)
-            offers.setdefault(one.label, Offer(one.label, one.kind, one.detail, (TextEdit(start, end, written),)))
+            written = _as_key(completion) + colon if spot.is_key else _as_value(completion, spot.node.style, alone)
+            offers.setdefault(
+                completion.label,
+                Offer(completion.label, completion.kind, completion.detail, (TextEdit(start, end, written),)),
+            )
         if offers and not alone:
             break
     return tuple(offers.values())
@@ -342,15 +348,19 @@ def _marks(marked: Iterable[tuple[bool, str]], start: int, read: _Reader) -> Ite
             yield text, root, spot
 
 
-def _as_key(one: Completion) -> str:
-    return plain(one.label) or json.dumps(one.label, ensure_ascii=False)
+def _as_key(completion: Completion) -> str:
+    return plain(completion.label) or json.dumps(completion.label, ensure_ascii=False)
 
 
-def _as_value(one: Completion, style: str, alone: bool) -> str:
+def _as_value(completion: Completion, style: str, alone: bool) -> str:
     """A value as YAML. `style`: of the quotes that are already used; `alone`: it has the line for itself."""
     if style:
-        return json.dumps(one.label, ensure_ascii=False)[1:-1] if style == '"' else one.label.replace("'", "''")
-    value = parse("".join(edit.text for edit in one.edits)).value
+        return (
+            json.dumps(completion.label, ensure_ascii=False)[1:-1]
+            if style == '"'
+            else completion.label.replace("'", "''")
+        )
+    value = parse("".join(edit.text for edit in completion.edits)).value
     if isinstance(value, str):
         return plain(value) or json.dumps(value, ensure_ascii=False)
     if isinstance(value, dict) and len(value) == 1 and alone:
@@ -371,9 +381,9 @@ def explain_suite(text: str, offset: int) -> Explained | None:
     if _in_text_config(spot):
         source = source_of(spot.node, text, LineIndex(text))
         prototype_class = _text_at(root, (*spot.path[:-1], "prototype_class"))
-        found = hover_config(source.text, source.from_offset(offset), prototype_class)
-        if found is not None:
-            return Explained(source.to_offset(found.start), source.to_offset(found.end), found.lines())
+        in_config = hover_config(source.text, source.from_offset(offset), prototype_class)
+        if in_config is not None:
+            return Explained(source.to_offset(in_config.start), source.to_offset(in_config.end), in_config.lines())
         return None
     printed, path = _printed(root, spot.path, text)
     document = parse(printed)
@@ -387,8 +397,8 @@ def explain_suite(text: str, offset: int) -> Explained | None:
     else:
         node = document.node(path)
         at = node.start if node is not None else None
-    said: Hover | None = hover(printed, at + 1, suite_type()) if at is not None else None
-    return Explained(spot.node.start, spot.node.end, said.lines()) if said is not None else None
+    in_suite: Hover | None = hover(printed, at + 1, suite_type()) if at is not None else None
+    return Explained(spot.node.start, spot.node.end, in_suite.lines()) if in_suite is not None else None
 
 
 # Fixes and layout
@@ -396,9 +406,9 @@ def explain_suite(text: str, offset: int) -> Explained | None:
 
 def config_fixes(loaded: LoadedSuite, start: int, end: int) -> Iterator[ConfigFix]:
     """The fixes for problems that touch the characters `start`..`end` of the file: those that the app has on F4."""
-    for one in cut_texts(loaded, loaded.root):
-        if one.start <= end and start <= one.end:
-            yield ConfigFix("cut-text", one.start, one.end, one.fix)
+    for cut_text in cut_texts(loaded, loaded.root):
+        if cut_text.start <= end and start <= cut_text.end:
+            yield ConfigFix("cut-text", cut_text.start, cut_text.end, cut_text.fix)
     for test_id, number, prototype_class in _configs(loaded, start, end):
         source = loaded.config_source(test_id, number)
         for problem in diagnose(source.text, prototype_class):

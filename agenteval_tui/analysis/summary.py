@@ -86,14 +86,14 @@ def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
         suites = _suite_names({key.suite_key for key in keys})
         if len(suites) > 1:
             names = {key: f"{suites[key.suite_key]}: {name}" for key, name in names.items()}
-    alike, given = set(names.values()), dict[str, TestKey]()
+    alike, by_name = set(names.values()), dict[str, TestKey]()
     for key, name in names.items():
-        made, number = name, 1
-        while made in given or (number > 1 and made in alike):
+        unique, number = name, 1
+        while unique in by_name or (number > 1 and unique in alike):
             number += 1
-            made = f"{name} ({number})"
-        given[made] = key
-    return {key: name for name, key in given.items()}
+            unique = f"{name} ({number})"
+        by_name[unique] = key
+    return {key: name for name, key in by_name.items()}
 
 
 def _suite_names(suites: Iterable[str]) -> dict[str, str]:
@@ -101,8 +101,8 @@ def _suite_names(suites: Iterable[str]) -> dict[str, str]:
     parts = {suite: suite.split("/") for suite in suites}
     ends = Counter("/".join(each[-n:]) for each in parts.values() for n in range(1, len(each) + 1))
     return {
-        one: next((end for n in range(1, len(each)) if ends[end := "/".join(each[-n:])] == 1), one)
-        for one, each in parts.items()
+        suite: next((end for n in range(1, len(each)) if ends[end := "/".join(each[-n:])] == 1), suite)
+        for suite, each in parts.items()
     }
 
 
@@ -141,10 +141,10 @@ def _of_test(
 
 
 def _overall(tests: Sequence[dict[str, Any]], runs: Sequence[RunRow], steps: Mapping[str, int]) -> dict[str, Any]:
-    known = [test for test in tests if test["n"]]
-    rates = [test["pass_rate"] for test in known]
-    ks = range(1, max((test["n"] for test in known), default=0) + 1)
-    at_k = {str(k): [test for test in known if test["n"] >= k] for k in ks}
+    decided = [test for test in tests if test["n"]]
+    rates = [test["pass_rate"] for test in decided]
+    ks = range(1, max((test["n"] for test in decided), default=0) + 1)
+    at_k = {str(k): [test for test in decided if test["n"] >= k] for k in ks}
     return {
         "tests": len(tests),
         "n": sum(test["n"] for test in tests),
@@ -154,7 +154,7 @@ def _overall(tests: Sequence[dict[str, Any]], runs: Sequence[RunRow], steps: Map
         "checks_not_made": checks_not_made(runs),
         "pass_rate": mean(rates),
         # A single test has one interval, also where it stopped early.
-        "interval": known[0]["interval"] if len(known) == 1 else interval_over(_counts(known)),
+        "interval": decided[0]["interval"] if len(decided) == 1 else interval_over(_counts(decided)),
         "standard_error": clustered_standard_error(rates),
         "pass_at_k": {k: mean([test["pass_at_k"][k] for test in enough]) for k, enough in at_k.items()},
         "pass_hat_k": {k: mean([test["pass_hat_k"][k] for test in enough]) for k, enough in at_k.items()},
@@ -180,5 +180,5 @@ def _measured(runs: Sequence[RunRow], steps: Mapping[str, int]) -> dict[str, Any
 
 
 def _spread(values: Sequence[float | None]) -> dict[str, float | None]:
-    found = spread(values)
-    return {"p50": found.p50, "p95": found.p95}
+    quantiles = spread(values)
+    return {"p50": quantiles.p50, "p95": quantiles.p95}

@@ -79,17 +79,17 @@ class GateVerdict(Struct, frozen=True):
         if self.n == 0:
             return False
         low, high = self.interval
-        wanted = self.gate.pass_rate
-        return wanted in (0, 1) or low >= wanted - _ROUNDING or high < wanted
+        pass_rate = self.gate.pass_rate
+        return pass_rate in (0, 1) or low >= pass_rate - _ROUNDING or high < pass_rate
 
     @property
     def needed(self) -> int | None:
         """How many runs would decide it if they passed as often as these; None: these do, or no number would."""
-        wanted, rate = self.gate.pass_rate, self.rate
-        if rate is None or self.sure or abs(rate - wanted) <= _ROUNDING:
+        pass_rate, rate = self.gate.pass_rate, self.rate
+        if rate is None or self.sure or abs(rate - pass_rate) <= _ROUNDING:
             return None
         # Wilson's interval holds exactly those shares from which the rate is not further than this.
-        return max(math.ceil(Z95**2 * wanted * (1 - wanted) / (rate - wanted) ** 2), self.n + 1)
+        return max(math.ceil(Z95**2 * pass_rate * (1 - pass_rate) / (rate - pass_rate) ** 2), self.n + 1)
 
 
 class TestGates(Struct, frozen=True):
@@ -107,7 +107,7 @@ class TestGates(Struct, frozen=True):
     @property
     def fails(self) -> bool:
         """Whether a gate was missed."""
-        return any(one.fails for one in self.verdicts)
+        return any(verdict.fails for verdict in self.verdicts)
 
     def without_excused(self, counts: Mapping[str, int], runs: Iterable[RunRow]) -> dict[str, int]:
         """How many runs ended how (`counts`, of `runs`), without those that a gate excuses."""
@@ -120,8 +120,8 @@ class TestGates(Struct, frozen=True):
 
     def missed_by(self, run: RunRow) -> GateVerdict | None:
         """The same, where the gate was missed."""
-        found = self.of_run(run)
-        return found if found is not None and found.fails else None
+        gate_verdict = self.of_run(run)
+        return gate_verdict if gate_verdict is not None and gate_verdict.fails else None
 
 
 def judge_gates(gates: StoredGates, runs: Iterable[RunRow]) -> TestGates:
@@ -140,7 +140,7 @@ def judge_gates(gates: StoredGates, runs: Iterable[RunRow]) -> TestGates:
         verdicts.append(verdict)
         if verdict.outcome == "reached":
             excused |= {run.id for run in alike if run.status in _EXCUSED}
-    return TestGates(tuple(verdicts), frozenset(excused), {one.key: one for one in verdicts})
+    return TestGates(tuple(verdicts), frozenset(excused), {verdict.key: verdict for verdict in verdicts})
 
 
 def gates_now(
@@ -178,7 +178,7 @@ def _verdict(gate: Gate, runs: list[RunRow]) -> GateVerdict:
     if stopped and len(rows) == 1:
         interval = confidence_sequence(whole.passed, whole.n)
     else:
-        interval = rate_over_rows([(one.passed, one.n) for one in map(counted, rows.values())])
+        interval = rate_over_rows([(tally.passed, tally.n) for tally in map(counted, rows.values())])
     first = runs[0]
     return GateVerdict(
         first.suite_key, first.suite_name, first.test_id, first.test_name, first.variation, gate,

@@ -50,16 +50,16 @@ def compare_texts(left: str, right: str) -> tuple[DiffSegment, ...]:
     stretches: list[DiffSegment] = []
     at_left = at_right = 0
     for same, (start, end), (other, other_end) in _blocks(_bare(lines_left), _bare(lines_right)):
-        one = (at_left, at_left + sum(map(len, lines_left[start:end])))
+        span_left = (at_left, at_left + sum(map(len, lines_left[start:end])))
         two = (at_right, at_right + sum(map(len, lines_right[other:other_end])))
-        at_left, at_right = one[1], two[1]
+        at_left, at_right = span_left[1], two[1]
         if same:
-            stretches.append(DiffSegment(True, one, two))
+            stretches.append(DiffSegment(True, span_left, two))
         else:
-            words = compare_words(left[slice(*one)], right[slice(*two)])
-            mine = tuple((start + one[0], end + one[0]) for start, end in words[0])
+            words = compare_words(left[slice(*span_left)], right[slice(*two)])
+            mine = tuple((start + span_left[0], end + span_left[0]) for start, end in words[0])
             theirs = tuple((start + two[0], end + two[0]) for start, end in words[1])
-            stretches.append(DiffSegment(False, one, two, mine, theirs))
+            stretches.append(DiffSegment(False, span_left, two, mine, theirs))
     return tuple(stretches)
 
 
@@ -67,14 +67,14 @@ def compare_words(left: str, right: str) -> tuple[tuple[Span, ...], tuple[Span, 
     """The characters of each text that the other has not, by whole words."""
     if not left.strip() or not right.strip():
         return _all_of(left), _all_of(right)
-    words_left = [(found[0], found.span()) for found in _TOKENS.finditer(left)]
-    words_right = [(found[0], found.span()) for found in _TOKENS.finditer(right)]
+    words_left = [(match[0], match.span()) for match in _TOKENS.finditer(left)]
+    words_right = [(match[0], match.span()) for match in _TOKENS.finditer(right)]
     blocks = list(_blocks([word for word, _ in words_left], [word for word, _ in words_right]))
-    kept = sum(
+    common = sum(
         len(word) for same, (start, end), _ in blocks if same for word, _ in words_left[start:end] if _WORD.match(word)
     )
     letters = max(sum(len(word) for word, _ in words if _WORD.match(word)) for words in (words_left, words_right))
-    if kept < letters * _LEAST_ALIKE:
+    if common < letters * _LEAST_ALIKE:
         return _all_of(left), _all_of(right)
     blocks = _without_crumbs(blocks, [word for word, _ in words_left])
     mine = [_span(words_left, start, end) for same, (start, end), _ in blocks if not same and end > start]
@@ -95,7 +95,7 @@ def in_order_of(model: Any, value: Any, depth: int = 0) -> Any:
         keys = [key for key in model if key in value] + [key for key in value if key not in model]
         return {key: in_order_of(model.get(key), value[key], depth + 1) for key in keys}
     if isinstance(model, list) and isinstance(value, list):
-        return [in_order_of(model[n] if n < len(model) else None, one, depth + 1) for n, one in enumerate(value)]
+        return [in_order_of(model[n] if n < len(model) else None, item, depth + 1) for n, item in enumerate(value)]
     return value
 
 
@@ -146,8 +146,8 @@ def _middle(left: Sequence[str], right: Sequence[str], offset: int) -> Iterator[
         from rapidfuzz.distance import LCSseq
 
         numbers: dict[str, int] = {}
-        ours = [numbers.setdefault(one, len(numbers)) for one in left]
-        theirs = [numbers.setdefault(one, len(numbers)) for one in right]
+        ours = [numbers.setdefault(token, len(numbers)) for token in left]
+        theirs = [numbers.setdefault(token, len(numbers)) for token in right]
         for code in LCSseq.opcodes(ours, theirs):
             same = code.tag == "equal"
             mine, other = (code.src_start, code.src_end), (code.dest_start, code.dest_end)
@@ -161,17 +161,19 @@ def _middle(left: Sequence[str], right: Sequence[str], offset: int) -> Iterator[
 
 def _without_crumbs(blocks: Sequence[tuple[bool, Span, Span]], left: Sequence[str]) -> list[tuple[bool, Span, Span]]:
     """A space or a comma between two changes is part of one change: readers don't see it as unchanged text."""
-    made: list[tuple[bool, Span, Span]] = []
+    merged: list[tuple[bool, Span, Span]] = []
     for number, (same, mine, theirs) in enumerate(blocks):
         inside = 0 < number < len(blocks) - 1
-        crumb = same and inside and mine[1] - mine[0] <= 3 and not any(_WORD.match(one) for one in left[slice(*mine)])
+        crumb = (
+            same and inside and mine[1] - mine[0] <= 3 and not any(_WORD.match(token) for token in left[slice(*mine)])
+        )
         newline = crumb and "\n" in left[slice(*mine)]
-        if made and not made[-1][0] and ((crumb and not newline) or not same):
-            _, before, before_theirs = made.pop()
-            made.append((False, (before[0], mine[1]), (before_theirs[0], theirs[1])))
+        if merged and not merged[-1][0] and ((crumb and not newline) or not same):
+            _, before, before_theirs = merged.pop()
+            merged.append((False, (before[0], mine[1]), (before_theirs[0], theirs[1])))
         else:
-            made.append((same, mine, theirs))
-    return made
+            merged.append((same, mine, theirs))
+    return merged
 
 
 def _bare(lines: Sequence[str]) -> list[str]:

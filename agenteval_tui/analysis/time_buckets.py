@@ -69,12 +69,12 @@ def midnight_ms(day: date) -> int:
 
 def window_ms(text: str) -> int | None:
     """A window as people write it (`90m`, `24h`, `7d`, `4w`) in milliseconds; `all` is None. Raises AgentevalError."""
-    said = text.strip().casefold()
-    if said == "all":
+    folded = text.strip().casefold()
+    if folded == "all":
         return None
-    unit = _UNITS.get(said[-1:])
+    unit = _UNITS.get(folded[-1:])
     try:
-        number = float(said[:-1])
+        number = float(folded[:-1])
     except ValueError:
         number = 0.0
     if unit is None or not 0 < number * unit < 1e13:
@@ -86,11 +86,11 @@ def window_label(milliseconds: int | None) -> str:
     """`the last 24 h`, `the last 7 days`; `all time` for None."""
     if milliseconds is None:
         return "all time"
-    for unit, one, many in ((WEEK_MS, "week", "weeks"), (DAY_MS, "day", "days"), (HOUR_MS, "h", "h")):
+    for unit, singular, many in ((WEEK_MS, "week", "weeks"), (DAY_MS, "day", "days"), (HOUR_MS, "h", "h")):
         number = milliseconds / unit
         # 24 h stay 24 h, 14 days stay 14 days: people say what they mean.
         if number == int(number) and (unit != DAY_MS or number != 1) and (unit != WEEK_MS or number > 2):
-            return f"the last {int(number)} {one if number == 1 else many}"
+            return f"the last {int(number)} {singular if number == 1 else many}"
     return f"the last {milliseconds / MINUTE_MS:g} min"
 
 

@@ -49,9 +49,9 @@ class Pair(Struct, frozen=True):
     @property
     def step(self) -> Step:
         """The left step, or the right one if there is no left one."""
-        found = self.left or self.right
-        assert found is not None
-        return found
+        step = self.left or self.right
+        assert step is not None
+        return step
 
     @property
     def matters(self) -> bool:
@@ -80,15 +80,15 @@ def steps_of(transcript: Transcript) -> list[Step]:
     messages, calls = transcript.messages, transcript.tool_calls
     answers = {m.tool_call: m for m in messages if m.role == "tool" and m.tool_call is not None}
     steps: list[Step] = []
-    made: set[int] = set()
+    numbers: set[int] = set()
     for index, message in enumerate(messages):
         steps.extend(_of_message(index, message))
         for number in message.tool_calls:
-            if number < len(calls) and number not in made:
-                made.add(number)
+            if number < len(calls) and number not in numbers:
+                numbers.add(number)
                 steps.extend(_of_call(number, calls[number], answers.get(number)))
     for number, call in enumerate(calls):
-        if number not in made:
+        if number not in numbers:
             steps.extend(_of_call(number, call, answers.get(number)))
     if transcript.error is not None:
         error = transcript.error
@@ -117,14 +117,14 @@ def _align_steps(left: Sequence[Step], right: Sequence[Step]) -> Alignment:
     """The steps of two transcripts (`steps_of`), matched."""
     turns_left, turns_right = _turns(left), _turns(right)
     pairs: list[Pair] = []
-    for one, other in _matched_turns(left, right, turns_left, turns_right):
-        if one is None:
+    for own, other in _matched_turns(left, right, turns_left, turns_right):
+        if own is None:
             assert other is not None
             pairs += [Pair("right", None, step) for step in right[slice(*turns_right[other])]]
         elif other is None:
-            pairs += [Pair("left", step, None) for step in left[slice(*turns_left[one])]]
+            pairs += [Pair("left", step, None) for step in left[slice(*turns_left[own])]]
         else:
-            pairs += _align_turn(left[slice(*turns_left[one])], right[slice(*turns_right[other])])
+            pairs += _align_turn(left[slice(*turns_left[own])], right[slice(*turns_right[other])])
     return Alignment(tuple(pairs))
 
 
@@ -175,14 +175,14 @@ def _matched_turns(
     gaps = _gaps(_same(said_left, said_right), len(said_left), len(said_right))
     for (left_start, left_end), (right_start, right_end), anchor in gaps:
         # Other words in the same place of the conversation: a simulated user never says the same twice.
-        found = _best(
+        matches = _best(
             range(left_start, left_end),
             range(right_start, right_end),
-            lambda one, other: 1.0 + _likeness(said_left[one], said_right[other]),
+            lambda place, other: 1.0 + _likeness(said_left[place], said_right[other]),
             lambda _: 0,
         )
-        for one, other in _in_order(found, (left_start, left_end), (right_start, right_end)):
-            yield None if one is None else one + 1, None if other is None else other + 1
+        for place, other in _in_order(matches, (left_start, left_end), (right_start, right_end)):
+            yield None if place is None else place + 1, None if other is None else other + 1
         if anchor is not None:
             yield anchor[0] + 1, anchor[1] + 1
 
@@ -192,10 +192,10 @@ def _matched_turns(
 
 def _align_turn(left: Sequence[Step], right: Sequence[Step]) -> list[Pair]:
     heads_left, heads_right = _heads(left), _heads(right)
-    found = _matched_heads([left[n] for n, _ in heads_left], [right[n] for n, _ in heads_right])
+    matched_heads = _matched_heads([left[n] for n, _ in heads_left], [right[n] for n, _ in heads_right])
     pairs: list[Pair] = []
-    for one, other in _in_order(found, (0, len(heads_left)), (0, len(heads_right))):
-        mine = () if one is None else left[slice(*heads_left[one])]
+    for place, other in _in_order(matched_heads, (0, len(heads_left)), (0, len(heads_right))):
+        mine = () if place is None else left[slice(*heads_left[place])]
         theirs = () if other is None else right[slice(*heads_right[other])]
         for row in range(max(len(mine), len(theirs))):
             pairs.append(_pair(mine[row] if row < len(mine) else None, theirs[row] if row < len(theirs) else None))
@@ -228,18 +228,18 @@ def _matched_heads(left: Sequence[Step], right: Sequence[Step]) -> list[tuple[in
     def kind(step: Step) -> Hashable:
         return step.kind, step.name
 
-    def likeness(one: int, other: int) -> float:
-        mine, theirs = left[one], right[other]
+    def likeness(place: int, other: int) -> float:
+        mine, theirs = left[place], right[other]
         return 0.0 if kind(mine) != kind(theirs) else 1.0 + _likeness(mine.text, theirs.text)
 
-    found: list[tuple[int, int]] = []
+    matches: list[tuple[int, int]] = []
     same = _same([(kind(step), step.text) for step in left], [(kind(step), step.text) for step in right])
     for (left_start, left_end), (right_start, right_end), anchor in _gaps(same, len(left), len(right)):
         mine, theirs = range(left_start, left_end), range(right_start, right_end)
-        found += _best(mine, theirs, likeness, lambda number: kind(left[number]), lambda number: kind(right[number]))
+        matches += _best(mine, theirs, likeness, lambda number: kind(left[number]), lambda number: kind(right[number]))
         if anchor is not None:
-            found.append(anchor)
-    return found
+            matches.append(anchor)
+    return matches
 
 
 # Sequences
@@ -250,8 +250,8 @@ def _same(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int
     from rapidfuzz.distance import LCSseq
 
     numbers: dict[Hashable, int] = {}
-    ours = [numbers.setdefault(one, len(numbers)) for one in left]
-    theirs = [numbers.setdefault(one, len(numbers)) for one in right]
+    ours = [numbers.setdefault(hashable, len(numbers)) for hashable in left]
+    theirs = [numbers.setdefault(hashable, len(numbers)) for hashable in right]
     pairs: list[tuple[int, int]] = []
     for code in LCSseq.opcodes(ours, theirs):
         if code.tag == "equal":
@@ -263,11 +263,11 @@ def _gaps(
     anchors: Sequence[tuple[int, int]], left: int, right: int
 ) -> Iterator[tuple[Span, Span, tuple[int, int] | None]]:
     """What lies before each anchor on both sides, and the anchor; at the end what is left over, without one."""
-    one = other = 0
+    start = other = 0
     for anchor in anchors:
-        yield (one, anchor[0]), (other, anchor[1]), anchor
-        one, other = anchor[0] + 1, anchor[1] + 1
-    yield (one, left), (other, right), None
+        yield (start, anchor[0]), (other, anchor[1]), anchor
+        start, other = anchor[0] + 1, anchor[1] + 1
+    yield (start, left), (other, right), None
 
 
 def _best(
@@ -281,10 +281,10 @@ def _best(
     if not left or not right:
         return []
     if len(left) * len(right) > _SMALL_GAP:
-        same = _same([kind_left(one) for one in left], [(kind_right or kind_left)(one) for one in right])
-        return [(left[one], right[other]) for one, other in same]
+        same = _same([kind_left(place) for place in left], [(kind_right or kind_left)(place) for place in right])
+        return [(left[place], right[other]) for place, other in same]
     rows, columns = len(left), len(right)
-    weights = [[weight(one, other) for other in right] for one in left]
+    weights = [[weight(place, other) for other in right] for place in left]
     # best[i][j]: the most that left[i:] and right[j:] can give.
     best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
     for i in range(rows - 1, -1, -1):
@@ -306,13 +306,13 @@ def _best(
 
 def _in_order(pairs: Sequence[tuple[int, int]], left: Span, right: Span) -> Iterator[tuple[int | None, int | None]]:
     """Everything between the ends: what has no partner before the next pair, left before right."""
-    one, other = left[0], right[0]
+    start, other = left[0], right[0]
     for pair in [*pairs, (left[1], right[1])]:
-        yield from ((number, None) for number in range(one, pair[0]))
+        yield from ((number, None) for number in range(start, pair[0]))
         yield from ((None, number) for number in range(other, pair[1]))
         if pair != (left[1], right[1]):
             yield pair
-        one, other = pair[0] + 1, pair[1] + 1
+        start, other = pair[0] + 1, pair[1] + 1
 
 
 def _likeness(left: str, right: str) -> float:

@@ -77,20 +77,20 @@ def watch_feedback(means: Iterable[FeedbackMean], limits: Mapping[str, float]) -
     return tuple(sorted(alerts, key=lambda alert: ("alert", "empty", "ok").index(alert.state)))
 
 
-def watch(store: Store, wanted: TrendQuery, below: float, at_ms: int) -> AlertCheck:
+def watch(store: Store, trend_query: TrendQuery, below: float, at_ms: int) -> AlertCheck:
     """Compare the pass rate of the window (of each group, where `wanted` has one) with `below` (0..1).
 
     The rate is that of `agenteval stats`: the mean over tests. Raises AgentevalError, HistoryError.
     """
     held = quarantines.active(store, at_ms)
-    grouped, known, left_out, runs = store.read(lambda connection: _read(connection, wanted, held))
-    tests = {(one.suite_key, one.test_id): one.row for one in known}
+    grouped, test_names, left_out, runs = store.read(lambda connection: _read(connection, trend_query, held))
+    tests = {(test_name.suite_key, test_name.test_id): test_name.row for test_name in test_names}
     before = store.run_rows(runs)
     of_datasets = store.read(lambda connection: rows.rows_of_runs(connection, runs))
     versions: Mapping[int | str, str] = {}
-    if wanted.group in OF_EXECUTIONS or wanted.group.startswith(META):
+    if trend_query.group in OF_EXECUTIONS or trend_query.group.startswith(META):
         executions = {run.execution_id for run in before}
-        versions = store.read(lambda connection: version_groups(connection, wanted.group, ids=executions))
+        versions = store.read(lambda connection: version_groups(connection, trend_query.group, ids=executions))
     after = {run.id: run.status for run in gating(store, before, held).runs}
     for was in before:
         status = after.get(was.id, "")  # "": all its criteria are in quarantine
@@ -100,16 +100,16 @@ def watch(store: Store, wanted: TrendQuery, below: float, at_ms: int) -> AlertCh
         # One run less of the one kind, one more of the other: figures add tallies up.
         row = of_datasets.get(was.rowid, 0)
         change = Tally(0, None, test, was.variation, row, *(_one(status, n) - _one(was.status, n) for n in _ENDS))
-        for key in _groups(wanted, was, versions):
+        for key in _groups(trend_query, was, versions):
             grouped.setdefault(key, (key, []))[1].append(change)
     alerts = []
     for key, (name, tallies) in grouped.items():
-        found = figures(tallies, count_errors=wanted.count_errors)
-        alerts.append(Alert(key, name, below, found, _state(found, below)))
+        outcome_rates = figures(tallies, count_errors=trend_query.count_errors)
+        alerts.append(Alert(key, name, below, outcome_rates, _state(outcome_rates, below)))
     if not alerts:
         alerts = [Alert("", "", below, figures([]), "empty")]
     order = {"alert": 0, "errors": 1, "empty": 2, "ok": 3}
-    alerts.sort(key=lambda one: (order[one.state], one.figures.rate or 0.0, one.name))
+    alerts.sort(key=lambda alert: (order[alert.state], alert.figures.rate or 0.0, alert.name))
     return AlertCheck(tuple(alerts), left_out)
 
 
@@ -120,7 +120,7 @@ def _one(status: str, end: str) -> int:
     return int(status == end)
 
 
-def _groups(wanted: TrendQuery, run: RunRow, versions: Mapping[int | str, str]) -> tuple[str, ...]:
+def _groups(trend_query: TrendQuery, run: RunRow, versions: Mapping[int | str, str]) -> tuple[str, ...]:
     if run.execution_id in versions:
         return (versions[run.execution_id],)
     by = {
@@ -129,33 +129,35 @@ def _groups(wanted: TrendQuery, run: RunRow, versions: Mapping[int | str, str]) 
         "agent": (run.agent,),
         "tag": run.tags or ("(no tag)",),
     }
-    return by.get(wanted.group, ("",))
+    return by.get(trend_query.group, ("",))
 
 
 def _read(
-    connection: Connection, wanted: TrendQuery, held: ActiveQuarantines
+    connection: Connection, trend_query: TrendQuery, held: ActiveQuarantines
 ) -> tuple[dict[str, tuple[str, list[Tally]]], list[TestName], tuple[Quarantine, ...], list[int]]:
     """The tallies by group, the tests, the quarantines that have a part in it, and the runs that may have failed by a
     criterion that is in quarantine only."""
-    known = rows.tests_known(connection)
-    picked = select_runs(connection, wanted, known)
+    test_names = rows.tests_known(connection)
+    picked = select_runs(connection, trend_query, test_names)
     place = TimeBucket(0, picked.since_ms, picked.until_ms)
-    every = rows.tallies(connection, picked, [place], wanted.group)
-    whole = {one.row for one in known if held.test(one.suite_key, one.test_id) is not None}
-    partly = {one.row for one in known if held.criteria_of(one.suite_key, one.test_id)} - whole
-    ran = {one.test for one in every}
-    names = {(one.suite_key, one.test_id) for one in known if one.row in ran}
-    groups = groups_of(connection, wanted.group, known, {one.key for one in every})
+    every = rows.tallies(connection, picked, [place], trend_query.group)
+    whole = {test_name.row for test_name in test_names if held.test(test_name.suite_key, test_name.test_id) is not None}
+    partly = {
+        test_name.row for test_name in test_names if held.criteria_of(test_name.suite_key, test_name.test_id)
+    } - whole
+    ran = {tally.test for tally in every}
+    names = {(test_name.suite_key, test_name.test_id) for test_name in test_names if test_name.row in ran}
+    groups = groups_of(connection, trend_query.group, test_names, {tally.key for tally in every})
     grouped: dict[str, tuple[str, list[Tally]]] = {}
-    for one in every:
-        if one.test not in whole:
-            for key, name in groups(one.key):
-                grouped.setdefault(key, (name, []))[1].append(one)
+    for tally in every:
+        if tally.test not in whole:
+            for key, name in groups(tally.key):
+                grouped.setdefault(key, (name, []))[1].append(tally)
     runs: list[int] = []
     if partly & ran:
         runs = rows.not_passed_runs(connection, replace(picked, tests=tuple(sorted(partly & ran))), _JUDGED)
-    left_out = tuple(one for one in held if (one.suite_key, one.test_id) in names)
-    return grouped, known, left_out, runs
+    left_out = tuple(quarantine for quarantine in held if (quarantine.suite_key, quarantine.test_id) in names)
+    return grouped, test_names, left_out, runs
 
 
 def _state(figures: OutcomeRates, below: float) -> State:

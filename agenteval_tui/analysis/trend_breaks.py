@@ -40,80 +40,80 @@ def breaks_of(uses: Iterable[VersionUse], tests: Mapping[int, TestName]) -> tupl
     A criterion that was only renamed judges as before: that is none.
     """
     by_test: dict[int, dict[int, list[VersionUse]]] = {}
-    for one in uses:
-        by_test.setdefault(one.test, {}).setdefault(one.execution, []).append(one)
-    found: list[Break] = []
+    for use in uses:
+        by_test.setdefault(use.test, {}).setdefault(use.execution, []).append(use)
+    breaks: list[Break] = []
     for number, executions in by_test.items():
         before: dict[str, str] | None = None
         for execution, listed in sorted(executions.items(), key=lambda pair: (min(u.first_ms for u in pair[1]), pair)):
-            at_ms = min(one.first_ms for one in listed)
+            at_ms = min(use.first_ms for use in listed)
             now: dict[str, str] = {}
-            for one in sorted(listed, key=lambda one: one.first_ms):
-                now[one.name] = one.version  # of several in one execution the last
+            for use in sorted(listed, key=lambda use: use.first_ms):
+                now[use.name] = use.version  # of several in one execution the last
             if before is not None:
                 test = tests[number]
                 place = (at_ms, execution, test.suite_key, test.suite, test.test_id)
-                found += [Break(*place, *change) for change in _changes(before, now)]
+                breaks += [Break(*place, *change) for change in _changes(before, now)]
             before = now
-    return tuple(sorted(found, key=lambda one: (one.at_ms, one.suite_key, one.test_id, one.criterion)))
+    return tuple(sorted(breaks, key=lambda shift: (shift.at_ms, shift.suite_key, shift.test_id, shift.criterion)))
 
 
 def agent_breaks_of(uses: Iterable[VersionUse], tests: Mapping[int, TestName]) -> tuple[Break, ...]:
     """Where an agent answered a test by none of the configurations that it had in the execution before, in the order of
     time. (Variations give an agent several in one execution.)"""
-    found: list[Break] = []
+    breaks: list[Break] = []
     by_agent: dict[tuple[int, str], dict[int, list[VersionUse]]] = {}
     for use in uses:
         by_agent.setdefault((use.test, use.name), {}).setdefault(use.execution, []).append(use)
     for (number, agent), executions in by_agent.items():
         before: list[VersionUse] = []
         for execution, listed in sorted(executions.items(), key=lambda pair: (min(u.first_ms for u in pair[1]), pair)):
-            now = sorted(listed, key=lambda one: one.first_ms)
-            if before and {one.version for one in before}.isdisjoint(one.version for one in now):
+            now = sorted(listed, key=lambda use: use.first_ms)
+            if before and {use.version for use in before}.isdisjoint(use.version for use in now):
                 test = tests[number]
                 place = (now[0].first_ms, execution, test.suite_key, test.suite, test.test_id)
-                found.append(Break(*place, "", "agent", before[-1].version, now[-1].version, agent))
+                breaks.append(Break(*place, "", "agent", before[-1].version, now[-1].version, agent))
             before = now
-    return tuple(sorted(found, key=lambda one: (one.at_ms, one.suite_key, one.test_id, one.agent)))
+    return tuple(sorted(breaks, key=lambda shift: (shift.at_ms, shift.suite_key, shift.test_id, shift.agent)))
 
 
 def distinct(breaks: Iterable[Break]) -> list[Break]:
     """Without a change of an agent's configuration that was said already: its tests all have it."""
-    seen: set[tuple[int, str, str, str]] = set()
-    kept = []
+    keys: set[tuple[int, str, str, str]] = set()
+    unique = []
     for shift in breaks:
         key = (shift.execution, shift.agent, shift.old, shift.new)
-        if shift.kind != "agent" or key not in seen:
-            kept.append(shift)
-        seen.add(key)
-    return kept
+        if shift.kind != "agent" or key not in keys:
+            unique.append(shift)
+        keys.add(key)
+    return unique
 
 
 def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[tuple[str, Kind, str, str]]:
     """(name, what became of it, version before, version now) of the criteria that are not as they were."""
     gone = {name: version for name, version in before.items() if name not in now}
     came = {name: version for name, version in now.items() if name not in before}
-    made: list[tuple[str, Kind, str, str]] = [
+    changes: list[tuple[str, Kind, str, str]] = [
         (name, "changed", before[name], version)
         for name, version in now.items()
         if name in before and before[name] != version
     ]
     for name, version in came.items():
-        renamed = next((old for old, known in gone.items() if known == version), None)
+        renamed = next((old for old, other in gone.items() if other == version), None)
         if renamed is not None:
             del gone[renamed]
         else:
-            made.append((name, "added", "", version))
-    return [*made, *((name, "removed", version, "") for name, version in gone.items())]
+            changes.append((name, "added", "", version))
+    return [*changes, *((name, "removed", version, "") for name, version in gone.items())]
 
 
-def bin_of(bins: Sequence[Bin], one: Break) -> int | None:
+def bin_of(bins: Sequence[Bin], shift: Break) -> int | None:
     """The number of the piece of time that begins with it, or in which it lies; None: it is not among them."""
     for number, place in enumerate(bins):
         if place.execution:
-            if place.row == one.execution:
+            if place.row == shift.execution:
                 return number
-        elif place.since_ms <= one.at_ms < place.until_ms:
+        elif place.since_ms <= shift.at_ms < place.until_ms:
             return number
     return None
 

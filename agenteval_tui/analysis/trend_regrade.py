@@ -46,11 +46,11 @@ class Regrading(Struct, frozen=True):
     cut: bool
 
 
-def regrade_history(store: Store, wanted: TrendQuery) -> Regrading:
+def regrade_history(store: Store, trend_query: TrendQuery) -> Regrading:
     """Grade the newest of the runs that are asked for. Blocks, seconds for thousands. Raises AgentevalError."""
 
     def read(connection: Connection) -> tuple[list[int], int, bool, dict[tuple[str, str], int]]:
-        picked = select_runs(connection, wanted)
+        picked = select_runs(connection, trend_query)
         since_ms, cut = rows.newest_runs(connection, picked, rows.NEWEST)
         tests = {(test.suite_key, test.test_id): test.row for test in rows.tests_known(connection)}
         return rows.picked_runs(connection, replace(picked, since_ms=since_ms)), since_ms, cut, tests
@@ -61,24 +61,24 @@ def regrade_history(store: Store, wanted: TrendQuery) -> Regrading:
     statuses: dict[int, str] = {}
     counts = _Counts(tests)
     changed = errors = 0
-    for one, transcript in regrade(store, listed, rules.of):
-        status = str(one.verdict.outcome)
-        statuses[one.row.rowid] = status
-        changed += status != one.row.status
-        errors += transcript.error is None and one.verdict.outcome is Outcome.ERROR
-        counts.add(one, transcript)
+    for regrade_result, transcript in regrade(store, listed, rules.of):
+        status = str(regrade_result.verdict.outcome)
+        statuses[regrade_result.row.rowid] = status
+        changed += status != regrade_result.row.status
+        errors += transcript.error is None and regrade_result.verdict.outcome is Outcome.ERROR
+        counts.add(regrade_result, transcript)
     left_out = len(listed) - len(statuses)
     return Regrading(
-        statuses, counts.scores, counts.causes, changed, left_out, errors, since_ms or (wanted.since_ms or 0), cut
+        statuses, counts.scores, counts.causes, changed, left_out, errors, since_ms or (trend_query.since_ms or 0), cut
     )
 
 
 def regraded_trend(
-    store: Store, wanted: TrendQuery, measures: Sequence[Measure], regrading: Regrading
+    store: Store, trend_query: TrendQuery, measures: Sequence[Measure], regrading: Regrading
 ) -> tuple[Trend, Extras]:
     """The trend and the facts beside it, with the verdicts of today's criteria. It has no breaks."""
     extras = store.read(lambda c: made_extras(c, regrading.scores, regrading.causes, regrading.since_ms, regrading.cut))
-    return trend(store, wanted, measures, regrading.statuses), extras
+    return trend(store, trend_query, measures, regrading.statuses), extras
 
 
 class _Files:
@@ -115,9 +115,9 @@ class _Counts:
         self._of: dict[tuple[str, str], set[int]] = {}
         self._last: dict[tuple[str, str], tuple[int, str]] = {}
 
-    def add(self, one: RegradeResult, transcript: Transcript) -> None:
+    def add(self, regrade_result: RegradeResult, transcript: Transcript) -> None:
         """A run with its new results."""
-        row, verdict = one.row, one.verdict
+        row, verdict = regrade_result.row, regrade_result.verdict
         test = self._tests.get((row.suite_key, row.test_id), 0)
         for result in verdict.results:
             if result.outcome is Outcome.SKIPPED:
@@ -137,8 +137,10 @@ class _Counts:
 
     @property
     def causes(self) -> tuple[CauseCount, ...]:
-        found = [
+        cause_counts = [
             CauseCount(cause, kind, "", runs, len(self._of[cause, kind]), self._last[cause, kind][1])
             for (cause, kind), runs in self._runs.items()
         ]
-        return tuple(sorted(found, key=lambda one: (-one.runs, one.cause, one.error_kind)))
+        return tuple(
+            sorted(cause_counts, key=lambda cause_count: (-cause_count.runs, cause_count.cause, cause_count.error_kind))
+        )

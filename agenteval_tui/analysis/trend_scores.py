@@ -109,13 +109,13 @@ class Extras(Struct, frozen=True):
     """The means of the scores that the window's runs were given, by key."""
 
 
-def extras(store: Store, wanted: TrendQuery) -> Extras:
+def extras(store: Store, trend_query: TrendQuery) -> Extras:
     """Scores and causes of the newest runs of the window. Raises AgentevalError, HistoryError."""
-    return store.read(lambda connection: _extras(connection, wanted))
+    return store.read(lambda connection: _extras(connection, trend_query))
 
 
-def _extras(connection: Connection, wanted: TrendQuery) -> Extras:
-    picked = select_runs(connection, wanted)
+def _extras(connection: Connection, trend_query: TrendQuery) -> Extras:
+    picked = select_runs(connection, trend_query)
     feedback = means(rows.feedback_scores(connection, picked))
     since_ms, cut = rows.newest_runs(connection, picked, rows.NEWEST)
     picked = replace(picked, since_ms=since_ms)
@@ -125,7 +125,7 @@ def _extras(connection: Connection, wanted: TrendQuery) -> Extras:
         *agent_breaks_of(rows.agents_used(connection, picked), tests),
     )
     scores, failing = rows.scores(connection, picked), rows.causes(connection, picked)
-    in_time = tuple(sorted(breaks, key=lambda one: one.at_ms))
+    in_time = tuple(sorted(breaks, key=lambda shift: shift.at_ms))
     return Extras(_scores(scores, tests), tuple(map(_failing, failing)), since_ms, cut, in_time, feedback)
 
 
@@ -133,22 +133,22 @@ def made_extras(
     connection: Connection, scores: ScoreCounts, causes: Iterable[CauseCount], since_ms: int, cut: bool
 ) -> Extras:
     """The same of what was counted already; without breaks."""
-    tests = {one.row: one for one in rows.tests_known(connection)}
+    tests = {test_name.row: test_name for test_name in rows.tests_known(connection)}
     return Extras(_scores(scores, tests), tuple(map(_failing, causes)), since_ms, cut)
 
 
 def _scores(counted: ScoreCounts, tests: Mapping[int, TestName]) -> tuple[Scores, ...]:
-    by_name = sorted(tests.values(), key=lambda one: (one.suite_key, one.test_id))
-    ranks = {one.row: rank for rank, one in enumerate(by_name)}
+    by_name = sorted(tests.values(), key=lambda test_name: (test_name.suite_key, test_name.test_id))
+    ranks = {test_name.row: rank for rank, test_name in enumerate(by_name)}
     ordered = []
     for (test, criterion), counts in counted.items():
         passed = counts[0]
         n = passed + counts[1]
         # The worst first. A test has one criterion of a name: what follows the name is never compared.
-        one = Scores(tests[test], criterion, counts)
-        ordered.append((passed / n if n else 2.0, -n, ranks[test], criterion, one))
+        scores = Scores(tests[test], criterion, counts)
+        ordered.append((passed / n if n else 2.0, -n, ranks[test], criterion, scores))
     ordered.sort()
-    return tuple([one[-1] for one in ordered])
+    return tuple([entry[-1] for entry in ordered])
 
 
 def criterion_labels(scores: Sequence[Scores]) -> list[str]:
@@ -156,16 +156,16 @@ def criterion_labels(scores: Sequence[Scores]) -> list[str]:
     a test of that name, and its place where two suites have one name."""
     suites: dict[str, set[str]] = {}
     names: dict[tuple[str, str], set[str]] = {}
-    for one in scores:
-        suites.setdefault(one.test_id, set()).add(one.suite_key)
-        names.setdefault((one.test_id, one.suite), set()).add(one.suite_key)
-    made = []
-    for one in scores:
-        label = f"{one.test_id} / {one.criterion}"
-        if len(suites[one.test_id]) > 1:
-            label += f" ({one.suite if len(names[one.test_id, one.suite]) == 1 else one.suite_key})"
-        made.append(label)
-    return made
+    for score in scores:
+        suites.setdefault(score.test_id, set()).add(score.suite_key)
+        names.setdefault((score.test_id, score.suite), set()).add(score.suite_key)
+    labels = []
+    for score in scores:
+        label = f"{score.test_id} / {score.criterion}"
+        if len(suites[score.test_id]) > 1:
+            label += f" ({score.suite if len(names[score.test_id, score.suite]) == 1 else score.suite_key})"
+        labels.append(label)
+    return labels
 
 
 def _failing(cause: CauseCount) -> Failing:

@@ -81,13 +81,13 @@ def statuses(store: Store, causes: Causes, at_ms: int | None = None) -> dict[str
         return {}
     now = now_ms() if at_ms is None else at_ms
     held = quarantines.active(store, now)
-    found: dict[str, TriageStatus] = {}
+    by_signature: dict[str, TriageStatus] = {}
     for group in causes.groups:
         decision = decided.get(group.cause.signature)
         if decision is not None:
             later = _later(store, group, causes, decision)
-            found[decision.signature] = TriageStatus(decision, open_reason(group, decision, later, held, now))
-    return found
+            by_signature[decision.signature] = TriageStatus(decision, open_reason(group, decision, later, held, now))
+    return by_signature
 
 
 def open_reason(group: CauseGroup, decision: Decision, later: Recurrence, held: ActiveQuarantines, now: int) -> str:
@@ -100,11 +100,11 @@ def open_reason(group: CauseGroup, decision: Decision, later: Recurrence, held: 
         free = [key for key in context.tests if key in group.tests and held.criterion(*key, name) is None]
         if free:
             return f"{free[0][1]} is no longer in quarantine"
-    fresh = [one for one in later.versions if one not in context.versions]
+    fresh = [version for version in later.versions if version not in context.versions]
     if kind in _BY_VERSION and context.versions and fresh:
         return "the criterion was changed" if kind != "fix" else "the criterion was changed, and it still fails"
-    known = _named(context.tests)
-    others = [test for suite, test in later.tests if (_file(suite), test) not in known]
+    named = _named(context.tests)
+    others = [test for suite, test in later.tests if (_file(suite), test) not in named]
     if others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         return f"it is in {others[0]}{more} too"
@@ -126,12 +126,12 @@ def _later(store: Store, group: CauseGroup, causes: Causes, decision: Decision) 
             " WHERE r.started_ms > ? AND r.id IN (SELECT value FROM json_each(?))"
         )
         own = c.execute(f"SELECT r.id, s.key, t.test_id{began}", (decision.at_ms, json.dumps(list(group.runs))))
-        found = own.fetchall()
+        rows = own.fetchall()
         every = c.execute(
             f"SELECT s.key, t.test_id, count(*){began} GROUP BY t.id",
             (decision.at_ms, json.dumps(list(causes.scope.runs))),
         )
-        return found, every.fetchall()
+        return rows, every.fetchall()
 
     own, every = store.read(read)
     fresh, decided = {run for run, _, _ in own}, _named(decision.context.tests)
@@ -191,35 +191,39 @@ def decide(
     """
     if group.trend == "gone" and decision in ("accept", "quarantine", "label"):
         raise AgentevalError("this cause is gone: there is nothing to decide", mend="choose one that has runs")
-    said = SAID.get(decision, "")
+    message = SAID.get(decision, "")
     if decision == "accept":
-        said = _accept(store, group, execution_id, who)
+        message = _accept(store, group, execution_id, who)
     elif decision == "quarantine":
         until_ms = until_ms if until_ms is not None else now_ms() + DEFAULT_DAYS * DAY_MS
-        said = _quarantine(store, group, until_ms, note, who)
+        message = _quarantine(store, group, until_ms, note, who)
     elif decision == "label":
-        said = _label(store, group, passed, note, who)
-    made = Decision(group.cause.signature, decision, note, who, now_ms(), until_ms, context_of(group))
-    triage.decide(store, made)
-    return DecisionResult(made, said)
+        message = _label(store, group, passed, note, who)
+    triaged = Decision(group.cause.signature, decision, note, who, now_ms(), until_ms, context_of(group))
+    triage.decide(store, triaged)
+    return DecisionResult(triaged, message)
 
 
 def _accept(store: Store, group: CauseGroup, execution_id: str, who: str) -> str:
-    wanted: dict[str, list[TestKey]] = {execution_id: list(group.tests)} if execution_id else {}
+    tests_by_execution: dict[str, list[TestKey]] = {execution_id: list(group.tests)} if execution_id else {}
     if not execution_id:  # of each test the newest execution that has the cause
-        seen: set[TestKey] = set()
+        handled: set[TestKey] = set()
         for row in store.run_rows(group.runs):
             test = (row.suite_key, row.test_id)
-            if test not in seen:
-                seen.add(test)
-                wanted.setdefault(row.execution_id, []).append(test)
+            if test not in handled:
+                handled.add(test)
+                tests_by_execution.setdefault(row.execution_id, []).append(test)
     # The newest execution comes first: if it has not finished, that is refused before anything is written.
-    done = [set_baseline(store, execution, tests=tests, who=who) for execution, tests in wanted.items()]
-    what = f"execution {short_id(next(iter(wanted)))}" if len(wanted) == 1 else "the newest execution of each"
-    said = f"{what} is the baseline of {count(sum(len(one.tests) for one in done), 'test')}"
-    left_out = sum(len(one.left_out) for one in done)
-    left = f"; {count(left_out, 'test')} left out, because none of its runs has a verdict" if left_out else ""
-    return said + left
+    done = [set_baseline(store, execution, tests=tests, who=who) for execution, tests in tests_by_execution.items()]
+    what = (
+        f"execution {short_id(next(iter(tests_by_execution)))}"
+        if len(tests_by_execution) == 1
+        else "the newest execution of each"
+    )
+    sentence = f"{what} is the baseline of {count(sum(len(baseline_set.tests) for baseline_set in done), 'test')}"
+    left_out = sum(len(baseline_set.left_out) for baseline_set in done)
+    rest = f"; {count(left_out, 'test')} left out, because none of its runs has a verdict" if left_out else ""
+    return sentence + rest
 
 
 def _quarantine(store: Store, group: CauseGroup, until_ms: int, note: str, who: str) -> str:
@@ -241,17 +245,17 @@ def _label(store: Store, group: CauseGroup, passed: bool, note: str, who: str) -
     labels: dict[str, list[Label]] = {}
     for label in store.labels(group.run_ids):
         labels.setdefault(label.run_id, []).append(label)
-    given: list[Label] = []
+    new_labels: list[Label] = []
     for run, position in zip(group.run_ids, group.positions, strict=True):
-        known = labels.get(run, ())
+        run_labels = labels.get(run, ())
         results = store.results(run) if position >= 0 else ()
         if not 0 <= position < len(results):  # the agent failed: there is no criterion to speak of
-            if not any(one.whole for one in known):
-                given.append(Label(run, None, "", note, who, passed=passed))
-        elif label_of(known, results[position].criterion, sole_of_results(results)) is None:
-            given.append(Label(run, None, results[position].criterion, note, who, passed=passed))
-    for start in range(0, len(given), _AT_ONCE):
-        give_labels(store, given[start : start + _AT_ONCE])
+            if not any(label.whole for label in run_labels):
+                new_labels.append(Label(run, None, "", note, who, passed=passed))
+        elif label_of(run_labels, results[position].criterion, sole_of_results(results)) is None:
+            new_labels.append(Label(run, None, results[position].criterion, note, who, passed=passed))
+    for start in range(0, len(new_labels), _AT_ONCE):
+        give_labels(store, new_labels[start : start + _AT_ONCE])
     verdict = "passed" if passed else "failed"
-    many = count(len(given), "run")
-    return f"{many} labelled {verdict}" if given else "every run already had a label"
+    many = count(len(new_labels), "run")
+    return f"{many} labelled {verdict}" if new_labels else "every run already had a label"

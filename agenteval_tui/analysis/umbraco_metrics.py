@@ -45,8 +45,8 @@ def umbraco_figures(options: Mapping[str, Any], runs: Iterable[RunRow]) -> tuple
     groups: dict[tuple[str, str], dict[str, list[bool]]] = {}
     for run in runs if suites else ():
         if run.suite_key in suites and run.status not in _NO_END and not run.superseded:
-            found = groups.setdefault((run.suite_key, run.test_id), {})
-            found.setdefault(run.variation, []).append(run.status == "passed")
+            by_variation = groups.setdefault((run.suite_key, run.test_id), {})
+            by_variation.setdefault(run.variation, []).append(run.status == "passed")
     figures = []
     for (_, test), variations in groups.items():
         every = [passed for group in variations.values() for passed in group]

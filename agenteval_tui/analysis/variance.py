@@ -139,9 +139,9 @@ class VarianceComponent(Struct, frozen=True):
     def by_agent(self) -> tuple[tuple[str, int, int], ...]:
         """(agent, passed, n), where there are several agents; else nothing."""
         agents: dict[str, tuple[int, int]] = {}
-        for one in sorted(self.parts, key=lambda part: part.agent):
-            before = agents.get(one.agent, (0, 0))
-            agents[one.agent] = (before[0] + one.passed, before[1] + one.n)
+        for part in sorted(self.parts, key=lambda part: part.agent):
+            before = agents.get(part.agent, (0, 0))
+            agents[part.agent] = (before[0] + part.passed, before[1] + part.n)
         return tuple((agent, *counts) for agent, counts in agents.items()) if len(agents) > 1 else ()
 
     @property
@@ -192,8 +192,8 @@ class VarianceReport(Struct, frozen=True):
     def changed(self) -> tuple[VarianceComponent, ...]:
         """The tests that are not flaky, and step: from one execution to another, or since the agent's configuration or
         their criteria changed. Regressions first."""
-        found = [(test.step, test) for test in self.tests if not test.flaky]
-        stepping = [(step.kind != "regression", test) for step, test in found if step is not None]
+        steps = [(test.step, test) for test in self.tests if not test.flaky]
+        stepping = [(step.kind != "regression", test) for step, test in steps if step is not None]
         return tuple(test for _, test in sorted(stepping, key=lambda pair: pair[0]))
 
     def criteria_of(self, test: VarianceComponent) -> tuple[VarianceComponent, ...]:
@@ -204,7 +204,7 @@ class VarianceReport(Struct, frozen=True):
         """What might go into quarantine: for each flaky test with enough runs its one flaky criterion, if it has only
         one and another to go on gating with, else the whole test. What is in quarantine already is left out, and what
         regressed or was put right: that is no chance."""
-        found = []
+        variance_components = []
         for test in self.flaky:
             if test.n < ENOUGH or test.quarantine is not None or not test.quarantinable:
                 continue
@@ -212,25 +212,28 @@ class VarianceReport(Struct, frozen=True):
             flaky = [criterion for criterion in criteria if criterion.flaky]
             chosen = flaky[0] if len(flaky) == 1 and len(criteria) > 1 else test
             if chosen.quarantine is None and chosen.quarantinable:
-                found.append(chosen)
-        return found
+                variance_components.append(chosen)
+        return variance_components
 
 
-def ledger(store: Store, wanted: TrendQuery, at_ms: int, *, judges: bool = True) -> VarianceReport:
+def ledger(store: Store, trend_query: TrendQuery, at_ms: int, *, judges: bool = True) -> VarianceReport:
     """The ledger of the wanted runs. With `judges`, flaky criteria are looked into for what is the judge's doing.
 
     Reads transcripts only for those. Raises AgentevalError, HistoryError.
     """
     held = quarantines.active(store, at_ms)
-    tests, criteria, since_ms, cut = store.read(lambda connection: _counted(connection, wanted, held))
+    tests, criteria, since_ms, cut = store.read(lambda connection: _counted(connection, trend_query, held))
     if judges:
-        criteria = [_with_split(store, wanted, one) if one.flaky else replace(one, whose="nobody") for one in criteria]
+        criteria = [
+            _with_split(store, trend_query, criterion) if criterion.flaky else replace(criterion, whose="nobody")
+            for criterion in criteria
+        ]
     grouped: dict[tuple[str, str, str, str], list[VarianceComponent]] = {}
     for criterion in sorted(criteria, key=_worst_first):
         grouped.setdefault(_key(criterion), []).append(criterion)
     by_test = {key: tuple(listed) for key, listed in grouped.items()}
-    known = [_with_criteria(test, by_test.get(_key(test), ())) for test in tests]
-    return VarianceReport(tuple(sorted(known, key=_worst_first)), by_test, since_ms, cut)
+    variance_components = [_with_criteria(test, by_test.get(_key(test), ())) for test in tests]
+    return VarianceReport(tuple(sorted(variance_components, key=_worst_first)), by_test, since_ms, cut)
 
 
 def _key(component: VarianceComponent) -> tuple[str, str, str, str]:
@@ -244,20 +247,20 @@ def _worst_first(component: VarianceComponent) -> tuple[float, int, str, str]:
 
 
 def _counted(
-    connection: Connection, wanted: TrendQuery, held: ActiveQuarantines
+    connection: Connection, trend_query: TrendQuery, held: ActiveQuarantines
 ) -> tuple[list[VarianceComponent], list[VarianceComponent], int, bool]:
-    known = rows.tests_known(connection)
-    picked = select_runs(connection, wanted, known)
+    test_names = rows.tests_known(connection)
+    picked = select_runs(connection, trend_query, test_names)
     since_ms, cut = rows.newest_runs(connection, picked, rows.NEWEST)
     picked = replace(picked, since_ms=since_ms)
-    names = {one.row: one for one in known}
+    names = {test_name.row: test_name for test_name in test_names}
     tests = []
     place = rows.TimeBucket(0, picked.since_ms, picked.until_ms)
     ended: dict[tuple[int, str, int], list[rows.Tally]] = {}
-    for one in rows.tallies(connection, picked, [place], "setting"):
-        ended.setdefault((one.test, one.variation, one.row), []).append(one)
-    seen = rows.settings_seen(connection, picked)
-    criteria_of = rows.criteria_of_plans(connection, sorted({int(key.split("\x1f")[2]) for key in seen}))
+    for tally in rows.tallies(connection, picked, [place], "setting"):
+        ended.setdefault((tally.test, tally.variation, tally.row), []).append(tally)
+    settings_seen = rows.settings_seen(connection, picked)
+    criteria_of = rows.criteria_of_plans(connection, sorted({int(key.split("\x1f")[2]) for key in settings_seen}))
     places = rows.rows_known(connection, sorted({row for _, _, row in ended if row}))
     for (number, variation, row), every in ended.items():
         test = names[number]
@@ -266,36 +269,40 @@ def _counted(
             (
                 int(execution),
                 Part(
-                    *(agent, one.passed, one.passed + one.failed + (one.errors if wanted.count_errors else 0)),
-                    *(version, criteria_of.get(int(plan), ""), seen.get(one.key, 0)),
+                    *(
+                        agent,
+                        tally.passed,
+                        tally.passed + tally.failed + (tally.errors if trend_query.count_errors else 0),
+                    ),
+                    *(version, criteria_of.get(int(plan), ""), settings_seen.get(tally.key, 0)),
                 ),
             )
-            for one in every
-            for agent, version, plan, execution in (one.key.split("\x1f"),)
+            for tally in every
+            for agent, version, plan, execution in (tally.key.split("\x1f"),)
         )
         tests.append(
             VarianceComponent(
                 *(test.suite_key, test.suite, test.test_id, test.test, variation, place_then, "", ""),
-                *(sum(part.n for part in parts), sum(one.passed for one in every)),
-                *(sum(one.errors for one in every), sum(one.review for one in every)),
+                *(sum(part.n for part in parts), sum(tally.passed for tally in every)),
+                *(sum(tally.errors for tally in every), sum(tally.review for tally in every)),
                 quarantine=held.test(test.suite_key, test.test_id),
                 parts=parts,
                 row_key=row_key,
             )
         )
     criteria = []
-    for said in rows.verdicts(connection, picked):
-        test = names[said.test]
-        row_key, place_then = places.get(said.row, ("", 0))
-        n = said.passed + said.failed
+    for verdict in rows.verdicts(connection, picked):
+        test = names[verdict.test]
+        row_key, place_then = places.get(verdict.row, ("", 0))
+        n = verdict.passed + verdict.failed
         criteria.append(
             VarianceComponent(
-                *(test.suite_key, test.suite, test.test_id, test.test, said.variation, place_then),
-                *(said.name, said.criterion, n, said.passed, said.errors, said.review),
-                quarantine=held.criterion(test.suite_key, test.test_id, said.name),
+                *(test.suite_key, test.suite, test.test_id, test.test, verdict.variation, place_then),
+                *(verdict.name, verdict.criterion, n, verdict.passed, verdict.errors, verdict.review),
+                quarantine=held.criterion(test.suite_key, test.test_id, verdict.name),
                 parts=_parts_of(
                     (execution, Part(agent, passed, passed + failed, version, str(criterion), last))
-                    for agent, version, criterion, execution, passed, failed, last in said.by_agent
+                    for agent, version, criterion, execution, passed, failed, last in verdict.by_agent
                 ),
                 row_key=row_key,
             )
@@ -303,7 +310,7 @@ def _counted(
     return tests, criteria, since_ms, cut
 
 
-def _with_split(store: Store, wanted: TrendQuery, component: VarianceComponent) -> VarianceComponent:
+def _with_split(store: Store, trend_query: TrendQuery, component: VarianceComponent) -> VarianceComponent:
     asks = judge_variance.asks_somebody(store, component.criterion_hash)
     if asks is None:
         return component
@@ -312,38 +319,40 @@ def _with_split(store: Store, wanted: TrendQuery, component: VarianceComponent) 
         return replace(component, whose="agent")
 
     def newest(connection: Connection) -> list[int]:
-        known = rows.tests_known(connection)
+        test_names = rows.tests_known(connection)
         (row,) = (
-            test.row for test in known if (test.suite_key, test.test_id) == (component.suite_key, component.test_id)
+            test.row
+            for test in test_names
+            if (test.suite_key, test.test_id) == (component.suite_key, component.test_id)
         )
-        picked = replace(select_runs(connection, wanted, known), tests=(row,))
+        picked = replace(select_runs(connection, trend_query, test_names), tests=(row,))
         number = rows.row_number(connection, row, component.row_key)
         return rows.runs_of(connection, picked, component.variation, number, _JUDGED_RUNS)
 
     runs = store.run_rows(store.read(newest))
-    found = judge_variance.split_verdicts(judge_variance.verdicts_of(store, runs, component.criterion_hash))
-    if found is None:
+    variance_split = judge_variance.split_verdicts(judge_variance.verdicts_of(store, runs, component.criterion_hash))
+    if variance_split is None:
         return component
-    share = found.judge_share
+    share = variance_split.judge_share
     if share is None:
-        return replace(component, split=found)
+        return replace(component, split=variance_split)
     whose: Whose = "judge" if share >= 0.75 else "agent" if share <= 0.25 else "both"
-    return replace(component, split=found, whose=whose)
+    return replace(component, split=variance_split, whose=whose)
 
 
 def _parts_of(listed: Iterable[tuple[int, Part]]) -> tuple[Part, ...]:
     """One for each configuration and version, the newest last: an agent is its configuration, whatever it is called.
     `listed`: each with the execution (a row number) that its runs are of."""
-    found: dict[tuple[str, str], Part] = {}
+    parts: dict[tuple[str, str], Part] = {}
     executions: dict[tuple[str, str], dict[int, Counts]] = {}
     for execution, part in sorted(listed, key=lambda pair: (pair[1].last_ms, pair[0])):
         key = (part.version or f"\x1f{part.agent}", part.criteria)
-        before = found.pop(key, Part("", 0, 0))
+        before = parts.pop(key, Part("", 0, 0))
         counts = executions.setdefault(key, {})
         passed, n = counts.get(execution, (0, 0))
         counts[execution] = (passed + part.passed, n + part.n)
-        found[key] = part._replace(passed=before.passed + part.passed, n=before.n + part.n)
-    return tuple(part._replace(executions=tuple(executions[key].values())) for key, part in found.items())
+        parts[key] = part._replace(passed=before.passed + part.passed, n=before.n + part.n)
+    return tuple(part._replace(executions=tuple(executions[key].values())) for key, part in parts.items())
 
 
 def _with_criteria(test: VarianceComponent, criteria: Sequence[VarianceComponent]) -> VarianceComponent:
@@ -355,10 +364,10 @@ def _with_criteria(test: VarianceComponent, criteria: Sequence[VarianceComponent
 
 def _of_criteria(criteria: Sequence[VarianceComponent]) -> Whose:
     """The cause of a flaky test: the cause of its flaky criteria, or "both" if they have different ones."""
-    said = _distinct(criterion.whose for criterion in criteria if criterion.flaky)
-    if not said or "unknown" in said:
+    whose = _distinct(criterion.whose for criterion in criteria if criterion.flaky)
+    if not whose or "unknown" in whose:
         return "unknown"
-    return said[0] if len(said) == 1 else "both"
+    return whose[0] if len(whose) == 1 else "both"
 
 
 def _distinct(words: Iterable[Whose]) -> list[Whose]:

@@ -190,8 +190,8 @@ class Workbench:
             )
         variables = self.variables(self.run.variables, spec)
         replies = self._replies(self.run.id, self.transcript, variables, spec)
-        found = compile_criterion(spec).check(self.transcript, variables, replies=replies)
-        return replace(found, derived=True) if self.criteria[criterion].derived else found
+        criterion_result = compile_criterion(spec).check(self.transcript, variables, replies=replies)
+        return replace(criterion_result, derived=True) if self.criteria[criterion].derived else criterion_result
 
     def known_verdict(self, criterion: int) -> CriterionResult | None:
         """What is stored of a criterion whose config is so long that judging it takes longer than a person waits for
@@ -199,13 +199,16 @@ class Workbench:
         if len(self.criteria[criterion].text) < LONG_CONFIG:
             return None
         name = self.criteria[criterion].name
-        return next((one for one in self.stored if one.criterion == name and not one.source), None)
+        return next((result for result in self.stored if result.criterion == name and not result.source), None)
 
     def judge_all(self, *, quickly: bool = False) -> tuple[CriterionResult, ...]:
         """Every criterion, as it is saved, on this run; foreign verdicts of an import, and what was derived of this run
         alone, as stored. `quickly`: those with a `known_verdict` as stored, too."""
-        known = map(self.known_verdict, range(len(self.criteria))) if quickly else repeat(None)
-        own = tuple(one or self.judge(index) for index, one in zip(range(len(self.criteria)), known, strict=False))
+        stored = map(self.known_verdict, range(len(self.criteria))) if quickly else repeat(None)
+        own = tuple(
+            criterion_result or self.judge(index)
+            for index, criterion_result in zip(range(len(self.criteria)), stored, strict=False)
+        )
         return own + tuple(
             result for result in self.stored if result.source or (result.derived and not result.criterion_hash)
         )
@@ -247,7 +250,11 @@ class Workbench:
             start = self._preloaded.get(criterion, 0)
             if start >= len(pool):
                 break
-            some = [one.run for one in pool[start : start + PRELOAD_AT_ONCE] if one.run not in self._transcripts]
+            some = [
+                pool_run.run
+                for pool_run in pool[start : start + PRELOAD_AT_ONCE]
+                if pool_run.run not in self._transcripts
+            ]
             for run, transcript in self.store.transcripts(some):
                 self._keep(run, transcript)
             self._preloaded[criterion] = start + PRELOAD_AT_ONCE
@@ -266,31 +273,31 @@ class Workbench:
         edited = compile_criterion(self.spec(criterion, text))
         saved = edited if new else compile_criterion(self.spec(criterion))
         same = saved.spec.hash == edited.spec.hash  # only white space and comments differ, if anything
-        impact = Impact(total=len(pool), tests=len({one.test for one in pool}))
+        impact = Impact(total=len(pool), tests=len({pool_run.test for pool_run in pool}))
         if saved.asks or edited.asks:
-            self._load_replies([one.run for one in pool])
+            self._load_replies([pool_run.run for pool_run in pool])
         until = time.perf_counter() + SLICE_SECONDS
-        for one in pool:
-            transcript = self._transcript(one.run)
-            key = (saved.spec.hash, one.run)
+        for pool_run in pool:
+            transcript = self._transcript(pool_run.run)
+            key = (saved.spec.hash, pool_run.run)
             now = self._saved_outcomes.get(key)
             if now is None and not new:
-                variables = self.variables(one.variables, saved.spec)
-                said = self._replies(one.run, transcript, variables, saved.spec)
-                now = saved.check(transcript, variables, explain=False, replies=said).outcome
+                variables = self.variables(pool_run.variables, saved.spec)
+                replies = self._replies(pool_run.run, transcript, variables, saved.spec)
+                now = saved.check(transcript, variables, explain=False, replies=replies).outcome
                 self._saved_outcomes[key] = now
             if now is not None and same:
                 then = now
             else:
-                variables = self.variables(one.variables, edited.spec)
-                said = self._replies(one.run, transcript, variables, edited.spec)
-                then = edited.check(transcript, variables, explain=False, replies=said).outcome
+                variables = self.variables(pool_run.variables, edited.spec)
+                replies = self._replies(pool_run.run, transcript, variables, edited.spec)
+                then = edited.check(transcript, variables, explain=False, replies=replies).outcome
             impact.done += 1
             impact.then[then] = impact.then.get(then, 0) + 1
             if now is not None:
                 impact.now[now] = impact.now.get(now, 0) + 1
                 if now != then:
-                    impact.flips.append((one.run, now.value, then.value))
+                    impact.flips.append((pool_run.run, now.value, then.value))
             if time.perf_counter() >= until:
                 yield impact
                 until = time.perf_counter() + SLICE_SECONDS
@@ -298,8 +305,8 @@ class Workbench:
 
     def saved_outcome(self, criterion: int, run: str) -> str:
         """The outcome of a run of the pool under the saved criterion, as `impact` counted it; "" before that."""
-        found = self._saved_outcomes.get((self.spec(criterion).hash, run))
-        return found.value if found is not None else ""
+        outcome = self._saved_outcomes.get((self.spec(criterion).hash, run))
+        return outcome.value if outcome is not None else ""
 
     def relaxations(
         self, criterion: int, text: str | None = None, *, most: int = 6
@@ -378,11 +385,11 @@ class Workbench:
         )
 
     def _transcript(self, run: str) -> Transcript:
-        found = self._transcripts.get(run)
-        if found is None:
-            found = self.store.transcript(run)
-            self._keep(run, found)
-        return found
+        transcript = self._transcripts.get(run)
+        if transcript is None:
+            transcript = self.store.transcript(run)
+            self._keep(run, transcript)
+        return transcript
 
     def _keep(self, run: str, transcript: Transcript) -> None:
         size = _size(transcript)
@@ -442,20 +449,27 @@ def _from_file(loaded: LoadedSuite, run: RunRow) -> tuple[WorkCriterion, ...]:
 
 
 def _from_store(store: Store, stored: tuple[CriterionResult, ...], run: RunRow) -> tuple[WorkCriterion, ...]:
-    found: list[WorkCriterion] = []
+    criteria: list[WorkCriterion] = []
     for position, content_hash in enumerate(_stored_hashes(stored, run)):
         spec = known_spec(store, content_hash)
         if spec is not None:
             result = stored[position] if position < len(stored) else None
             if result is None or result.criterion_hash != content_hash:
                 # Foreign verdicts come before those derived at an import.
-                result = next((one for one in stored if one.derived and one.criterion_hash == content_hash), None)
+                result = next(
+                    (
+                        criterion_result
+                        for criterion_result in stored
+                        if criterion_result.derived and criterion_result.criterion_hash == content_hash
+                    ),
+                    None,
+                )
             if result is not None:
                 # The version may be stored under the name of another test's criterion of the same content.
                 spec = replace(spec, name=result.criterion, weight=result.weight, severity=result.severity)
             derived = result is not None and result.derived
-            found.append(WorkCriterion(spec, config_text(spec), None, derived=derived))
-    return tuple(found)
+            criteria.append(WorkCriterion(spec, config_text(spec), None, derived=derived))
+    return tuple(criteria)
 
 
 def _stored_hashes(stored: tuple[CriterionResult, ...], run: RunRow) -> tuple[str, ...]:
@@ -520,7 +534,7 @@ def suggest(bench: Workbench, criterion: int, text: str | None = None, *, most: 
     """
     spec = bench.spec(criterion, text)
     variables = bench.variables(bench.run.variables, spec)
-    return tuple(Suggestion(one) for one in relaxations(spec, bench.transcript, variables, most=most))
+    return tuple(Suggestion(relaxation) for relaxation in relaxations(spec, bench.transcript, variables, most=most))
 
 
 def _count_flips(bench: Workbench, criterion: int, suggestions: Sequence[Suggestion]) -> Iterator[Suggestion]:
@@ -539,25 +553,25 @@ def _count_flips(bench: Workbench, criterion: int, suggestions: Sequence[Suggest
 
 def opinions(bench: Workbench, criterion: int) -> dict[str, bool]:
     """What people said of the pool's runs: should the criterion pass? The label of each run that counts for it."""
-    runs = [one.run for one in bench.pool(criterion)]
+    runs = [pool_run.run for pool_run in bench.pool(criterion)]
     by_run: dict[str, list[Label]] = {}
     for label in bench.store.labels(runs) if runs else ():
         by_run.setdefault(label.run_id, []).append(label)
-    found = {run: label_of(labels, bench.spec(criterion).name, bench.sole) for run, labels in by_run.items()}
-    return {run: one.good for run, one in found.items() if one is not None}
+    opinions = {run: label_of(labels, bench.spec(criterion).name, bench.sole) for run, labels in by_run.items()}
+    return {run: label.good for run, label in opinions.items() if label is not None}
 
 
 def agreement(bench: Workbench, criterion: int, impact: Impact, labels: Mapping[str, bool]) -> Agreement:
     """How the outcomes of a wholly counted impact agree with what people said (`opinions`)."""
     if not labels:
         return Agreement()
-    found = Agreement(labelled=len(labels))
+    agreement = Agreement(labelled=len(labels))
     then = {run: after for run, _, after in impact.flips}
     for run, good in labels.items():
         now = bench.saved_outcome(criterion, run)
-        wanted = "passed" if good else "failed"
-        found.now += now == wanted
-        found.then += then.get(run, now) == wanted
-        if run in then and now == wanted:
-            found.against.append(run)
-    return found
+        expected = "passed" if good else "failed"
+        agreement.now += now == expected
+        agreement.then += then.get(run, now) == expected
+        if run in then and now == expected:
+            agreement.against.append(run)
+    return agreement

@@ -133,6 +133,4 @@ def fork(
         oracle = Oracle(store, row, max_cost=max_cost, concurrency=concurrency, trust=trust, agent=agent)
         oracle.check_tools(questions)
         outcomes = oracle.ask_all(questions, n)
-        return Forks(
-            analysis.forks_asked(store, row, outcomes, execution=oracle.execution_id, asked=oracle.asked), path
-        )
+        return Forks(analysis.forks_asked(store, row, outcomes, execution=oracle.execution_id, sent=oracle.asked), path)

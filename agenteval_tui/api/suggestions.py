@@ -97,7 +97,7 @@ def suggest(
         row, criterion = find.address(name)
         said = {find.run(one.id if isinstance(one, Run) else str(one)).id: label for one, label in listed}
         given = examples_of_test(
-            store, row.suite_key, row.test_id, criterion=criterion, from_judge=from_judge, said=said
+            store, row.suite_key, row.test_id, criterion=criterion, from_judge=from_judge, opinions=said
         )
     return Suggested(smallest_criteria(given.examples, most), given)
 

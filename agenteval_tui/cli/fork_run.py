@@ -114,7 +114,7 @@ def fork_run(invocation: Invocation, reference: str, options: ForkOptions) -> in
             invocation.out.line("nothing to ask: all these continuations are already stored")
             return 0
         outcomes, interrupted = run_to_end(_ask(oracle, questions, options.count))
-        forks = forks_asked(store, row, outcomes, execution=oracle.execution_id, asked=oracle.asked)
+        forks = forks_asked(store, row, outcomes, execution=oracle.execution_id, sent=oracle.asked)
         if options.as_json:
             invocation.out.json(forks_document(forks))
         else:

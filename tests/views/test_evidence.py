@@ -103,7 +103,7 @@ def render_markdown(facts: tuple[Fact, ...]) -> str:
 
 
 def explained(store: Store, row: RunRow, wanted: str = "") -> Explanation:
-    return explanation_of(row, store.results(row.id), store.transcript(row.id), wanted=wanted)
+    return explanation_of(row, store.results(row.id), store.transcript(row.id), criterion=wanted)
 
 
 def test_text_says_all_and_where_to_see_it_again(store: Store) -> None:

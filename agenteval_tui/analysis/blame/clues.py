@@ -30,13 +30,13 @@ _ENVIRONMENT = ("timeout", "connection", "rate_limit", "network", "server", "int
 def clues_of(transcript: Transcript, expectation: Expectation) -> tuple[Clue, ...]:
     """All clues in a conversation of one agent, in no order."""
     walk = _Walk(transcript, expectation)
-    found: list[Clue] = []
+    gathered: list[Clue] = []
     for clues in (
         walk.out_of_order(), walk.wrong_calls(), walk.other_values(), walk.failed_and_never_made(), walk.errors(),
         walk.repeated(), walk.end(),
     ):  # fmt: skip
-        found += clues
-    return tuple(clue for number, clue in enumerate(found) if clue not in found[:number])
+        gathered += clues
+    return tuple(clue for number, clue in enumerate(gathered) if clue not in gathered[:number])
 
 
 class _Walk:
@@ -46,29 +46,29 @@ class _Walk:
         self.transcript = transcript
         self.expectation = expectation
         self.steps = call_steps(transcript)
-        made = {one.call for one in expectation.calls if one.call is not None}
+        called = {call.call for call in expectation.calls if call.call is not None}
         self.writes = [
             (number, call)
             for number, call in enumerate(transcript.tool_calls)
             if call.status != "error" and changes_something(call.name) and number in self.steps
         ]
-        self.extra = [(number, call) for number, call in self.writes if number not in made]
+        self.extra = [(number, call) for number, call in self.writes if number not in called]
 
     def out_of_order(self) -> Iterator[Clue]:
         """An expected call failed, or was never made, after another tool had written to the same thing."""
         calls = self.expectation.calls
-        for place, wanted in enumerate(calls):
-            if wanted.call is not None and self.transcript.tool_calls[wanted.call].status != "error":
+        for place, wanted_call in enumerate(calls):
+            if wanted_call.call is not None and self.transcript.tool_calls[wanted_call.call].status != "error":
                 continue
-            until = len(self.transcript.messages) if wanted.call is None else self.steps.get(wanted.call, 0)
-            ids = {one for one in atoms(wanted.arguments) if _is_id(one)}
+            until = len(self.transcript.messages) if wanted_call.call is None else self.steps.get(wanted_call.call, 0)
+            ids = {atom for atom in atoms(wanted_call.arguments) if _is_id(atom)}
             earlier = {other.call for other in calls[:place]}
             for number, call in self.writes:
-                if call.name == wanted.tool or number in earlier or self.steps[number] >= until:
+                if call.name == wanted_call.tool or number in earlier or self.steps[number] >= until:
                     continue
                 shared = sorted(ids.intersection(atoms(call.arguments)))
                 if shared:
-                    fields = {"tool": wanted.tool, "value": shared[0], "written_by": call.name}
+                    fields = {"tool": wanted_call.tool, "value": shared[0], "written_by": call.name}
                     yield Clue(ClueCode.OUT_OF_ORDER, self.steps[number], "agent", number, fields)
                     break
 
@@ -78,11 +78,11 @@ class _Walk:
             if number in self.steps:
                 fields = {"tool": self.transcript.tool_calls[number].name, **self._source(number)}
                 yield Clue(ClueCode.FORBIDDEN_CALL, self.steps[number], "agent", number, fields)
-        near = {one.near: one for one in self.expectation.calls if one.call is None and one.near is not None}
-        for number, wanted in near.items():
+        near = {call.near: call for call in self.expectation.calls if call.call is None and call.near is not None}
+        for number, wanted_call in near.items():
             if number is not None and number in self.steps:
-                yield from self._arguments(number, wanted)
-        if any(one.call is None for one in self.expectation.calls) or self.expectation.forbidden:
+                yield from self._arguments(number, wanted_call)
+        if any(call.call is None for call in self.expectation.calls) or self.expectation.forbidden:
             for number, call in self.extra:
                 if self.expectation.calls and number not in self.expectation.forbidden:
                     fields = {"tool": call.name, **self._source(number)}
@@ -99,15 +99,15 @@ class _Walk:
         (origin,) = shared
         return {"origin": origin.source, "origin_step": origin.step}
 
-    def _arguments(self, number: int, wanted: WantedCall) -> Iterator[Clue]:
+    def _arguments(self, number: int, wanted_call: WantedCall) -> Iterator[Clue]:
         step = self.steps[number]
-        for argument in wanted.differences:
-            found, right = list(atoms(argument.found)), list(atoms(argument.wanted))
-            extra = [one for one in found if one not in right]
-            lacking = [one for one in right if one not in found]
+        for argument in wanted_call.differences:
+            values, right = list(atoms(argument.found)), list(atoms(argument.wanted))
+            extra = [value for value in values if value not in right]
+            lacking = [value for value in right if value not in values]
             where = origin_of(extra[0], self.transcript, step) if extra else None
             fields = {
-                "tool": wanted.tool,
+                "tool": wanted_call.tool,
                 "argument": argument.name,
                 "wanted": _cut(argument.wanted if argument.wanted is not None else argument.rule),
                 "found": _cut(argument.found),
@@ -115,36 +115,40 @@ class _Walk:
                 "origin_step": where.step if where else None,
             }
             yield Clue(ClueCode.WRONG_ARGUMENT, step, "agent", number, fields)
-            chosen = self._chosen_by_user(extra, lacking, found, step)
+            chosen = self._chosen_by_user(extra, lacking, values, step)
             if chosen is not None:
                 at, words = chosen
                 fields = {"words": words, "wanted": _cut(argument.wanted), "found": _cut(argument.found)}
                 yield Clue(ClueCode.CHOSEN_BY_USER, at, "user", number, fields)
 
     def _chosen_by_user(
-        self, extra: list[str], lacking: list[str], found: list[str], step: int
+        self, extra: list[str], lacking: list[str], values: list[str], step: int
     ) -> tuple[int, list[str]] | None:
         """The last message before the call in which the user named what was taken, and not what was left out."""
-        ids = [one for one in (*extra, *lacking) if not _is_id(one)]
+        ids = [value for value in (*extra, *lacking) if not _is_id(value)]
         if ids or not lacking:
             return None
         right = record_of(lacking[0], self.transcript, step)
-        taken = record_of(extra[0], self.transcript, step) if extra else None
-        if right is None or (extra and taken is None):
+        chosen_record = record_of(extra[0], self.transcript, step) if extra else None
+        if right is None or (extra and chosen_record is None):
             return None
-        beside = [record_of(one, self.transcript, step) for one in found if one not in extra]
-        theirs = [telling_words(one, right) for one in ([taken] if taken else beside) if one is not None]
-        ours = telling_words(right, taken)
-        for one in beside if not taken else []:
-            ours -= words_of(one or {})
+        beside = [record_of(value, self.transcript, step) for value in values if value not in extra]
+        theirs = [
+            telling_words(record, right)
+            for record in ([chosen_record] if chosen_record else beside)
+            if record is not None
+        ]
+        ours = telling_words(right, chosen_record)
+        for record in beside if not chosen_record else []:
+            ours -= words_of(record or {})
         for index in range(step - 1, -1, -1):
             message = self.transcript.messages[index]
             if message.role != "user":
                 continue
-            said = words_of(message.content)
-            named = sorted({word for words in theirs for word in words & said})
+            spoken = words_of(message.content)
+            named = sorted({word for words in theirs for word in words & spoken})
             if named:
-                return None if ours & said else (index, named)
+                return None if ours & spoken else (index, named)
         return None
 
     def other_values(self) -> Iterator[Clue]:
@@ -153,22 +157,24 @@ class _Walk:
             form = _form(text)
             if form is None:
                 continue
-            said = [
-                (index, one.content) for index, one in enumerate(self.transcript.messages) if one.role == "assistant"
+            answers = [
+                (index, message.content)
+                for index, message in enumerate(self.transcript.messages)
+                if message.role == "assistant"
             ]
-            if any(has_value(content, text) for _, content in said):
+            if any(has_value(content, text) for _, content in answers):
                 continue
             stated = [
                 (index, value)
-                for index, content in said
+                for index, content in answers
                 for value in (match[1].replace(",", "") for match in _NUMBER.finditer(content))
                 if form.fullmatch(value)
             ]
             # What the user said is not the agent's statement; what the agent made up itself comes first.
             own = [(index, value, origin_of(value, self.transcript, index)) for index, value in stated[:40]]
-            own = [one for one in own if one[2].source not in ("user", "system")]
+            own = [entry for entry in own if entry[2].source not in ("user", "system")]
             if own:
-                made_up = [one for one in own if one[2].source == "nowhere"]
+                made_up = [entry for entry in own if entry[2].source == "nowhere"]
                 index, value, origin = (made_up or own)[0]
                 fields = {"wanted": text, "found": value, "origin": origin.source, "origin_step": origin.step}
                 yield Clue(ClueCode.OTHER_VALUE, index, "agent", None, fields)
@@ -176,17 +182,17 @@ class _Walk:
     def failed_and_never_made(self) -> Iterator[Clue]:
         """Expected calls that gave an error, and those that the conversation ended without."""
         calls = self.transcript.tool_calls
-        for wanted in self.expectation.calls:
-            if wanted.call is not None and calls[wanted.call].status == "error" and wanted.call in self.steps:
-                fields = {"tool": wanted.tool, "result": _cut(calls[wanted.call].result)}
-                yield Clue(ClueCode.CALL_FAILED, self.steps[wanted.call], "tool", wanted.call, fields)
-            elif wanted.call is None and wanted.near is None:
-                asked = [index for index, one in enumerate(self.transcript.messages) if one.role == "user"]
-                last = [index for index in asked if index < len(self.transcript.messages) - 1]
+        for call in self.expectation.calls:
+            if call.call is not None and calls[call.call].status == "error" and call.call in self.steps:
+                fields = {"tool": call.tool, "result": _cut(calls[call.call].result)}
+                yield Clue(ClueCode.CALL_FAILED, self.steps[call.call], "tool", call.call, fields)
+            elif call.call is None and call.near is None:
+                user_turns = [index for index, message in enumerate(self.transcript.messages) if message.role == "user"]
+                last = [index for index in user_turns if index < len(self.transcript.messages) - 1]
                 if last:
-                    fault: Fault = "user" if len(asked) > 1 else "agent"
-                    step = last[-1] if len(asked) > 1 else last[-1] + 1
-                    yield Clue(ClueCode.NEVER_CALLED, step, fault, None, {"tool": wanted.tool})
+                    fault: Fault = "user" if len(user_turns) > 1 else "agent"
+                    step = last[-1] if len(user_turns) > 1 else last[-1] + 1
+                    yield Clue(ClueCode.NEVER_CALLED, step, fault, None, {"tool": call.tool})
 
     def errors(self) -> Iterator[Clue]:
         """Errors of tools after which the agent went on as if nothing had been."""
@@ -200,13 +206,13 @@ class _Walk:
 
     def repeated(self) -> Iterator[Clue]:
         """The same call with the same arguments, with no write in between that could have changed its result."""
-        seen: dict[tuple[str, str], list[int]] = {}
+        by_call: dict[tuple[str, str], list[int]] = {}
         for number, call in enumerate(self.transcript.tool_calls):
             if call.status != "error" and changes_something(call.name):
-                seen.clear()
+                by_call.clear()
             if number in self.steps:
-                seen.setdefault((call.name, arguments_json(call.arguments)), []).append(number)
-                times = seen[(call.name, arguments_json(call.arguments))]
+                by_call.setdefault((call.name, arguments_json(call.arguments)), []).append(number)
+                times = by_call[(call.name, arguments_json(call.arguments))]
                 if len(times) == 2:
                     fields = {"tool": call.name, "times": len(times), "first_step": self.steps[times[0]]}
                     yield Clue(ClueCode.REPEATED, self.steps[number], "agent", number, fields)
@@ -220,7 +226,9 @@ class _Walk:
             yield Clue(ClueCode.BROKE_OFF, max(len(messages) - 1, 0), fault, None, {"kind": error.kind})
         for step in self.expectation.wrong:
             yield Clue(ClueCode.WRONG_TEXT, step)
-        answers = [index for index, one in enumerate(messages) if one.role == "assistant" and one.content.strip()]
+        answers = [
+            index for index, message in enumerate(messages) if message.role == "assistant" and message.content.strip()
+        ]
         if answers and self.expectation.answer:
             yield Clue(ClueCode.ANSWER, answers[-1])
 

@@ -28,7 +28,7 @@ _SEEN = re.compile(r"viewport shows (?P<percent>\d+)% of|Showing page (?P<page>\
 
 def is_of_several(transcript: Transcript) -> bool:
     """Whether several agents with names speak in a transcript, and no tool is called."""
-    names = {one.name for one in transcript.messages if one.name and one.role in ("assistant", "user")}
+    names = {message.name for message in transcript.messages if message.name and message.role in ("assistant", "user")}
     return len(names) > 1 and not transcript.tool_calls
 
 
@@ -40,7 +40,7 @@ def speaker(message: Message) -> str:
 def clues_of_several(transcript: Transcript) -> tuple[Clue, ...]:
     """All clues in a conversation of several agents, in no order."""
     messages = transcript.messages
-    start = next((index for index, one in enumerate(messages) if one.role == "user" and not one.name), -1)
+    start = next((index for index, message in enumerate(messages) if message.role == "user" and not message.name), -1)
     turns = list(range(start + 1, len(messages)))
     if not turns:
         return ()
@@ -70,7 +70,9 @@ def _executions(messages: tuple[Message, ...], turns: list[int]) -> Iterator[Clu
     """The author of code that failed: the agent that wrote the last code before the report of the failure."""
     for place, index in enumerate(turns):
         if place and _is_report(messages[index]) and _FAILED.search(messages[index].content):
-            author = next((one for one in reversed(turns[:place]) if _CODE in messages[one].content), turns[place - 1])
+            author = next(
+                (turn for turn in reversed(turns[:place]) if _CODE in messages[turn].content), turns[place - 1]
+            )
             fields = {"name": speaker(messages[author]), "failed_step": index}
             yield Clue(ClueCode.EXECUTION_FAILED, author, "agent", None, fields)
 
@@ -86,9 +88,9 @@ def _seen_in_part(messages: tuple[Message, ...], turns: list[int]) -> Iterator[C
             continue
         words = _words(message.content)
         if task is not None and result >= 0 and len(words) >= _FEWEST_WORDS:
-            shown = _shown(messages[result].content)
-            if shown is not None and len(words & task) <= _MOST_SHARED * len(words):
-                fields = {"name": speaker(message), "seen_step": result, **shown}
+            extent = _shown(messages[result].content)
+            if extent is not None and len(words & task) <= _MOST_SHARED * len(words):
+                fields = {"name": speaker(message), "seen_step": result, **extent}
                 yield Clue(ClueCode.SEEN_IN_PART, index, "agent", None, fields)
                 return
         task = words
@@ -113,14 +115,14 @@ def _end(messages: tuple[Message, ...], turns: list[int]) -> Iterator[Clue]:
 
 def _repeated(messages: tuple[Message, ...], turns: list[int]) -> Iterator[Clue]:
     """Messages that begin alike, of the same speaker, what it thinks aside: it does the same again."""
-    seen: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for index in turns:
         message = messages[index]
         if _is_thought(message) or _is_report(message):
             continue
         key = (message.name or message.role, " ".join(message.content.split())[:_HEAD])
-        seen[key] += 1
-        if seen[key] == 2:
+        counts[key] += 1
+        if counts[key] == 2:
             yield Clue(ClueCode.REPEATED, index, "agent", None, {"name": speaker(message), "times": 2})
 
 
@@ -154,12 +156,12 @@ def _is_task(message: Message) -> bool:
 
 def _shown(text: str) -> dict[str, object] | None:
     """How much of a whole a result shows, if that is not all of it."""
-    found = _SEEN.search(text)
-    if found is None:
+    match = _SEEN.search(text)
+    if match is None:
         return None
-    unit = "percent" if found["percent"] else "page"
-    seen, whole = (int(found["percent"]), 100) if found["percent"] else (int(found["page"]), int(found["pages"]))
-    return {"seen": seen, "whole": whole, "unit": unit} if seen < whole else None
+    unit = "percent" if match["percent"] else "page"
+    amount, whole = (int(match["percent"]), 100) if match["percent"] else (int(match["page"]), int(match["pages"]))
+    return {"seen": amount, "whole": whole, "unit": unit} if amount < whole else None
 
 
 def _is_stuck(message: Message) -> bool:

@@ -40,11 +40,11 @@ def call_steps(transcript: Transcript) -> dict[int, int]:
 def atoms(value: Any) -> Iterator[str]:
     """The texts and numbers within a JSON value, as texts."""
     if isinstance(value, Mapping):
-        for one in value.values():
-            yield from atoms(one)
+        for item in value.values():
+            yield from atoms(item)
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from atoms(one)
+        for item in value:
+            yield from atoms(item)
     elif value is not None and not isinstance(value, bool):
         yield str(value)
 
@@ -52,35 +52,35 @@ def atoms(value: Any) -> Iterator[str]:
 def origin_of(value: str, transcript: Transcript, before: int) -> Origin:
     """The newest message before step `before` that has the value: a tool's result first, then the user's words, then
     the system prompt, then what the agent itself said."""
-    found: dict[str, int] = {}
+    first_at: dict[str, int] = {}
     for index in range(min(before, len(transcript.messages)) - 1, -1, -1):
         message = transcript.messages[index]
         source = {"tool": "result", "user": "user", "system": "system", "developer": "system"}.get(
             message.role, "agent"
         )
-        if source not in found and has_value(message.content, value):
-            found[source] = index
+        if source not in first_at and has_value(message.content, value):
+            first_at[source] = index
             if source == "result":
                 break
     sources: tuple[Source, ...] = ("result", "user", "system", "agent")
     for source in sources:
-        if source in found:
-            return Origin(source, found[source])
+        if source in first_at:
+            return Origin(source, first_at[source])
     return Origin("nowhere")
 
 
 def has_value(text: str, value: str) -> bool:
     """Whether a text has a value, in any case, and not as a part of a longer word or number."""
-    folded, wanted = text.casefold().replace(",", ""), value.casefold().replace(",", "").strip()
-    start = folded.find(wanted) if wanted else -1
+    folded, sought = text.casefold().replace(",", ""), value.casefold().replace(",", "").strip()
+    start = folded.find(sought) if sought else -1
     while start >= 0:
-        end = start + len(wanted)
+        end = start + len(sought)
         left = folded[start - 1 : start]
         right = folded[end : end + 2]
-        longer = right[:1].isalnum() or (right[:1] == "." and right[1:].isdigit() and wanted[-1:].isdigit())
-        if not (left.isalnum() and wanted[0].isalnum()) and not (longer and wanted[-1].isalnum()):
+        longer = right[:1].isalnum() or (right[:1] == "." and right[1:].isdigit() and sought[-1:].isdigit())
+        if not (left.isalnum() and sought[0].isalnum()) and not (longer and sought[-1].isalnum()):
             return True
-        start = folded.find(wanted, start + 1)
+        start = folded.find(sought, start + 1)
     return False
 
 
@@ -95,16 +95,16 @@ def record_of(value: str, transcript: Transcript, before: int) -> Mapping[str, A
     for index in range(min(before, len(transcript.messages)) - 1, -1, -1):
         message = transcript.messages[index]
         if message.role == "tool" and value in message.content:
-            found = _within(_parsed(message.content), value)
-            if found is not None:
-                return found
+            record = _within(_parsed(message.content), value)
+            if record is not None:
+                return record
     return None
 
 
-def telling_words(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> set[str]:
+def telling_words(record: Mapping[str, Any], other: Mapping[str, Any] | None) -> set[str]:
     """The words that distinguish a record from the other record, without ids and numbers. Without another record, all
     its words."""
-    words = {word for word in words_of(one) if not word.isdecimal() and len(word) > 1}
+    words = {word for word in words_of(record) if not word.isdecimal() and len(word) > 1}
     return words if other is None else words - words_of(other)
 
 
@@ -126,15 +126,15 @@ def _within(node: Any, value: str) -> Mapping[str, Any] | None:
         under = node.get(value)
         if isinstance(under, Mapping):
             return under
-        for one in node.values():
-            found = _within(one, value)
-            if found is not None:
-                return found
-        if any(str(one) == value for one in node.values() if isinstance(one, str | int)):
+        for inner in node.values():
+            record = _within(inner, value)
+            if record is not None:
+                return record
+        if any(str(scalar) == value for scalar in node.values() if isinstance(scalar, str | int)):
             return node
     elif isinstance(node, list):
-        for one in node:
-            found = _within(one, value)
-            if found is not None:
-                return found
+        for inner in node:
+            record = _within(inner, value)
+            if record is not None:
+                return record
     return None

@@ -56,7 +56,7 @@ class Expectation(Struct, frozen=True):
     @property
     def made(self) -> frozenset[int]:
         """The calls that are expected ones."""
-        return frozenset(one.call for one in self.calls if one.call is not None)
+        return frozenset(call.call for call in self.calls if call.call is not None)
 
 
 def expectation_of(results: Sequence[CriterionResult], specs: Mapping[str, CriterionSpec]) -> Expectation:
@@ -75,12 +75,12 @@ def expectation_of(results: Sequence[CriterionResult], specs: Mapping[str, Crite
             answer = True
             continue
         if failed:
-            texts += [str(one) for one in result.fields.get(LACKED) or ()]
-        wanted = _wanted_arguments(specs.get(result.criterion_hash))
+            texts += [str(text) for text in result.fields.get(LACKED) or ()]
+        arguments = _wanted_arguments(specs.get(result.criterion_hash))
         for metric in result.metrics:
             for line in metric.evidence:
                 if _is_of_calls(line):
-                    _add_call(line, wanted.get(line.condition.partition(".")[0], {}), calls, forbidden)
+                    _add_call(line, arguments.get(line.condition.partition(".")[0], {}), calls, forbidden)
                 elif failed and line.passed is False:
                     wrong += [span.index for span in line.spans if span.kind == "message"]
                     answer = True
@@ -95,10 +95,12 @@ def _is_of_calls(line: Evidence) -> bool:
 
 def _add_call(line: Evidence, arguments: Mapping[str, Any], calls: list[WantedCall], forbidden: list[int]) -> None:
     fields = line.fields
-    made = [span.index for span in line.spans if span.kind in ("tool", "arguments")]
+    indices = [span.index for span in line.spans if span.kind in ("tool", "arguments")]
     if line.passed is False and (fields.get("forbidden") or line.code in (Code.TOO_MANY, Code.UNEXPECTED)):
         most = fields.get("most")
-        forbidden.extend(dict.fromkeys(made[most:] if isinstance(most, int) and line.code is Code.TOO_MANY else made))
+        forbidden.extend(
+            dict.fromkeys(indices[most:] if isinstance(most, int) and line.code is Code.TOO_MANY else indices)
+        )
     elif (
         fields.get("forbidden")
         or line.code is Code.NOT_CALLED
@@ -107,7 +109,7 @@ def _add_call(line: Evidence, arguments: Mapping[str, Any], calls: list[WantedCa
         return
     elif line.passed:
         own = fields.get("call")
-        index = own if isinstance(own, int) else made[0] if made else None
+        index = own if isinstance(own, int) else indices[0] if indices else None
         if index is not None:
             calls.append(WantedCall(fields["tool"], arguments, index))
     else:
@@ -118,17 +120,19 @@ def _add_call(line: Evidence, arguments: Mapping[str, Any], calls: list[WantedCa
 
 
 def _arguments(differences: Iterable[Any]) -> Iterable[Argument]:
-    for one in differences:
-        if isinstance(one, Mapping) and "argument" in one:
-            name = str(one.get("path") or one["argument"])
-            yield Argument(name, one.get("wanted"), one.get("found"), str(one.get("expected") or ""))
+    for difference in differences:
+        if isinstance(difference, Mapping) and "argument" in difference:
+            name = str(difference.get("path") or difference["argument"])
+            yield Argument(
+                name, difference.get("wanted"), difference.get("found"), str(difference.get("expected") or "")
+            )
 
 
 def _wanted_arguments(spec: CriterionSpec | None) -> dict[str, Mapping[str, Any]]:
     """The arguments that a config asks for, by the name of the condition."""
-    found: dict[str, Mapping[str, Any]] = {}
+    by_entry: dict[str, Mapping[str, Any]] = {}
     if spec is None or spec.broken or not isinstance(spec.value, Mapping):
-        return found
+        return by_entry
     metrics = spec.value.get("metrics")
     for metric in metrics if isinstance(metrics, list) else ():
         if not isinstance(metric, Mapping):
@@ -137,5 +141,5 @@ def _wanted_arguments(spec: CriterionSpec | None) -> dict[str, Mapping[str, Any]
             entries = metric.get(key)
             for number, entry in enumerate(entries if isinstance(entries, list) else ()):
                 if isinstance(entry, Mapping) and isinstance(entry.get("arguments"), Mapping):
-                    found[f"{key}[{number}]"] = entry["arguments"]
-    return found
+                    by_entry[f"{key}[{number}]"] = entry["arguments"]
+    return by_entry

@@ -112,11 +112,11 @@ def clues_in(
 def suspects_of(clues: Iterable[Clue]) -> tuple[Suspect, ...]:
     """The steps that clues point to, the one with the strongest clue first."""
     by_step: dict[int, list[Clue]] = {}
-    for clue in sorted(clues, key=lambda one: one.rank):
-        found = by_step.setdefault(clue.step, [])
-        if clue.code is not ClueCode.ANSWER or not found:
-            found.append(clue)
-    return tuple(Suspect(step, found[0].fault, tuple(found)) for step, found in by_step.items())
+    for clue in sorted(clues, key=lambda clue: clue.rank):
+        step_clues = by_step.setdefault(clue.step, [])
+        if clue.code is not ClueCode.ANSWER or not step_clues:
+            step_clues.append(clue)
+    return tuple(Suspect(step, listed[0].fault, tuple(listed)) for step, listed in by_step.items())
 
 
 class Given(Struct, frozen=True):
@@ -147,31 +147,31 @@ class RepetitionReader:
         return self._read[case]
 
 
-def blame_of(store: Store, row: RunRow, given: Given = NOTHING) -> Blame:
+def blame_of(store: Store, row: RunRow, inputs: Given = NOTHING) -> Blame:
     """The free answer for a stored run. Reads its newest `BESIDE` repetitions.
 
     Raises `NothingToBlameError` if the run passed, was not judged, or has no transcript.
     """
     if row.status not in ("failed", "error"):
-        said = {"passed": "it passed", "needs_review": "it waits for a person"}
+        states = {"passed": "it passed", "needs_review": "it waits for a person"}
         raise NothingToBlameError(
-            f"there is nothing to blame: {said.get(row.status, f'it is {row.status}')}",
+            f"there is nothing to blame: {states.get(row.status, f'it is {row.status}')}",
             where=f"run {row.id}",
             mend="agenteval history --runs --outcome failed lists runs that failed",
         )
-    transcript = store.transcript(row.id) if given.transcript is None else given.transcript
+    transcript = store.transcript(row.id) if inputs.transcript is None else inputs.transcript
     if not transcript.messages:
         raise NothingToBlameError(
             "the run has no messages, so no step can be at fault", where=f"run {row.id}", mend=f"agenteval why {row.id}"
         )
-    results = store.results(row.id) if given.results is None else given.results
+    results = store.results(row.id) if inputs.results is None else inputs.results
     specs: dict[str, CriterionSpec] = {}
     for content_hash in dict.fromkeys(result.criterion_hash for result in results if result.criterion_hash):
         spec = known_spec(store, content_hash)
         if spec is not None:
             specs[content_hash] = spec
     called_good = _called_good(store.labels([row.id]), results)
-    repetitions = (given.repetitions or RepetitionReader(store)).of(row)
+    repetitions = (inputs.repetitions or RepetitionReader(store)).of(row)
     return free_answer(row.id, transcript, results, specs, repetitions, called_good=called_good)
 
 
@@ -179,22 +179,26 @@ def blame_of(store: Store, row: RunRow, given: Given = NOTHING) -> Blame:
 
 
 def _stored(store: Store, row: RunRow) -> Repetitions:
-    rows = [one for one in repetitions(store, row, everywhere=True, most=BESIDE) if one.status in _ENDED]
+    rows = [
+        repetition
+        for repetition in repetitions(store, row, everywhere=True, most=BESIDE)
+        if repetition.status in _ENDED
+    ]
     own = [one for one in rows if one.agent == row.agent]
     others = [one for one in rows if one.agent != row.agent]
-    if row.id not in {one.id for one in own}:
+    if row.id not in {row.id for row in own}:
         own.append(row)
-    found = divergence_among(store, row.id, own)
-    if found.fork is None and others:
-        found = divergence_among(store, row.id, [*own, *others])
+    divergence = divergence_among(store, row.id, own)
+    if divergence.fork is None and others:
+        divergence = divergence_among(store, row.id, [*own, *others])
     return Repetitions(
         len(own),
-        sum(one.status == "passed" for one in own),
-        sum(one.status == "passed" for one in others),
+        sum(run_row.status == "passed" for run_row in own),
+        sum(other.status == "passed" for other in others),
         len(others),
-        found.tree,
-        found.fork,
-        found.compared,
+        divergence.tree,
+        divergence.fork,
+        divergence.compared,
     )
 
 
@@ -207,7 +211,7 @@ def _called_good(labels: Sequence[Label], results: Sequence[CriterionResult]) ->
     for label in labels:
         if not label.unknown:
             last[label.criterion, label.who] = label
-    return any(one.good and (one.whole or one.criterion in failed) for one in last.values())
+    return any(label.good and (label.whole or label.criterion in failed) for label in last.values())
 
 
 def _reproduces(stored: Repetitions) -> Reproduces:
@@ -236,7 +240,7 @@ def _placed_path(run: str, transcript: Transcript, stored: Repetitions) -> list[
 
 def _prefixes(run: str, transcript: Transcript, stored: Repetitions) -> tuple[PrefixCount, ...]:
     counts = {step: PrefixCount(step, runs, passed) for step, runs, passed in _placed_path(run, transcript, stored)}
-    return tuple(one for one in counts.values() if one.runs > 1)
+    return tuple(count for count in counts.values() if count.runs > 1)
 
 
 def _unseen(transcript: Transcript, results: Sequence[CriterionResult], expectation: Expectation) -> Iterator[Clue]:
@@ -247,11 +251,20 @@ def _unseen(transcript: Transcript, results: Sequence[CriterionResult], expectat
         if lost.answer is not None:
             about = {"need": lost.need, "needed": list(lost.needed), "origin_step": lost.stood}
             yield Clue(ClueCode.OUT_OF_SIGHT, lost.answer, "agent", None, {**about, **_change_fields(lost)})
-    if not needed and any(one.outcome is Outcome.FAILED for one in results):
+    if not needed and any(result.outcome is Outcome.FAILED for result in results):
         failed = min(expectation.wrong, default=None)
-        others = [one for one in lost_before(transcript, failed) if one.answer is not None]
+        others = [
+            lost_from_sight for lost_from_sight in lost_before(transcript, failed) if lost_from_sight.answer is not None
+        ]
         if others:
-            lost = max(others, key=lambda one: (len(one.change.before), len(one.change.was), -one.request))
+            lost = max(
+                others,
+                key=lambda lost_from_sight: (
+                    len(lost_from_sight.change.before),
+                    len(lost_from_sight.change.was),
+                    -lost_from_sight.request,
+                ),
+            )
             yield Clue(ClueCode.SIGHT_CHANGED, lost.answer or 0, "agent", None, _change_fields(lost))
 
 

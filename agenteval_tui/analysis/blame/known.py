@@ -20,18 +20,18 @@ SAMPLES_OPTION = "samples"
 """The option of an execution that says how many continuations of one step were wanted at most."""
 
 
-def known_blame(store: Store, row: RunRow, given: Given = NOTHING) -> Blame:
+def known_blame(store: Store, row: RunRow, inputs: Given = NOTHING) -> Blame:
     """The free answer on a stored run, with what was sampled of it before. Raises `NothingToBlameError`."""
-    transcript = store.transcript(row.id) if given.transcript is None else given.transcript
-    blame = blame_of(store, row, replace(given, transcript=transcript))
+    transcript = store.transcript(row.id) if inputs.transcript is None else inputs.transcript
+    blame = blame_of(store, row, replace(inputs, transcript=transcript))
     sampled = known_samples(store, row, transcript)
     return blame if sampled is None else with_sampling(blame, sampled)
 
 
-def blame_beside(store: Store, row: RunRow, given: Given = NOTHING) -> Blame | None:
+def blame_beside(store: Store, row: RunRow, inputs: Given = NOTHING) -> Blame | None:
     """What is known about a run's fault, if it says more than the explanation of the failure; else None."""
     try:
-        blame = known_blame(store, row, given)
+        blame = known_blame(store, row, inputs)
     except NothingToBlameError:
         return None
     if blame.decisive is None:
@@ -46,63 +46,67 @@ def known_samples(store: Store, row: RunRow, transcript: Transcript) -> SampledA
     If there are several versions of the agent or the criteria, only the newest continuations count.
     """
     forks = [
-        (origin, one)
-        for one in store.forks_of(row.id)
-        if one.status in ("passed", "failed") and (origin := read_origin(one.fork_of, one.fork)) and _is_sample(origin)
+        (origin, sample_run)
+        for sample_run in store.forks_of(row.id)
+        if sample_run.status in ("passed", "failed")
+        and (origin := read_origin(sample_run.fork_of, sample_run.fork))
+        and _is_sample(origin)
     ]
-    asked = [one for origin, one in forks if origin.purpose == "blame"]
-    if not asked:
+    sample_runs = [sample_run for origin, sample_run in forks if origin.purpose == "blame"]
+    if not sample_runs:
         return None
     counts: dict[int, Counts] = {}
-    for origin, one in forks:
-        if (one.agent_version, one.criteria) == (asked[-1].agent_version, asked[-1].criteria):
-            known = counts.get(origin.step + 1, Counts(0, 0))
-            counts[origin.step + 1] = Counts(known.passed + (one.status == "passed"), known.n + 1)
+    for origin, sample_run in forks:
+        if (sample_run.agent_version, sample_run.criteria) == (sample_runs[-1].agent_version, sample_runs[-1].criteria):
+            counted = counts.get(origin.step + 1, Counts(0, 0))
+            counts[origin.step + 1] = Counts(counted.passed + (sample_run.status == "passed"), counted.n + 1)
     steps = [step for step, _ in steps_to_redo(transcript)]
     if not any(step in counts for step in steps):
         return None
-    executions = dict.fromkeys(one.execution_id for one in asked)
-    wanted = [store.execution(one).options.get(SAMPLES_OPTION, 0) for one in executions]
-    samples = max(*wanted, *(one.n for one in counts.values()))
+    executions = dict.fromkeys(sample_run.execution_id for sample_run in sample_runs)
+    sizes = [store.execution(execution_id).options.get(SAMPLES_OPTION, 0) for execution_id in executions]
+    samples = max(*sizes, *(count.n for count in counts.values()))
     look = Search(len(steps), samples=samples)
     for place, step in enumerate(steps):
         if step in counts:
             look.tell(place, counts[step])
-    found, stopped = look.found(), "some were not asked" if look.next() is not None else ""
-    return sampled_of(found, steps, samples, known=found.asked, execution=asked[-1].execution_id, stopped=stopped)
+    outcome, stopped = look.found(), "some were not asked" if look.next() is not None else ""
+    return sampled_of(
+        outcome, steps, samples, stored=outcome.asked, execution=sample_runs[-1].execution_id, stopped=stopped
+    )
 
 
 def steps_to_redo(transcript: Transcript) -> list[tuple[int, Conversation]]:
     """The messages that the agent can do anew, each with the conversation before it."""
-    found = []
+    conversations = []
     for index, message in enumerate(transcript.messages):
         if message.role != "assistant" or index == 0:
             continue
         try:
-            found.append((index, fork(transcript, index - 1)))
+            conversations.append((index, fork(transcript, index - 1)))
         except ForkError:
             continue
-    return found
+    return conversations
 
 
 def sampled_of(
-    found: Found,
+    outcome: Found,
     steps: Sequence[int],
     samples: int,
     *,
-    known: int = 0,
+    stored: int = 0,
     cost: float | None = None,
     execution: str = "",
     stopped: str = "",
 ) -> SampledAnswer:
     """What a search found, by messages: `steps` are those that its prefixes end before."""
     return SampledAnswer(
-        answer=found.answer,
-        step=None if found.step is None else steps[found.step],
-        rates=tuple(StepRate(steps[one.prefix], one.passed, one.n, one.low, one.high) for one in found.rates),
+        answer=outcome.answer,
+        step=None if outcome.step is None else steps[outcome.step],
+        rates=tuple(StepRate(steps[rate.prefix], rate.passed, rate.n, rate.low, rate.high) for rate in outcome.rates),
         samples=samples,
-        asked=found.asked,
-        known=known,
+        asked=outcome.asked,
+        known=stored,
         cost=cost,
         execution=execution,
         stopped=stopped,
@@ -116,9 +120,9 @@ def with_sampling(blame: Blame, sampled: SampledAnswer) -> Blame:
         return replace(blame, sampled=sampled)
     decisive = None
     if sampled.step is not None:
-        known = next((one for one in suspects if one.step == sampled.step), None)
-        decisive = known or Suspect(sampled.step, "agent", ())
-    others = tuple(one for one in suspects if decisive is None or one.step != decisive.step)[:2]
+        matching = next((suspect for suspect in suspects if suspect.step == sampled.step), None)
+        decisive = matching or Suspect(sampled.step, "agent", ())
+    others = tuple(suspect for suspect in suspects if decisive is None or suspect.step != decisive.step)[:2]
     fault: Fault = "criterion" if blame.fault == "criterion" else decisive.fault if decisive is not None else "unknown"
     return replace(blame, sampled=sampled, decisive=decisive, others=others, fault=fault)
 

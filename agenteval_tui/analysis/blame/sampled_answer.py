@@ -61,11 +61,11 @@ class Sampling:
         questions = self.first
         takes = self.oracle.price(questions, self.samples)
         planned = self.oracle.plan(questions, self.samples)
-        left = sum(
+        remaining = sum(
             len(missing) * max(len(self.steps) - self.questions.index(question), 1)
             for question, missing in zip(questions, planned.missing, strict=True)
         )
-        return takes, left
+        return takes, remaining
 
     async def asking(self, tell: Callable[[SampledAnswer], None] | None = None) -> SampledAnswer:
         """Ask until the step is found, or can't be found. Calls `tell` with the result so far after each answer."""
@@ -80,9 +80,9 @@ class Sampling:
     @property
     def sampled(self) -> SampledAnswer:
         """The result so far."""
-        found = self._look.found()
+        outcome = self._look.found()
         return sampled_of(
-            found, self.steps, self.samples, known=min(self._known, found.asked), cost=self._cost,
+            outcome, self.steps, self.samples, stored=min(self._known, outcome.asked), cost=self._cost,
             execution=self.oracle.execution_id, stopped=self._stopped,
         )  # fmt: skip
 
@@ -90,7 +90,7 @@ class Sampling:
         before = self._look.counts[place].n
         self.newest = self.steps[place]
         self._look.tell(place, Counts(outcome.passed, outcome.decided))
-        stored = sum(one.stored for one in outcome.answers if one.status in ("passed", "failed"))
+        stored = sum(answer.stored for answer in outcome.answers if answer.status in ("passed", "failed"))
         self._known += max(stored - before, 0)
         if outcome.cost is not None:
             self._cost = (self._cost or 0.0) + outcome.cost

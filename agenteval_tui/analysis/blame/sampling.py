@@ -103,7 +103,7 @@ class Search:
     @property
     def asked(self) -> int:
         """Answers so far, the known end aside."""
-        return sum(one.n for one in self.counts) - (self.samples if self.end_fails else 0)
+        return sum(count.n for count in self.counts) - (self.samples if self.end_fails else 0)
 
     def next(self) -> tuple[int, int] | None:
         """The prefix to continue from and how many answers it then has in all; None: it is decided, or can't be."""
@@ -133,11 +133,11 @@ class Search:
         """What is known by now."""
         weights, none = self._weights()
         answer = self.answer() or "undecided"
-        step = max(range(self.steps), key=lambda one: weights[one]) if answer == "step" else None
+        step = max(range(self.steps), key=lambda place: weights[place]) if answer == "step" else None
         rates = tuple(
-            Rate(prefix, one.passed, one.n, *confidence_sequence(one.passed, one.n))
-            for prefix, one in enumerate(self.counts)
-            if one.n and not (self.end_fails and prefix == self.steps)
+            Rate(prefix, counts.passed, counts.n, *confidence_sequence(counts.passed, counts.n))
+            for prefix, counts in enumerate(self.counts)
+            if counts.n and not (self.end_fails and prefix == self.steps)
         )
         return Found(answer, step, rates, tuple(weights), none, self.asked)
 
@@ -151,11 +151,11 @@ class Search:
         for share in _SPREAD:
             middle = bisect_left(sums, share * whole)
             near.update((middle, middle + 1))
-        looked_at = [one for one in prefixes if one in near] or prefixes
+        looked_at = [prefix for prefix in prefixes if prefix in near] or prefixes
         logs, flat = self._logs()
         top = max(*logs, flat)
-        now = sum(math.exp(one - top) for one in (*logs, flat))
-        return min(looked_at, key=lambda one: (self._doubt_after(one, top, now), one))
+        now = sum(math.exp(log - top) for log in (*logs, flat))
+        return min(looked_at, key=lambda candidate: (self._doubt_after(candidate, top, now), candidate))
 
     def _prefixes(self) -> range:
         return range(self.steps + (not self.end_fails))
@@ -168,34 +168,34 @@ class Search:
         """The weight of each step, and of none."""
         logs, flat = self._logs()
         top = max(*logs, flat)
-        shares = [math.exp(one - top) for one in (*logs, flat)]
+        shares = [math.exp(log - top) for log in (*logs, flat)]
         whole = sum(shares)
-        return [one / whole for one in shares[:-1]], shares[-1] / whole
+        return [share / whole for share in shares[:-1]], shares[-1] / whole
 
     def _logs(self) -> tuple[list[float], float]:
-        all_passed = sum(one.passed for one in self.counts)
-        all_failed = sum(one.n for one in self.counts) - all_passed
+        all_passed = sum(count.passed for count in self.counts)
+        all_failed = sum(count.n for count in self.counts) - all_passed
         passed = failed = 0
         logs = []
         share = math.log((1 - _PRIOR_FLAT) / self.steps)
-        for one in self.counts[:-1]:
-            passed += one.passed
-            failed += one.n - one.passed
+        for count in self.counts[:-1]:
+            passed += count.passed
+            failed += count.n - count.passed
             logs.append(share + _fall(passed, failed, all_passed - passed, all_failed - failed))
         return logs, math.log(_PRIOR_FLAT) + _same(all_passed, all_failed)
 
     def _doubt_after(self, prefix: int, top: float, now: float) -> float:
         """How much doubt (in nats) is expected to be left after one more answer of a prefix. `now` is the likelihood of
         all answers so far, `top` the logarithm that it is scaled by."""
-        kept = self.counts[prefix]
+        before = self.counts[prefix]
         doubt = 0.0
         for passes in (True, False):
-            self.counts[prefix] = Counts(kept.passed + passes, kept.n + 1)
+            self.counts[prefix] = Counts(before.passed + passes, before.n + 1)
             logs, flat = self._logs()
-            shares = [math.exp(one - top) for one in (*logs, flat)]
+            shares = [math.exp(log - top) for log in (*logs, flat)]
             whole = sum(shares)
-            doubt += whole / now * _entropy([one / whole for one in shares])
-        self.counts[prefix] = kept
+            doubt += whole / now * _entropy([share / whole for share in shares])
+        self.counts[prefix] = before
         return doubt
 
 
@@ -222,7 +222,7 @@ def _fall(passed: int, failed: int, passed_after: int, failed_after: int) -> flo
     """The log likelihood of the answers under a fall between these and those."""
     logs = [passed * a + failed * b + passed_after * c + failed_after * d for a, b, c, d in _FALLS]
     top = max(logs)
-    return top + math.log(sum(math.exp(one - top) for one in logs) / len(logs))
+    return top + math.log(sum(math.exp(log - top) for log in logs) / len(logs))
 
 
 def _same(passed: int, failed: int) -> float:
@@ -231,4 +231,4 @@ def _same(passed: int, failed: int) -> float:
 
 
 def _entropy(shares: list[float]) -> float:
-    return -sum(one * math.log(one) for one in shares if one > 0)
+    return -sum(share * math.log(share) for share in shares if share > 0)

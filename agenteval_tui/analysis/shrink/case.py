@@ -98,8 +98,8 @@ class Case:
     def without(self, removed: Collection[int], more: Collection[int]) -> frozenset[int]:
         """The ids that are removed if these parts are removed, too: the parts and everything below them."""
         gone = set(removed)
-        for one in more:
-            gone.update(part.id for part in self.parts[one].walk())
+        for number in more:
+            gone.update(part.id for part in self.parts[number].walk())
         return frozenset(gone)
 
     def conversation(self, removed: Collection[int]) -> Conversation | None:
@@ -114,24 +114,28 @@ class Case:
                 if prompt:
                     return None
                 continue
-            text = "".join(_text(one, gone) for one in part.parts if one.kind == "text")
-            kept = [one for one in part.parts if one.kind == "call" and one.id not in gone]
-            if not text.strip() and not kept:
+            text = "".join(_text(child, gone) for child in part.parts if child.kind == "text")
+            call_parts = [child for child in part.parts if child.kind == "call" and child.id not in gone]
+            if not text.strip() and not call_parts:
                 if prompt:
                     return None
                 continue
             first = len(calls)
-            numbers = tuple(range(first, first + len(kept)))
+            numbers = tuple(range(first, first + len(call_parts)))
             at = len(messages)
             messages.append(replace(message, content=text, tool_calls=numbers, reasoning=""))
-            for one in kept:
-                call = self.original.tool_calls[one.index]
-                arguments, result = one.parts
-                given = call.arguments if _whole(arguments, gone) else _value(arguments.parts[0], gone)
-                told = call.result if _whole(result, gone) else _result(result, gone)
-                calls.append(replace(call, arguments=given, result=told, message=at, started_ms=None, duration_ms=None))
-            for number, one in zip(numbers, kept, strict=True):
-                answer = self._answers.get(one.index)
+            for call_part in call_parts:
+                call = self.original.tool_calls[call_part.index]
+                arguments, result = call_part.parts
+                own_arguments = call.arguments if _whole(arguments, gone) else _value(arguments.parts[0], gone)
+                result_text = call.result if _whole(result, gone) else _result(result, gone)
+                calls.append(
+                    replace(
+                        call, arguments=own_arguments, result=result_text, message=at, started_ms=None, duration_ms=None
+                    )
+                )
+            for number, call_part in zip(numbers, call_parts, strict=True):
+                answer = self._answers.get(call_part.index)
                 if answer is not None:
                     messages.append(replace(answer, content=calls[number].result or "", tool_call=number))
         tools = self._changes(gone)
@@ -144,11 +148,11 @@ class Case:
 
     def size(self, removed: Collection[int]) -> int:
         """The number of characters in the rest: texts, arguments, results, and descriptions of tools."""
-        found = self.conversation(removed)
-        if found is None:
+        conversation = self.conversation(removed)
+        if conversation is None:
             return 0
         tools = self.offered(removed)
-        return size_of(found) + sum(len(t.name) + len(t.description) + len(dumped(t.parameters)) for t in tools)
+        return size_of(conversation) + sum(len(t.name) + len(t.description) + len(dumped(t.parameters)) for t in tools)
 
     def offered(self, removed: Collection[int]) -> list[ToolSpec]:
         """The descriptions of the remaining tools, as the model gets them."""
@@ -182,7 +186,7 @@ class Case:
         self._answers = {
             message.tool_call: message for message in self.original.messages if message.tool_call is not None
         }
-        found = []
+        parts = []
         for index, message in enumerate(self.original.messages):
             if message.tool_call is not None:
                 continue  # it goes with its call
@@ -194,14 +198,14 @@ class Case:
             several = len(message.tool_calls) > 1 or bool(message.content)
             for number in message.tool_calls:
                 call = self.original.tool_calls[number]
-                one = self._part("call", CALLS if several and not stays else 0, index=number, text=call.name)
-                whole.parts.append(one)
+                part = self._part("call", CALLS if several and not stays else 0, index=number, text=call.name)
+                whole.parts.append(part)
                 arguments, result = self._part("arguments", 0), self._part("result", 0)
-                one.parts = [arguments, result]
+                part.parts = [arguments, result]
                 arguments.parts = [self._json(call.arguments, 1)]
                 result.parts = self._result(call.result or "")
-            found.append(whole)
-        return found
+            parts.append(whole)
+        return parts
 
     def _tool(self, index: int, spec: ToolSpec) -> Part:
         tool = self._part("tool", TOOLS, index=index, text=spec.name)
@@ -213,24 +217,24 @@ class Case:
         return tool
 
     def _part(self, kind: Kind, level: int, **more: Any) -> Part:
-        made = Part(len(self.parts), kind, level, parts=[], **more)
-        self.parts.append(made)
-        return made
+        part = Part(len(self.parts), kind, level, parts=[], **more)
+        self.parts.append(part)
+        return part
 
     def _sentences(self, text: str) -> list[Part]:
-        found = [one for one in _SENTENCE.findall(text) if one]
-        made = []
-        for sentence in found:
+        sentences = [one for one in _SENTENCE.findall(text) if one]
+        parts = []
+        for sentence in sentences:
             part = self._part("sentence", SENTENCES, text=sentence)
             part.parts = self._words(sentence)
-            made.append(part)
-        return made
+            parts.append(part)
+        return parts
 
     def _words(self, text: str) -> list[Part]:
-        found = _WORD.findall(text)
-        if len(found) < 2:
+        words = _WORD.findall(text)
+        if len(words) < 2:
             return []
-        return [self._part("word", WORDS, text=word) for word in found]
+        return [self._part("word", WORDS, text=word) for word in words]
 
     def _result(self, text: str) -> list[Part]:
         try:
@@ -260,8 +264,8 @@ class Case:
 def size_of(conversation: Conversation) -> int:
     """Characters of a conversation: texts, names and arguments of calls, results."""
     texts = sum(len(message.content) for message in conversation.messages)
-    asked = sum(len(call.name) + len(dumped(call.arguments)) for call in conversation.tool_calls)
-    return texts + asked + sum(map(len, conversation.turns))
+    argument_size = sum(len(call.name) + len(dumped(call.arguments)) for call in conversation.tool_calls)
+    return texts + argument_size + sum(map(len, conversation.turns))
 
 
 def pieces(part: Part, removed: Collection[int], *, gone: bool = False) -> Iterator[tuple[str, bool]]:
@@ -290,12 +294,12 @@ def pieces(part: Part, removed: Collection[int], *, gone: bool = False) -> Itera
     elif part.kind == "word" or not part.parts:
         yield part.text, not gone
     else:
-        for one in part.parts:
-            yield from pieces(one, removed, gone=gone)
+        for inner in part.parts:
+            yield from pieces(inner, removed, gone=gone)
 
 
 def _whole(part: Part, gone: Collection[int]) -> bool:
-    return not any(one.id in gone for one in part.walk())
+    return not any(child.id in gone for child in part.walk())
 
 
 def _text(part: Part, gone: Collection[int]) -> str:
@@ -304,30 +308,30 @@ def _text(part: Part, gone: Collection[int]) -> str:
         return ""
     if not part.parts:
         return part.text
-    text = "".join(_text(one, gone) for one in part.parts)
+    text = "".join(_text(child, gone) for child in part.parts)
     return text if _whole(part, gone) else text.strip() + _tail(part, gone)
 
 
 def _tail(part: Part, gone: Collection[int]) -> str:
     """The space behind a sentence, of which words are gone."""
     ending = part.text[len(part.text.rstrip()) :]
-    return ending if part.kind == "sentence" and any(one.id not in gone for one in part.parts) else ""
+    return ending if part.kind == "sentence" and any(child.id not in gone for child in part.parts) else ""
 
 
 def _result(part: Part, gone: Collection[int]) -> str:
     if part.parts and part.parts[0].kind == "value":
         return dumped(_value(part.parts[0], gone))
-    return "".join(_text(one, gone) for one in part.parts)
+    return "".join(_text(child, gone) for child in part.parts)
 
 
 def _changed(tool: Part, spec: ToolSpec, gone: Collection[int]) -> ToolChange:
     """What is told of a tool of which parts are gone."""
     text, *properties = tool.parts
-    out = {one.key for one in properties if one.id in gone}
+    out = {child.key for child in properties if child.id in gone}
     parameters = None
     if out:
-        left = {name: value for name, value in spec.parameters["properties"].items() if name not in out}
-        parameters = {**spec.parameters, "properties": left}
+        remaining = {name: value for name, value in spec.parameters["properties"].items() if name not in out}
+        parameters = {**spec.parameters, "properties": remaining}
         required = [name for name in parameters.pop("required", ()) if name not in out]
         if required:
             parameters["required"] = required
@@ -338,10 +342,10 @@ def _value(part: Part, gone: Collection[int]) -> Any:
     if part.key != OBJECT:
         if not part.parts:
             return part.scalar
-        return "".join(one.text for one in part.parts if one.id not in gone).strip()
+        return "".join(child.text for child in part.parts if child.id not in gone).strip()
     if part.array:
-        return [_value(one.parts[0], gone) for one in part.parts if one.id not in gone]
-    return {one.key: _value(one.parts[0], gone) for one in part.parts if one.id not in gone}
+        return [_value(child.parts[0], gone) for child in part.parts if child.id not in gone]
+    return {child.key: _value(child.parts[0], gone) for child in part.parts if child.id not in gone}
 
 
 def dumped(value: Any) -> str:

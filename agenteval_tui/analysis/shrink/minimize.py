@@ -19,22 +19,22 @@ def smallest(parts: Sequence[T], holds: Callable[[Sequence[T]], bool]) -> list[T
 
     `holds` is asked for the empty selection first. Equal questions may come again: the caller remembers answers.
     """
-    kept: list[int] = []
-    left = len(parts)
-    while left and not holds(_chosen(parts, 0, kept)):
+    chosen: list[int] = []
+    remaining = len(parts)
+    while remaining and not holds(_chosen(parts, 0, chosen)):
         # Of the first `left` parts `least` are not enough, and `enough` are.
-        least, enough = 0, left
+        least, enough = 0, remaining
         while enough - least > 1:
             middle = (least + enough) // 2
-            if holds(_chosen(parts, middle, kept)):
+            if holds(_chosen(parts, middle, chosen)):
                 enough = middle
             else:
                 least = middle
-        kept.append(enough - 1)
-        left = enough - 1
-    return _chosen(parts, 0, kept)
+        chosen.append(enough - 1)
+        remaining = enough - 1
+    return _chosen(parts, 0, chosen)
 
 
-def _chosen(parts: Sequence[T], first: int, kept: Sequence[int]) -> list[T]:
+def _chosen(parts: Sequence[T], first: int, numbers: Sequence[int]) -> list[T]:
     """The first parts, and those known to matter."""
-    return [*parts[:first], *(parts[number] for number in sorted(kept))]
+    return [*parts[:first], *(parts[number] for number in sorted(numbers))]

@@ -159,7 +159,7 @@ class Shrinker:
             ids = {part.id for part in kept}
             return self.case.without(removed, [part.id for part in parts if part.id not in ids])
 
-        return without(smallest(parts, lambda kept: self._holds(without(kept))))
+        return without(smallest(parts, lambda parts: self._holds(without(parts))))
 
     def _check(self, removed: Removed) -> tuple[Removed, bool]:
         """Take each part out by itself. True: none can go."""
@@ -175,8 +175,8 @@ class Shrinker:
                     return self._small(less), False
         return removed, True
 
-    def _same(self, one: Removed, other: Removed) -> bool:
-        return self.case.conversation(one) == self.case.conversation(other)
+    def _same(self, removed: Removed, other: Removed) -> bool:
+        return self.case.conversation(removed) == self.case.conversation(other)
 
     # Questions
 
@@ -233,12 +233,14 @@ class Shrinker:
         return count
 
     def _key(self, removed: Removed) -> str:
-        found = self.case.conversation(removed)
-        if found is None:
+        conversation = self.case.conversation(removed)
+        if conversation is None:
             return ""
-        messages = [[one.role, one.content, one.tool_calls, one.tool_call] for one in found.messages]
-        calls = [[one.name, repr(one.arguments), one.result] for one in found.tool_calls]
-        return content_hash([messages, calls, found.turns, found.context({})])
+        messages = [
+            [message.role, message.content, message.tool_calls, message.tool_call] for message in conversation.messages
+        ]
+        calls = [[tool_call.name, repr(tool_call.arguments), tool_call.result] for tool_call in conversation.tool_calls]
+        return content_hash([messages, calls, conversation.turns, conversation.context({})])
 
     @property
     def _answers(self) -> int:

@@ -54,20 +54,20 @@ def question_of(store: Store, row: RunRow, *, step: int | None = None, criterion
             mend="agenteval history --runs --outcome failed lists runs that failed",
         )
     results, failures = store.results(row.id), causes.failures(store, [row.rowid])
-    names = [results[one.position].criterion if one.position >= 0 else "" for one in failures]
-    meant = [one for one, name in zip(failures, names, strict=True) if name.casefold() == criterion.casefold()]
+    names = [results[failure.position].criterion if failure.position >= 0 else "" for failure in failures]
+    meant = [failure for failure, name in zip(failures, names, strict=True) if name.casefold() == criterion.casefold()]
     if criterion and not meant:
         failed = ", ".join(dict.fromkeys(filter(None, names))) or "none"
         raise ShrinkError(f"criterion {criterion!r} did not fail in this run", mend=f"criteria that failed: {failed}")
     if not failures:
         raise ShrinkError("why this run failed is unknown", where=f"run {row.id}", mend="agenteval why shows more")
-    found = (meant or failures)[0]
+    failure = (meant or failures)[0]
     transcript = store.transcript(row.id)
     if step is None:
         step = _last_given(transcript, _blamed(store, row, transcript))
     conversation = fork(transcript, step)
     unseen = sum(map(len, unseen_before(transcript, end_of_step(transcript, step))))
-    return ShrinkQuestion(row, step, conversation, found.signature, names[failures.index(found)], unseen)
+    return ShrinkQuestion(row, step, conversation, failure.signature, names[failures.index(failure)], unseen)
 
 
 def shrink(
@@ -87,14 +87,18 @@ def shrink(
     tools = oracle.tools(question.conversation)
 
     def ask(conversation: Conversation, n: int) -> Count:
-        found = oracle.ask(conversation, n, step=question.step, edits=edits_of(conversation))
+        outcomes = oracle.ask(conversation, n, step=question.step, edits=edits_of(conversation))
         # An agent that breaks at what it is told fails, and not for this cause; one that nobody reaches says nothing.
-        silent = [one for one in found.answers if one.run.error_kind in SILENT and question.cause not in one.causes]
-        hits = sum(question.cause in one.causes for one in found.answers)
-        stopped = found.stopped
+        silent = [
+            answer
+            for answer in outcomes.answers
+            if answer.run.error_kind in SILENT and question.cause not in answer.causes
+        ]
+        hits = sum(question.cause in answer.causes for answer in outcomes.answers)
+        stopped = outcomes.stopped
         if silent and not stopped:
             stopped = f"the agent could not be asked: {silent[0].run.error_message}"
-        return Count(hits, len(found.answers) - len(silent), stopped)
+        return Count(hits, len(outcomes.answers) - len(silent), stopped)
 
     shrinker = Shrinker(
         question.conversation,
@@ -145,8 +149,8 @@ def example(question: ShrinkQuestion) -> Question:
 
 def _blamed(store: Store, row: RunRow, transcript: Transcript) -> int:
     """The step that is to blame, else the last one."""
-    found = blame_of(store, row).decisive
-    return found.step if found is not None else len(transcript.messages) - 1
+    suspect = blame_of(store, row).decisive
+    return suspect.step if suspect is not None else len(transcript.messages) - 1
 
 
 def _last_given(transcript: Transcript, blamed: int) -> int:
@@ -154,7 +158,7 @@ def _last_given(transcript: Transcript, blamed: int) -> int:
     for step in range(min(blamed, len(transcript.messages)) - 1, -1, -1):
         if transcript.messages[step].role in ANSWERED:
             return step
-    given = [step for step, one in enumerate(transcript.messages) if one.role in ANSWERED]
-    if not given:
+    answered = [step for step, message in enumerate(transcript.messages) if message.role in ANSWERED]
+    if not answered:
         raise ShrinkError("the run has no message for an agent to answer", mend="agenteval show prints it")
-    return given[0]
+    return answered[0]

@@ -72,11 +72,11 @@ class Pool:
 
     def fit(self, good: int, bad: int) -> Sequence[Condition]:
         """The conditions that were made from at least one of these runs, best first."""
-        known = good | bad
-        found = [one for one in self.conditions if one.source & known]
+        labelled = good | bad
+        conditions = [condition for condition in self.conditions if condition.source & labelled]
         if not bad:
-            found = [one for one in found if not good & ~one.passes]
-        return sorted(found, key=lambda one: rank(one, good, bad))[: self.most]
+            conditions = [condition for condition in conditions if not good & ~condition.passes]
+        return sorted(conditions, key=lambda condition: rank(condition, good, bad))[: self.most]
 
 
 Worded = tuple[str, Mapping[str, Any]]
@@ -127,13 +127,16 @@ class Measure:
             return ()
         ordered = sorted(counts)
         gains = [counts[value][0] - counts[value][1] for value in ordered]
-        found = [self._from(ordered, gains), self._up_to(ordered, gains)]
-        most = max((one[0] for one in found if one is not None), default=-math.inf)
+        bounds = [self._from(ordered, gains), self._up_to(ordered, gains)]
+        most = max((bound[0] for bound in bounds if bound is not None), default=-math.inf)
         between = self._between(ordered, gains)
         if between is not None and between[0] > most:
-            found.append(between)
-        made = (self._condition(one[1], one[2], one[3], one[4]) for one in found if one is not None)
-        return sorted((one for one in made if one is not None), key=lambda one: rank(one, good, bad))
+            bounds.append(between)
+        conditions = (self._condition(bound[1], bound[2], bound[3], bound[4]) for bound in bounds if bound is not None)
+        return sorted(
+            (condition for condition in conditions if condition is not None),
+            key=lambda condition: rank(condition, good, bad),
+        )
 
     def _from(self, ordered: Sequence[float], gains: Sequence[int]) -> _Bound | None:
         """The best lower bound."""
@@ -185,12 +188,12 @@ class Measure:
         if self.slack or least != most:
             lower = _round_down(least * (1 - self.slack), self.step)
             upper = _round_up(most * (1 + self.slack), self.step)
-        made = [self._condition(None, upper, 0.0, 0.5)]
+        conditions = [self._condition(None, upper, 0.0, 0.5)]
         if least > 0:
-            made.append(self._condition(lower if self.slack else min(lower, 1), None, 0.0, 0.5))
+            conditions.append(self._condition(lower if self.slack else min(lower, 1), None, 0.0, 0.5))
             if least == most and self.step and not self.slack:
-                made.insert(0, self._condition(least, most, 0.0, 1.0))
-        return [one for one in made if one is not None]
+                conditions.insert(0, self._condition(least, most, 0.0, 1.0))
+        return [condition for condition in conditions if condition is not None]
 
     def _condition(self, least: float | None, most: float | None, more: float, margin: float) -> Condition | None:
         worded = self.say(_number(least), _number(most))
@@ -232,10 +235,10 @@ def _round_between(outside: float, inside: float, step: int) -> float:
             if step and unit < 1:
                 return inside
             near = round(middle / unit) * unit
-            for found in (near, near - unit, near + unit):
-                found = round(found, 9)
-                if low < found < high or found == inside:
-                    return found
+            for candidate in (near, near - unit, near + unit):
+                candidate = round(candidate, 9)
+                if low < candidate < high or candidate == inside:
+                    return candidate
         scale /= 10
     return inside
 
@@ -256,8 +259,8 @@ def _round_down(value: float, step: int) -> float:
 def graded(examples: Examples, spec: CriterionSpec) -> tuple[int, int]:
     """The runs that pass a criterion, and those that fail it, as the grader says. In neither: an error."""
     checker, passed, failed = Checker(spec), 0, 0
-    for number, one in enumerate(examples.given):
-        outcome = checker.check(one.transcript, one.variables, explain=False).outcome
+    for number, example in enumerate(examples.given):
+        outcome = checker.check(example.transcript, example.variables, explain=False).outcome
         if outcome is Outcome.PASSED:
             passed |= 1 << number
         elif outcome is Outcome.FAILED:

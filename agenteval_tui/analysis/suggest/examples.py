@@ -23,10 +23,10 @@ class Example(Struct, frozen=True):
 class Examples:
     """The runs that criteria are looked for in, in the order given (the newest first, where it matters)."""
 
-    def __init__(self, given: Sequence[Example]) -> None:
-        self.given = tuple(given)
-        self.good = self.mask(lambda one: one.good is True)
-        self.bad = self.mask(lambda one: one.good is False)
+    def __init__(self, examples: Sequence[Example]) -> None:
+        self.given = tuple(examples)
+        self.good = self.mask(lambda example: example.good is True)
+        self.bad = self.mask(lambda example: example.good is False)
         self.everything = (1 << len(self.given)) - 1
 
     def __len__(self) -> int:
@@ -45,11 +45,11 @@ class Examples:
     @cached_property
     def answers(self) -> tuple[str, ...]:
         """The final answer of each run."""
-        return tuple(one.transcript.final_output for one in self.given)
+        return tuple(example.transcript.final_output for example in self.given)
 
     def mask(self, holds: Callable[[Example], bool]) -> int:
         """The runs of which this holds."""
-        return sum(1 << number for number, one in enumerate(self.given) if holds(one))
+        return sum(1 << number for number, example in enumerate(self.given) if holds(example))
 
     def mask_of_texts(self, text: str) -> int:
         """The runs whose answer has this text, given in lower case, anywhere."""

@@ -22,15 +22,15 @@ def json_families(examples: Examples) -> list[Family]:
     """All families of JSON answers; none where no good answer is JSON."""
     documents = [_document(examples, number) for number in range(len(examples))]
     good = [documents[number] for number in numbers(examples.good)]
-    if not any(isinstance(one, dict | list) for one in good):
+    if not any(isinstance(document, dict | list) for document in good):
         return []
-    leaves = [dict(_leaves(one)) if one is not _NOTHING else {} for one in documents]
+    leaves = [dict(_leaves(document)) if document is not _NOTHING else {} for document in documents]
     paths = sorted({path for number in numbers(examples.labelled) for path in leaves[number]})[:_LEAVES]
     cost = bits(len(paths)) + 2.0
     families: list[Family] = [_keys(examples, documents), _values(examples, leaves, paths, cost)]
     for path in paths:
-        numeric = [_as_number(found.get(path)) for found in leaves]
-        lengths = [float(len(value)) if isinstance(value := found.get(path), list) else None for found in leaves]
+        numeric = [_as_number(own.get(path)) for own in leaves]
+        lengths = [float(len(value)) if isinstance(value := own.get(path), list) else None for own in leaves]
         for values, least, most, words in (
             (numeric, "minimum", "maximum", path),
             (lengths, "minItems", "maxItems", f"entries of {path}"),
@@ -80,14 +80,14 @@ def _schema(least: str, most: str, words: str) -> Any:
 
     def say(lower: float | None, upper: float | None) -> tuple[str, dict[str, Any]]:
         schema: dict[str, Any] = {"type": kind}
-        said = []
+        limits = []
         if lower is not None:
             schema[least] = lower
-            said.append(f"at least {lower:g}")
+            limits.append(f"at least {lower:g}")
         if upper is not None:
             schema[most] = upper
-            said.append(f"at most {upper:g}")
-        return f"{words}: {', '.join(said)}", {"type": "Json", "schema": schema}
+            limits.append(f"at most {upper:g}")
+        return f"{words}: {', '.join(limits)}", {"type": "Json", "schema": schema}
 
     return say
 
@@ -95,20 +95,20 @@ def _schema(least: str, most: str, words: str) -> Any:
 def _keys(examples: Examples, documents: list[Any]) -> Family:
     """Keys that good answers have."""
     pool = Pool()
-    found: dict[str, int] = {}
+    masks: dict[str, int] = {}
     for number in numbers(examples.good):
         document = documents[number]
         for key in document if isinstance(document, dict) else ():
-            found[key] = found.get(key, 0) | 1 << number
-    shared = [key for key, mask in sorted(found.items()) if not examples.good & ~mask and key]
-    asked = [([key], mask) for key, mask in sorted(found.items())[:40] if key and "." not in key]
+            masks[key] = masks.get(key, 0) | 1 << number
+    shared = [key for key, mask in sorted(masks.items()) if not examples.good & ~mask and key]
+    choices = [([key], mask) for key, mask in sorted(masks.items())[:40] if key and "." not in key]
     if len(shared) > 1 and not any("." in key for key in shared):
-        asked.append((shared, examples.good))
-    for keys, mask in asked:
+        choices.append((shared, examples.good))
+    for keys, mask in choices:
         metric = {"type": "Json", "required_keys": keys}
         passes = passing(examples, metric, JSON, {})
         title = f"JSON with {', '.join(keys)}"
-        cost = 1.0 + bits(len(found)) + 0.5 * len(keys)
+        cost = 1.0 + bits(len(masks)) + 0.5 * len(keys)
         pool.conditions.append(
             Condition(title, metric, passes, cost, pool, source=mask, prototype=JSON, about="json keys")
         )
@@ -119,13 +119,13 @@ def _values(examples: Examples, leaves: list[dict[str, Any]], paths: list[str], 
     """Values at paths."""
     pool = Pool()
     for path in paths:
-        seen: dict[str, tuple[Any, int]] = {}
+        by_value: dict[str, tuple[Any, int]] = {}
         for number in numbers(examples.good):
             value = leaves[number].get(path)
             if isinstance(value, str | int | float | bool) and len(str(value)) <= 60:
                 key = repr(value)
-                seen[key] = value, seen.get(key, (None, 0))[1] | 1 << number
-        for value, mask in sorted(seen.values(), key=lambda one: (-one[1].bit_count(), repr(one[0])))[:3]:
+                by_value[key] = value, by_value.get(key, (None, 0))[1] | 1 << number
+        for value, mask in sorted(by_value.values(), key=lambda entry: (-entry[1].bit_count(), repr(entry[0])))[:3]:
             metric: dict[str, Any]
             if isinstance(value, str):
                 metric = {"type": "TextMatch", "equals": literally(value)}

@@ -140,17 +140,18 @@ def suggest(examples: Examples, most: int = MOST, *, spent: bool = True) -> Sugg
         *metric_families(examples, spent=spent),
     ]
     if not bad:
-        found = _shared(examples, families, most)
-        said = tuple(_suggestion(examples, one, ()) for one in found)
-        return Suggestions(said, len(examples), good.bit_count(), 0, unseen=unseen_share(good.bit_count()))
+        choices = _shared(examples, families, most)
+        suggestions = tuple(_suggestion(examples, choice, ()) for choice in choices)
+        return Suggestions(suggestions, len(examples), good.bit_count(), 0, unseen=unseen_share(good.bit_count()))
     pool = _pool(families, good, bad)
     ranked = sorted(
-        [*(_Choice((one,)) for one in pool), *_together(pool, good, bad)], key=lambda one: one.rank(good, bad)
+        [*(_Choice((condition,)) for condition in pool), *_together(pool, good, bad)],
+        key=lambda choice: choice.rank(good, bad),
     )
     chosen = _different(examples, ranked, most)
     rivals = _rivals(examples, [*chosen, *ranked[:_RIVALS]])
     return Suggestions(
-        tuple(_suggestion(examples, one, rivals) for one in chosen),
+        tuple(_suggestion(examples, choice, rivals) for choice in chosen),
         len(examples),
         good.bit_count(),
         bad.bit_count(),
@@ -172,7 +173,9 @@ def _check_labels(examples: Examples) -> None:
         )
         raise AgentevalError(what, mend=words)
     good = [examples.given[number].transcript for number in numbers(examples.good)]
-    if not examples.bad and not any(one.final_output or one.tool_calls or one.state for one in good):
+    if not examples.bad and not any(
+        transcript.final_output or transcript.tool_calls or transcript.state for transcript in good
+    ):
         raise AgentevalError(
             "the runs labelled good have no answer, no tool call and no state",
             mend="label runs in which the agent did something: agenteval label RUN passed",
@@ -183,14 +186,14 @@ def _contradictions(examples: Examples) -> tuple[tuple[str, str], ...]:
     """Pairs of a good and a bad run with the same messages, calls and state: (good, bad)."""
     bad = {_said_and_done(examples.given[number]): number for number in reversed([*numbers(examples.bad)])}
     pairs = ((number, bad.get(_said_and_done(examples.given[number]))) for number in numbers(examples.good))
-    return tuple((examples.given[one].run, examples.given[other].run) for one, other in pairs if other is not None)
+    return tuple((examples.given[first].run, examples.given[other].run) for first, other in pairs if other is not None)
 
 
-def _said_and_done(one: Example) -> str:
-    messages = [[message.role, message.content] for message in one.transcript.messages]
-    calls = [[call.name, call.arguments, call.result, call.status] for call in one.transcript.tool_calls]
-    state = [[probe.name, probe.before, probe.after] for probe in one.transcript.state]
-    return repr([messages, one.transcript.final_output, calls, state, dict(one.variables)])
+def _said_and_done(example: Example) -> str:
+    messages = [[message.role, message.content] for message in example.transcript.messages]
+    calls = [[call.name, call.arguments, call.result, call.status] for call in example.transcript.tool_calls]
+    state = [[probe.name, probe.before, probe.after] for probe in example.transcript.state]
+    return repr([messages, example.transcript.final_output, calls, state, dict(example.variables)])
 
 
 def check(examples: Examples) -> Check | None:
@@ -209,14 +212,14 @@ def check(examples: Examples) -> Check | None:
     folds = min(_FOLDS, len(labelled))
     right = 0
     for fold in range(folds):
-        known = Examples([one for number, one in enumerate(labelled) if number % folds != fold])
-        asked = Examples(labelled[fold::folds])
-        first = suggest(known, 1).suggestions if known.good else ()
+        training = Examples([example for number, example in enumerate(labelled) if number % folds != fold])
+        held_out = Examples(labelled[fold::folds])
+        first = suggest(training, 1).suggestions if training.good else ()
         passed = 0
         if first:
-            passed, _ = graded(asked, CriterionSpec("", first[0].prototype_class, first[0].config))
-        right += agreed(passed, asked.good, asked.bad)
-    good = sum(one.good is True for one in labelled)
+            passed, _ = graded(held_out, CriterionSpec("", first[0].prototype_class, first[0].config))
+        right += agreed(passed, held_out.good, held_out.bad)
+    good = sum(example.good is True for example in labelled)
     return Check(right, len(labelled), max(good, len(labelled) - good), good * 2 >= len(labelled))
 
 
@@ -235,8 +238,10 @@ def criteria_of_good_runs(
     )
     if not examples.good:
         return ()
-    found = suggest(examples, most, spent=False).suggestions
-    return tuple(CriterionSpec(one.name, one.prototype_class, one.config) for one in found)
+    suggestions = suggest(examples, most, spent=False).suggestions
+    return tuple(
+        CriterionSpec(suggestion.name, suggestion.prototype_class, suggestion.config) for suggestion in suggestions
+    )
 
 
 def unseen_share(good: int) -> float:
@@ -254,10 +259,10 @@ class _Choice(Struct, frozen=True):
     @property
     def passes(self) -> int:
         """The runs that pass."""
-        found = self.parts[0].passes
+        mask = self.parts[0].passes
         for part in self.parts[1:]:
-            found = found | part.passes if self.any_of else found & part.passes
-        return found
+            mask = mask | part.passes if self.any_of else mask & part.passes
+        return mask
 
     @property
     def cost(self) -> float:
@@ -298,15 +303,21 @@ class _Choice(Struct, frozen=True):
 
 def _pool(families: Sequence[Family], good: int, bad: int) -> list[Condition]:
     """The conditions that can be a part of a criterion: at least one good run passes each."""
-    found = [one for family in families for one in family.fit(good, bad)]
+    conditions = [condition for family in families for condition in family.fit(good, bad)]
     if (good | bad).bit_count() >= _SEVERAL:
-        found = [_dearer(one) if one.source > 0 and (one.source & good).bit_count() == 1 else one for one in found]
-    return sorted((one for one in found if one.passes & good), key=lambda one: rank(one, good, bad))
+        conditions = [
+            _dearer(condition) if condition.source > 0 and (condition.source & good).bit_count() == 1 else condition
+            for condition in conditions
+        ]
+    return sorted(
+        (condition for condition in conditions if condition.passes & good),
+        key=lambda condition: rank(condition, good, bad),
+    )
 
 
-def _dearer(one: Condition) -> Condition:
+def _dearer(condition: Condition) -> Condition:
     """A higher cost for a condition that was made from only one of several labelled runs: it describes that run."""
-    return replace(one, cost=one.cost + _ONCE)
+    return replace(condition, cost=condition.cost + _ONCE)
 
 
 # Several conditions
@@ -314,8 +325,8 @@ def _dearer(one: Condition) -> Condition:
 
 def _together(pool: Sequence[Condition], good: int, bad: int) -> Iterator[_Choice]:
     """Two or three conditions that together agree with more labels than each condition alone."""
-    every = [one for one in pool if not good & ~one.passes and bad & ~one.passes]
-    most = [one for one in pool if (good & ~one.passes).bit_count() <= max(1, good.bit_count() // 10)]
+    every = [condition for condition in pool if not good & ~condition.passes and bad & ~condition.passes]
+    most = [condition for condition in pool if (good & ~condition.passes).bit_count() <= max(1, good.bit_count() // 10)]
     parts = list(_distinct([*every[: _PARTS // 2], *most], good | bad))[:_PARTS]
     pairs: list[_Choice] = []
     for left, right in combinations(parts, 2):
@@ -326,10 +337,10 @@ def _together(pool: Sequence[Condition], good: int, bad: int) -> Iterator[_Choic
         gained = agreed(both.passes, good, bad) - least
         if gained > 0 and min(left.cost, right.cost) + _PART_COST <= _WORTH * gained:
             pairs.append(both)
-    pairs.sort(key=lambda one: one.rank(good, bad))
+    pairs.sort(key=lambda choice: choice.rank(good, bad))
     yield from pairs[:_PARTS]
-    found = [*(one.passes for one in pool[:1]), *(one.passes for one in pairs[:1])]
-    best = max((agreed(passes, good, bad) for passes in found), default=0)
+    masks = [*(condition.passes for condition in pool[:1]), *(pair.passes for pair in pairs[:1])]
+    best = max((agreed(passes, good, bad) for passes in masks), default=0)
     if best < (good | bad).bit_count():
         for pair in pairs[:8]:
             for part in parts:
@@ -347,27 +358,33 @@ def _together(pool: Sequence[Condition], good: int, bad: int) -> Iterator[_Choic
 def _alternatives(pool: Sequence[Condition], good: int, bad: int) -> Iterator[_Choice]:
     """Texts that no bad answer contains, chosen greedily so that each good answer contains at least one."""
     for key in ("contains", "starts_with", "ends_with"):
-        usable = [one for one in pool if set(one.metric) == {"type", key} and not one.passes & bad]
+        usable = [
+            condition for condition in pool if set(condition.metric) == {"type", key} and not condition.passes & bad
+        ]
         chosen: list[Condition] = []
-        left = good
-        while left and len(chosen) < 4:
-            best = min(usable, key=lambda one: (-(one.passes & left).bit_count(), one.cost, one.title), default=None)
-            if best is None or not best.passes & left:
+        uncovered = good
+        while uncovered and len(chosen) < 4:
+            best = min(
+                usable,
+                key=lambda condition: (-(condition.passes & uncovered).bit_count(), condition.cost, condition.title),
+                default=None,
+            )
+            if best is None or not best.passes & uncovered:
                 break
             chosen.append(best)
-            left &= ~best.passes
+            uncovered &= ~best.passes
         if 1 < len(chosen) <= good.bit_count() / 2:
             yield _Choice(tuple(chosen), any_of=True)
 
 
 def _distinct(conditions: Sequence[Condition], labelled: int) -> Iterator[Condition]:
     """The first of those that hold of the same labelled runs."""
-    seen: set[tuple[int, str]] = set()
-    for one in conditions:
-        key = one.passes & labelled, one.prototype
-        if key not in seen:
-            seen.add(key)
-            yield one
+    keys: set[tuple[int, str]] = set()
+    for condition in conditions:
+        key = condition.passes & labelled, condition.prototype
+        if key not in keys:
+            keys.add(key)
+            yield condition
 
 
 def _go_together(left: Condition, right: Condition) -> bool:
@@ -389,119 +406,119 @@ _LISTS = {"contains": "contains_all"}
 
 def _merged(metrics: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The metrics; those of one type as one where that says the same."""
-    found: list[dict[str, Any]] = []
+    merged: list[dict[str, Any]] = []
     for metric in metrics:
-        for known in found:
-            joined = _joined(known, metric)
+        for earlier in merged:
+            joined = _joined(earlier, metric)
             if joined is not None:
-                known.clear()
-                known.update(joined)
+                earlier.clear()
+                earlier.update(joined)
                 break
         else:
-            found.append(dict(metric))
-    return list(found)
+            merged.append(dict(metric))
+    return list(merged)
 
 
-def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any] | None:
-    kind = one["type"]
+def _joined(metric: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any] | None:
+    kind = metric["type"]
     if kind != other["type"] or kind not in ("TextMatch", "ToolCheck", "Length", "Tokens"):
         return None
-    made = dict(one)
+    joined = dict(metric)
     for key, value in other.items():
         if key == "type":
             continue
-        if key == "contains" and ("contains" in made or "contains_all" in made):
-            made["contains_all"] = [*made.get("contains_all", [made.pop("contains", "")]), value]
-        elif key not in made:
-            made[key] = value
+        if key == "contains" and ("contains" in joined or "contains_all" in joined):
+            joined["contains_all"] = [*joined.get("contains_all", [joined.pop("contains", "")]), value]
+        elif key not in joined:
+            joined[key] = value
         elif key in ("not_contains_any", "forbidden_tools", "tools"):
-            made[key] = [*made[key], *value]
+            joined[key] = [*joined[key], *value]
         else:
             return None
-    return made
+    return joined
 
 
 # From choices to suggestions
 
 
-def _holds(examples: Examples, one: _Choice) -> bool:
+def _holds(examples: Examples, choice: _Choice) -> bool:
     """Whether its config grades as the choice says it does. If not, it would be another choice than the one ranked."""
-    passed, failed = graded(examples, one.spec)
-    return passed == one.passes and not examples.labelled & ~(passed | failed)
+    passed, failed = graded(examples, choice.spec)
+    return passed == choice.passes and not examples.labelled & ~(passed | failed)
 
 
 def _different(examples: Examples, ranked: Sequence[_Choice], most: int) -> list[_Choice]:
     """The best ones, without those that say of the same thing what a better one says, of the same runs. One that
     agrees with fewer labels than another is worth a look only if it is smaller."""
     good, bad = examples.good, examples.bad
-    found: list[_Choice] = []
+    chosen: list[_Choice] = []
     least: dict[int, float] = {}
-    seen: set[tuple[int, tuple[str, ...]]] = set()
+    keys: set[tuple[int, tuple[str, ...]]] = set()
     per_subject: dict[tuple[str, ...], int] = {}
-    for one in ranked:
-        about = tuple(sorted({part.about.partition(" ")[0] for part in one.parts}))
-        key = one.passes, about
-        right = agreed(one.passes, good, bad)
+    for choice in ranked:
+        about = tuple(sorted({part.about.partition(" ")[0] for part in choice.parts}))
+        key = choice.passes, about
+        right = agreed(choice.passes, good, bad)
         if (
-            key in seen
+            key in keys
             or per_subject.get(about, 0) >= 2
-            or any(one.cost >= cost for better, cost in least.items() if better > right)
-            or not _holds(examples, one)
+            or any(choice.cost >= cost for better, cost in least.items() if better > right)
+            or not _holds(examples, choice)
         ):
             continue
-        least[right] = min(least.get(right, one.cost), one.cost)
-        seen.add(key)
+        least[right] = min(least.get(right, choice.cost), choice.cost)
+        keys.add(key)
         per_subject[about] = per_subject.get(about, 0) + 1
-        found.append(one)
-        if len(found) == most:
+        chosen.append(choice)
+        if len(chosen) == most:
             break
-    return found
+    return chosen
 
 
-def _suggestion(examples: Examples, one: _Choice, rivals: Sequence[tuple[int, float]]) -> Suggestion:
+def _suggestion(examples: Examples, choice: _Choice, rivals: Sequence[tuple[int, float]]) -> Suggestion:
     good, bad = examples.good, examples.bad
-    wrong = (good & ~one.passes) | (bad & one.passes)
-    spec = one.spec
+    wrong = (good & ~choice.passes) | (bad & choice.passes)
+    spec = choice.spec
     return Suggestion(
-        title=one.title,
+        title=choice.title,
         prototype_class=spec.prototype_class,
         config=spec.config_text,
-        conditions=len(one.parts),
-        agrees=agreed(one.passes, good, bad),
+        conditions=len(choice.parts),
+        agrees=agreed(choice.passes, good, bad),
         labelled=examples.labelled.bit_count(),
-        size=round(one.cost, 1),
-        margin=round(one.margin, 3),
+        size=round(choice.cost, 1),
+        margin=round(choice.margin, 3),
         wrong=examples.runs(wrong),
-        left_out=_left_out(examples, one) if bad else None,
-        passes=one.passes.bit_count(),
+        left_out=_left_out(examples, choice) if bad else None,
+        passes=choice.passes.bit_count(),
         runs=len(examples),
-        teaches=_teaches(examples, one, rivals),
+        teaches=_teaches(examples, choice, rivals),
     )
 
 
-def _left_out(examples: Examples, one: _Choice) -> int:
+def _left_out(examples: Examples, choice: _Choice) -> int:
     """On how many labelled runs the same kinds of conditions, fitted without the run, are right about it."""
     right = 0
     for number in numbers(examples.labelled):
         bit = 1 << number
         good, bad = examples.good & ~bit, examples.bad & ~bit
-        holds = _refitted(one, good, bad, bit)
+        holds = _refitted(choice, good, bad, bit)
         right += holds == bool(examples.good & bit)
     return right
 
 
-def _refitted(one: _Choice, good: int, bad: int, bit: int) -> bool:
+def _refitted(choice: _Choice, good: int, bad: int, bit: int) -> bool:
     if not good:
         return True  # nothing is known of what is good
-    if one.any_of:
-        return any(part.passes & bit and part.source & good for part in one.parts)
-    for part in one.parts:
+    if choice.any_of:
+        return any(part.passes & bit and part.source & good for part in choice.parts)
+    for part in choice.parts:
         # Each part answers for the bad runs that it keeps out.
-        own = bad & ~part.passes if len(one.parts) > 1 else bad
-        found = part.family.fit(good, own)
-        if not found:
+        own = bad & ~part.passes if len(choice.parts) > 1 else bad
+        conditions = part.family.fit(good, own)
+        if not conditions:
             return False
-        if not found[0].passes & bit:
+        if not conditions[0].passes & bit:
             return False
     return True
 
@@ -514,9 +531,9 @@ def _rivals(examples: Examples, choices: Sequence[_Choice]) -> list[tuple[int, f
     missed."""
     good, bad = examples.good, examples.bad
     needed: dict[int, float] = {}
-    for one in choices:
-        missed = (good | bad).bit_count() - agreed(one.passes, good, bad)
-        needed[one.passes] = min(needed.get(one.passes, math.inf), one.cost + 4.0 * missed)
+    for choice in choices:
+        missed = (good | bad).bit_count() - agreed(choice.passes, good, bad)
+        needed[choice.passes] = min(needed.get(choice.passes, math.inf), choice.cost + 4.0 * missed)
     # Of the least, so that nothing is too small for a number.
     least = min(needed.values(), default=0.0)
     return sorted((passes, math.exp2(least - cost)) for passes, cost in needed.items())
@@ -534,11 +551,11 @@ def _next(examples: Examples, rivals: Sequence[tuple[int, float]]) -> str:
     return run
 
 
-def _teaches(examples: Examples, one: _Choice, rivals: Sequence[tuple[int, float]]) -> str:
+def _teaches(examples: Examples, choice: _Choice, rivals: Sequence[tuple[int, float]]) -> str:
     """The run without a label on which most of the others contradict this one."""
     best, run = 0.0, ""
     for number in numbers(examples.unlabelled):
-        own = one.passes >> number & 1
+        own = choice.passes >> number & 1
         against = sum(weight for passes, weight in rivals if passes >> number & 1 != own)
         if against > best:
             best, run = against, examples.given[number].run
@@ -551,23 +568,28 @@ def _teaches(examples: Examples, one: _Choice, rivals: Sequence[tuple[int, float
 def _shared(examples: Examples, families: Sequence[Family], most: int) -> list[_Choice]:
     """What all good runs have in common, one criterion for each subject: the calls, texts, the form, how much."""
     good = examples.good
-    found = [one for family in families for one in family.fit(good, 0)]
+    conditions = [condition for family in families for condition in family.fit(good, 0)]
     others = examples.unlabelled.bit_count()
     ranked = sorted(
-        found,
-        key=lambda one: (-_tells(one, good), (one.passes & ~good).bit_count() / max(others, 1), one.cost, one.title),
+        conditions,
+        key=lambda condition: (
+            -_tells(condition, good),
+            (condition.passes & ~good).bit_count() / max(others, 1),
+            condition.cost,
+            condition.title,
+        ),
     )
     chosen: list[_Choice] = []
     subjects: set[str] = set()
-    for one in ranked:
-        subject = _subject(one)
-        if not _tells(one, good) or subject in subjects:
+    for condition in ranked:
+        subject = _subject(condition)
+        if not _tells(condition, good) or subject in subjects:
             continue
-        parts = [one]
+        parts = [condition]
         if subject == "texts":
-            parts += _more_texts(one, [other for other in ranked if _subject(other) == subject])
+            parts += _more_texts(condition, [other for other in ranked if _subject(other) == subject])
         if subject == "tools":
-            parts += _more_tools(one, ranked, good)
+            parts += _more_tools(condition, ranked, good)
         choice = _Choice(tuple(parts))
         if _holds(examples, choice):
             chosen.append(choice)
@@ -577,20 +599,20 @@ def _shared(examples: Examples, families: Sequence[Family], most: int) -> list[_
     return chosen
 
 
-def _subject(one: Condition) -> str:
-    kind = one.about.partition(" ")[0]
-    if kind == "tool" and "forbidden_tools" in one.metric:
+def _subject(condition: Condition) -> str:
+    kind = condition.about.partition(" ")[0]
+    if kind == "tool" and "forbidden_tools" in condition.metric:
         return "unused"
     if kind == "state":
-        return one.about.rpartition(" ")[0]  # each probe is a subject of its own
+        return condition.about.rpartition(" ")[0]  # each probe is a subject of its own
     return {"tool": "tools", "starts_with": "edges", "ends_with": "edges"}.get(kind, kind)
 
 
-def _tells(one: Condition, good: int) -> float:
+def _tells(condition: Condition, good: int) -> float:
     """How much a shared condition says about what a good run is: a call or a text more than how long an answer is. 0:
     it says what would be true of nearly anything."""
-    kind = one.about.partition(" ")[0]
-    metric = one.metric
+    kind = condition.about.partition(" ")[0]
+    metric = condition.metric
     if kind in ("tool", "calls"):
         tool = (metric.get("tools") or [{}])[0]
         arguments = tool.get("arguments") or {}
@@ -610,7 +632,7 @@ def _tells(one: Condition, good: int) -> float:
     if kind in ("Json",):
         return 4.5
     if kind == "state":
-        return 0.0 if "schema" in metric else 5.5 if one.about.endswith("change") else 3.5
+        return 0.0 if "schema" in metric else 5.5 if condition.about.endswith("change") else 3.5
     if kind in ("Length", "Steps", "Latency"):
         # Time is the machine's as much as the agent's.
         return (0.5 if kind == "Latency" else 1.0) * any(key.startswith("max") for key in metric)
@@ -620,31 +642,31 @@ def _tells(one: Condition, good: int) -> float:
 def _more_texts(first: Condition, others: Sequence[Condition]) -> list[Condition]:
     """Up to two further texts, none a part of another."""
     chosen = [first]
-    for one in others:
-        text = one.metric.get("contains")
+    for other in others:
+        text = other.metric.get("contains")
         if not text or "contains" not in first.metric or len(chosen) == 3:
             continue
-        if not any(_overlap(text, known.metric["contains"]) for known in chosen):
-            chosen.append(one)
+        if not any(_overlap(text, condition.metric["contains"]) for condition in chosen):
+            chosen.append(other)
     return chosen[1:]
 
 
-def _overlap(one: str, other: str) -> bool:
+def _overlap(text: str, other: str) -> bool:
     """Whether two texts share a word."""
-    return bool(set(one.lower().split()) & set(other.lower().split())) or one in other or other in one
+    return bool(set(text.lower().split()) & set(other.lower().split())) or text in other or other in text
 
 
 def _more_tools(first: Condition, ranked: Sequence[Condition], good: int) -> list[Condition]:
     """A call of each other tool."""
-    seen = {first.about}
-    found = []
-    for one in ranked:
+    subjects = {first.about}
+    more = []
+    for condition in ranked:
         if (
-            _subject(one) == "tools"
-            and one.about not in seen
-            and _tells(one, good)
-            and one.metric["type"] == "ToolCheck"
+            _subject(condition) == "tools"
+            and condition.about not in subjects
+            and _tells(condition, good)
+            and condition.metric["type"] == "ToolCheck"
         ):
-            seen.add(one.about)
-            found.append(one)
-    return found[:5]
+            subjects.add(condition.about)
+            more.append(condition)
+    return more[:5]

@@ -178,7 +178,7 @@ def _bounds(examples: Examples, name: str, kind: type[Metric], cost: float) -> I
         timed = _is_spent(name, kind)
         yield Measure(
             values,
-            _say(name, _UNITS.get(name) or thing.replace("_", " "), {side: one for side, (one, _) in sides.items()}),
+            _say(name, _UNITS.get(name) or thing.replace("_", " "), {side: names[0] for side, names in sides.items()}),
             cost + (4.0 if timed else 2.0),
             whole_numbers=counts,
             whole=of_run,
@@ -213,12 +213,12 @@ def _measure(examples: Examples, name: str, kind: type[Metric], field: str) -> l
             continue
         checker = Checker(CriterionSpec("", "TextResponse", {"metrics": [{"type": name, field: bound}]}))
         values: list[float | None] = []
-        for one in examples.given:
-            result = checker.check(one.transcript, one.variables)
+        for example in examples.given:
+            result = checker.check(example.transcript, example.variables)
             lines = [line for metric in result.metrics for line in metric.evidence if line.condition == field]
-            found = lines[0].found if lines else None
-            if isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found):
-                values.append(float(found))
+            amount = lines[0].found if lines else None
+            if isinstance(amount, int | float) and not isinstance(amount, bool) and math.isfinite(amount):
+                values.append(float(amount))
             else:
                 values.append(None)
         return values if any(value is not None for value in values) else None

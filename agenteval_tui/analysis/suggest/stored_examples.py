@@ -47,7 +47,7 @@ def examples_of_test(
     *,
     criterion: str = "",
     from_judge: bool = False,
-    said: Mapping[str, bool] | None = None,
+    opinions: Mapping[str, bool] | None = None,
 ) -> TestExamples:
     """The newest runs of a test with their labels: of the whole run, or of a criterion (a number from 1, a name or its
     beginning); or with a judge's verdicts.
@@ -55,7 +55,9 @@ def examples_of_test(
     `said`: more labels, by run id. They are not stored, and override stored labels.
     Raises AgentevalError if the test has no runs, or if it is not clear which judge is meant.
     """
-    return _examples(store, store.runs_of_test(suite_key, test_id, _READ), test_id, criterion, from_judge, said or {})
+    return _examples(
+        store, store.runs_of_test(suite_key, test_id, _READ), test_id, criterion, from_judge, opinions or {}
+    )
 
 
 def examples_of_execution(
@@ -63,11 +65,11 @@ def examples_of_execution(
     execution_id: str,
     *,
     from_judge: bool = False,
-    said: Mapping[str, bool] | None = None,
+    opinions: Mapping[str, bool] | None = None,
 ) -> TestExamples:
     """The same for the runs of an execution, whatever test they are of: imported runs have often one test each."""
     rows = store.runs_of_execution(execution_id)[::-1][:_READ]
-    return _examples(store, rows, "", "", from_judge, said or {})
+    return _examples(store, rows, "", "", from_judge, opinions or {})
 
 
 def _examples(
@@ -83,26 +85,28 @@ def _examples(
         what = f"test {test_id} has" if test_id else "this execution has"
         raise AgentevalError(f"{what} no run that ended with an answer", mend="agenteval run PATH")
     if from_judge:
-        criterion, said = _judged(store, rows[: 2 * MOST_RUNS], criterion)
+        criterion, opinions = _judged(store, rows[: 2 * MOST_RUNS], criterion)
     else:
         criterion = named(_names(store, rows), criterion) if criterion else ""
-        said = _labelled(store, rows, criterion)
-    said = {**said, **more}
+        opinions = _labelled(store, rows, criterion)
+    opinions = {**opinions, **more}
     if missing := sorted(set(more) - {row.id for row in rows}):
         raise AgentevalError(
             f"run {missing[0]} is not one of these runs, or has no answer", mend="label runs of one test"
         )
-    labelled = [row for row in rows if row.id in said][:_MOST_LABELLED]
-    others = [row for row in rows if row.id not in said][: max(0, MOST_RUNS - len(labelled))]
+    labelled = [row for row in rows if row.id in opinions][:_MOST_LABELLED]
+    others = [row for row in rows if row.id not in opinions][: max(0, MOST_RUNS - len(labelled))]
     transcripts = dict(store.transcripts([row.id for row in labelled]))
-    room = _CHARACTERS - sum(len(one.final_output) for one in transcripts.values())
+    room = _CHARACTERS - sum(len(transcript.final_output) for transcript in transcripts.values())
     for number, (run, transcript) in enumerate(store.transcripts([row.id for row in others])):
         room -= len(transcript.final_output)
         if room < 0 and number >= _FEW:
             break
         transcripts[run] = transcript
     examples = [
-        Example(row.id, transcripts[row.id], row.variables, said.get(row.id)) for row in rows if row.id in transcripts
+        Example(row.id, transcripts[row.id], row.variables, opinions.get(row.id))
+        for row in rows
+        if row.id in transcripts
     ]
     return TestExamples(Examples(examples), test_id, criterion, from_judge)
 
@@ -115,22 +119,22 @@ def _names(store: Store, rows: Sequence[RunRow]) -> dict[str, None]:
 def _labelled(store: Store, rows: Sequence[RunRow], criterion: str) -> dict[str, bool]:
     """What people said of the runs: the last label counts, also one of an older grading of the same recording."""
     labels = labels_by_recording(store, store.labels())
-    said: dict[str, bool] = {}
+    opinions: dict[str, bool] = {}
     for row in rows:
-        given = labels.get(row.recorded)
-        if given:
-            label = _counting(given, criterion, store.results(row.id))
+        run_labels = labels.get(row.recorded)
+        if run_labels:
+            label = _counting(run_labels, criterion, store.results(row.id))
             if label is not None:
-                said[row.id] = label.good
-    return said
+                opinions[row.id] = label.good
+    return opinions
 
 
-def _counting(given: Sequence[Label], criterion: str, results: Sequence[CriterionResult]) -> Label | None:
+def _counting(labels: Sequence[Label], criterion: str, results: Sequence[CriterionResult]) -> Label | None:
     sole = sole_of_results(results)
     if criterion:
-        return label_of(given, criterion, sole)
-    whole = [label for label in given if label.whole]
-    return whole[-1] if whole else label_of(given, sole, sole)
+        return label_of(labels, criterion, sole)
+    whole = [label for label in labels if label.whole]
+    return whole[-1] if whole else label_of(labels, sole, sole)
 
 
 def _judged(store: Store, rows: Sequence[RunRow], criterion: str) -> tuple[str, dict[str, bool]]:
@@ -149,14 +153,14 @@ def _judged(store: Store, rows: Sequence[RunRow], criterion: str) -> tuple[str, 
     return name, verdicts[name]
 
 
-def named(names: Iterable[str] | Mapping[str, object], wanted: str) -> str:
+def named(names: Iterable[str] | Mapping[str, object], reference: str) -> str:
     """The criterion that is meant: by its number from 1, its name, or the name's beginning. Raises AgentevalError."""
-    known = list(names)
-    if wanted.isdecimal() and 1 <= int(wanted) <= len(known):
-        return known[int(wanted) - 1]
-    alike = [name for name in known if name.casefold() == wanted.casefold()]
-    alike = alike or [name for name in known if name.casefold().startswith(wanted.casefold())]
+    options = list(names)
+    if reference.isdecimal() and 1 <= int(reference) <= len(options):
+        return options[int(reference) - 1]
+    alike = [name for name in options if name.casefold() == reference.casefold()]
+    alike = alike or [name for name in options if name.casefold().startswith(reference.casefold())]
     if len(alike) != 1:
-        listing = ", ".join(f"{number} {name}" for number, name in enumerate(known, 1))
-        raise AgentevalError(f"there is no criterion {wanted!r}", mend=f"one of: {listing}" if known else "")
+        listing = ", ".join(f"{number} {name}" for number, name in enumerate(options, 1))
+        raise AgentevalError(f"there is no criterion {reference!r}", mend=f"one of: {listing}" if options else "")
     return alike[0]

@@ -69,14 +69,14 @@ class _Texts:
         good, bad = examples.good, examples.bad
         pieces = self._pieces()
         cost = bits(len(pieces))
-        wanted, unwanted = Pool(40), Pool(40)
+        present, unwanted = Pool(40), Pool(40)
         if not bad:
-            self._shared(pieces, wanted)
+            self._shared(pieces, present)
         for text, mask in self._best(pieces, good, bad) if bad else ():
-            wanted.conditions += self._contains(text, mask, cost + self._cost(text), wanted)
+            present.conditions += self._contains(text, mask, cost + self._cost(text), present)
         for text, mask in self._best(pieces, bad, good) if bad else ():
             unwanted.conditions += self._lacks(text, mask, cost + 0.5 + self._cost(text), unwanted)
-        yield wanted
+        yield present
         yield unwanted
         yield self._variables()
         yield self._patterns(good, bad)
@@ -86,13 +86,13 @@ class _Texts:
     @cached_property
     def known(self) -> list[str]:
         """For each run, in lower case, what the agent could know: the prompt, the row, what tools gave."""
-        found = []
-        for one in self.examples.given:
-            parts = [message.content for message in one.transcript.messages if message.role in ("user", "tool")]
-            parts += [call.result or "" for call in one.transcript.tool_calls]
-            parts += [text_of(value) for value in one.variables.values()]
-            found.append("\n".join(parts)[: 4 * _READ].lower())
-        return found
+        texts = []
+        for example in self.examples.given:
+            parts = [message.content for message in example.transcript.messages if message.role in ("user", "tool")]
+            parts += [call.result or "" for call in example.transcript.tool_calls]
+            parts += [text_of(value) for value in example.variables.values()]
+            texts.append("\n".join(parts)[: 4 * _READ].lower())
+        return texts
 
     @cached_property
     def _known_of_good(self) -> str:
@@ -101,15 +101,15 @@ class _Texts:
     def _cost(self, text: str) -> float:
         """More for more words, and for short words that say little; less for data that the agent was given."""
         has_digit = any(char.isdigit() for char in text)
-        told = (
+        is_known = (
             (has_digit or len(text) > 4)
             and text in self._known_of_good  # most are not: a single look tells
             and any(_stands_in(self.known[number], text) for number in numbers(self.examples.good))
         )
         # A number with its unit, as a tool gave it, is one thing.
-        cost = (0.2 if told and has_digit else 1.5) * text.count(" ")
+        cost = (0.2 if is_known and has_digit else 1.5) * text.count(" ")
         cost += 0.5 * text.isdigit()  # without its unit, it may be a part of any other number
-        cost -= 1.0 * told + 1.0 * (has_digit and (told or len(text) > 2))
+        cost -= 1.0 * is_known + 1.0 * (has_digit and (is_known or len(text) > 2))
         if all(len(word) <= 3 and not any(char.isdigit() for char in word) for word in text.split()):
             cost += 3.0
         return cost
@@ -119,61 +119,63 @@ class _Texts:
         labelled = [(number, self.texts[number]) for number in numbers(self.examples.labelled)]
         tokens = {number: _tokens(text) for number, text in labelled}
         words = max(1, min(_PHRASE, _PIECES // max(1, sum(map(len, tokens.values())))))
-        found: dict[str, int] = {}
+        masks: dict[str, int] = {}
         for number, text in labelled:
             lower = text.lower()
             if len(lower) != len(text):
                 continue
             for piece in set(_phrases(lower, tokens[number], words)):
-                found[piece] = found.get(piece, 0) | 1 << number
-        return found
+                masks[piece] = masks.get(piece, 0) | 1 << number
+        return masks
 
     def _best(self, pieces: Mapping[str, int], inside: int, outside: int) -> list[tuple[str, int]]:
         """The texts that part the runs best; of those in the same runs the cheapest."""
         ranked = sorted(
             ((-agreed(mask, inside, outside), mask) for mask in set(pieces.values()) if mask & inside),
-            key=lambda one: (one[0], -(one[1] & inside).bit_count(), one[1]),
+            key=lambda entry: (entry[0], -(entry[1] & inside).bit_count(), entry[1]),
         )
         if not outside:
-            ranked = [one for one in ranked if not inside & ~one[1]]
+            ranked = [entry for entry in ranked if not inside & ~entry[1]]
         chosen = {mask for _, mask in ranked[:_KEPT]}
         by_mask: dict[int, list[str]] = {}
         for text, mask in pieces.items():
             if mask in chosen:
                 by_mask.setdefault(mask, []).append(text)
-        found: list[tuple[str, int]] = []
+        best: list[tuple[str, int]] = []
         most = _ALIKE if outside else 40
         for _, mask in ranked[:_KEPT]:
             texts = sorted(by_mask[mask], key=lambda text: (self._cost(text), -len(text), text))
-            found += [(text, mask) for text in texts[:most]]
-        return found[:_KEPT]
+            best += [(text, mask) for text in texts[:most]]
+        return best[:_KEPT]
 
     def _shared(self, pieces: Mapping[str, int], family: Pool) -> None:
         """Without a bad run: what all good answers say, first what the agent was told (the longest piece of it), then
         what has a number in it. Of a single answer only these: everything else in it may be chance."""
         good = self.examples.good
         few = good.bit_count() == 1
-        found: list[tuple[tuple[int, int, str], str]] = []
+        ranked: list[tuple[tuple[int, int, str], str]] = []
         for text, mask in pieces.items():
             if good & ~mask or len(text) < 2:
                 continue
-            told = len(text) > 3 and all(_stands_in(self.known[number], text) for number in numbers(good))
+            is_known = len(text) > 3 and all(_stands_in(self.known[number], text) for number in numbers(good))
             data = any(char.isdigit() for char in text)
             words = text.count(" ") + 1
-            if not (told and data) and few and not (data and words == 1) and not (told and words > 1):
+            if not (is_known and data) and few and not (data and words == 1) and not (is_known and words > 1):
                 continue
-            found.append(((-2 * (told and data) - (told or data), -words if told or not few else words, text), text))
-        for place, (_, text) in enumerate(sorted(found)[:40]):
+            ranked.append(
+                ((-2 * (is_known and data) - (is_known or data), -words if is_known or not few else words, text), text)
+            )
+        for place, (_, text) in enumerate(sorted(ranked)[:40]):
             family.conditions += self._contains(text, pieces[text], 4.0 + place / 10, family)
 
     def _written(self, text: str) -> set[str]:
         """How a text is written in the runs, with its capitals."""
-        found = set()
+        spellings = set()
         for number in numbers(self.examples.labelled):
             at = self.lower[number].find(text)
             if at >= 0 and len(self.lower[number]) == len(self.examples.answers[number]):
-                found.add(self.examples.answers[number][at : at + len(text)])
-        return found or {text}
+                spellings.add(self.examples.answers[number][at : at + len(text)])
+        return spellings or {text}
 
     def _contains(self, text: str, mask: int, cost: float, family: Family) -> Iterator[Condition]:
         written = self._written(text)
@@ -182,7 +184,7 @@ class _Texts:
         if inside & self.examples.labelled == mask:
             if len(written) == 1:
                 metric = {"type": "TextMatch", "contains": literally(min(written))}
-                passes = self.examples.mask(lambda one: min(written) in one.transcript.final_output)
+                passes = self.examples.mask(lambda example: min(written) in example.transcript.final_output)
             else:
                 metric, passes = {"type": "TextMatch", "contains_ignore_case": literally(text)}, inside
         else:
@@ -195,7 +197,7 @@ class _Texts:
         inside = self.examples.mask_of_texts(text)
         if inside & self.examples.labelled == mask and len(written) == 1:
             metric: dict[str, Any] = {"type": "TextMatch", "not_contains_any": [literally(min(written))]}
-            passes = self.examples.mask(lambda one: min(written) not in one.transcript.final_output)
+            passes = self.examples.mask(lambda example: min(written) not in example.transcript.final_output)
         else:
             metric = {"type": "Regex", "pattern": f"/{_bounded(text)}/iu", "not": True}
             passes = passing(self.examples, metric, "TextResponse", {})
@@ -205,9 +207,9 @@ class _Texts:
     def _variables(self) -> Family:
         """Values of the row: what is asked for differs from row to row, and the criterion follows."""
         pool = Pool()
-        names = sorted({name for one in self.examples.given for name in one.variables})
+        names = sorted({name for example in self.examples.given for name in example.variables})
         for name in names:
-            values = [one.variables.get(name) for one in self.examples.given]
+            values = [example.variables.get(name) for example in self.examples.given]
             texts = [text_of(value) if isinstance(value, str | int | float) else "" for value in values]
             if any(not text.strip() for text in texts) or not name.isidentifier():
                 continue
@@ -224,23 +226,23 @@ class _Texts:
     def _patterns(self, good: int, bad: int) -> Family:
         """Texts whose numbers, ids and dates differ from run to run, as regular expressions."""
         pool = Pool()
-        found: dict[str, int] = {}
+        masks: dict[str, int] = {}
         literal: dict[str, set[str]] = {}
         for number in numbers(self.examples.labelled):
             text = self.texts[number]
             for pattern, source in _generalised(text):
-                found[pattern] = found.get(pattern, 0) | 1 << number
-                if len(known := literal.setdefault(pattern, set())) < 2:
-                    known.add(source)
+                masks[pattern] = masks.get(pattern, 0) | 1 << number
+                if len(sources := literal.setdefault(pattern, set())) < 2:
+                    sources.add(source)
         # A number alone is a shape already.
-        varied = {pattern: mask for pattern, mask in found.items() if len(literal[pattern]) > 1 and pattern != _NUMBER}
+        varied = {pattern: mask for pattern, mask in masks.items() if len(literal[pattern]) > 1 and pattern != _NUMBER}
         if len(varied) > 5_000:
             varied = {pattern: mask for pattern, mask in varied.items() if " " not in pattern}
         cost = bits(len(varied)) + 4.0
         for inside, outside, unwanted in ((good, bad, False), (bad, good, True)):
             ranked = sorted(
-                (one for one in varied.items() if one[1] & inside and (outside or not inside & ~one[1])),
-                key=lambda one: (-agreed(one[1], inside, outside), len(one[0]), one[0]),
+                (entry for entry in varied.items() if entry[1] & inside and (outside or not inside & ~entry[1])),
+                key=lambda entry: (-agreed(entry[1], inside, outside), len(entry[0]), entry[0]),
             )
             for pattern, mask in ranked[:20]:
                 metric: dict[str, Any] = {"type": "Regex", "pattern": f"/{pattern}/u"}
@@ -266,26 +268,26 @@ class _Texts:
             places = _tokens(text)
             starts = {text[: places[count][1]] for count in range(min(3, len(places)))} | {text[:1]}
             stops = {text[places[-count - 1][0] :] for count in range(min(4, len(places)))} | {text[-1:]}
-            for name, texts, known in (("begins", starts, begins), ("ends", stops, ends)):
+            for name, texts, masks in (("begins", starts, begins), ("ends", stops, ends)):
                 for piece in texts:
                     if len(piece) <= _LONGEST and "\n" not in piece:
                         possible.add((name, piece))
                         if self.examples.good >> number & 1:
-                            known[piece] = known.get(piece, 0) | 1 << number
+                            masks[piece] = masks.get(piece, 0) | 1 << number
             if not text[0].isalnum() and not text[-1].isalnum() and len(text) > 1 and self.examples.good >> number & 1:
                 key = text[0], text[-1]
                 around[key] = around.get(key, 0) | 1 << number
         cost = bits(len(possible)) + 1.0
-        for pieces, name, said in ((begins, "starts_with", "begins with"), (ends, "ends_with", "ends with")):
+        for pieces, name, verb in ((begins, "starts_with", "begins with"), (ends, "ends_with", "ends with")):
             ranked = sorted(
                 ((text, mask) for text, mask in pieces.items() if self.examples.bad or not self.examples.good & ~mask),
-                key=lambda one: (-one[1].bit_count(), len(one[0]), one[0]),
+                key=lambda entry: (-entry[1].bit_count(), len(entry[0]), entry[0]),
             )
             for text, mask in ranked[:30]:
                 metric = {"type": "TextMatch", name: literally(text)}
                 passes = passing(self.examples, metric, "TextResponse", {})
                 price = cost + 0.5 * text.count(" ") - (1.0 if len(text) == 1 and not text.isalnum() else 0.0)
-                title = f"{said} {quoted(text)}"
+                title = f"{verb} {quoted(text)}"
                 source = _plain(mask, text)
                 pool.conditions.append(Condition(title, metric, passes, price, pool, source=source, about=name))
         for (first, last), mask in sorted(around.items()):
@@ -306,7 +308,7 @@ class _Texts:
             text = self.examples.answers[number]
             if 0 < len(text) <= _SHORT_ANSWER and text == text.strip():
                 answers[text] = answers.get(text, 0) | 1 << number
-        for text, mask in sorted(answers.items(), key=lambda one: (-one[1].bit_count(), one[0]))[:8]:
+        for text, mask in sorted(answers.items(), key=lambda entry: (-entry[1].bit_count(), entry[0]))[:8]:
             metric: dict[str, Any] = {"type": "TextMatch", "equals": literally(text)}
             passes = passing(self.examples, metric, "TextResponse", {})
             cost = 3.0 + bits(len(answers)) + 1.5 * text.count(" ")
@@ -326,14 +328,14 @@ def _plain(mask: int, text: str) -> int:
     return -1 if len(text) == 1 and not text.isalnum() else mask
 
 
-def _stands_in(known: str, text: str) -> bool:
+def _stands_in(source: str, text: str) -> bool:
     """Whether a text of whole words is a text of whole words there."""
-    at = known.find(text)
+    at = source.find(text)
     while at >= 0:
         end = at + len(text)
-        if not (known[at - 1 : at].isalnum() and text[0].isalnum()) and not known[end : end + 1].isalnum():
+        if not (source[at - 1 : at].isalnum() and text[0].isalnum()) and not source[end : end + 1].isalnum():
             return True
-        at = known.find(text, at + 1)
+        at = source.find(text, at + 1)
     return False
 
 
@@ -403,7 +405,7 @@ def _word_counts(examples: Examples) -> Iterator[Family]:
     often: Counter[str] = Counter()
     for number in numbers(examples.labelled):
         often.update({word: 1 for word, count in counts[number].items() if count > 1 and not word[0].isdigit()})
-    chosen = [word for word, _ in sorted(often.items(), key=lambda one: (-one[1], one[0]))[:_WORDS]]
+    chosen = [word for word, _ in sorted(often.items(), key=lambda entry: (-entry[1], entry[0]))[:_WORDS]]
     cost = bits(len(chosen)) + 3.0
     for word in chosen:
         short = 2.0 if len(word) <= 3 else 0.0
@@ -414,16 +416,16 @@ def _word_counts(examples: Examples) -> Iterator[Family]:
 def _paragraphs(examples: Examples) -> Family:
     """With which word a paragraph begins."""
     pool = Pool()
-    found: dict[tuple[int, str], int] = {}
+    masks: dict[tuple[int, str], int] = {}
     for number in numbers(examples.labelled):
         for place, part in enumerate(regex.split(r"\n[ \t]*\n\s*", examples.answers[number][:_READ].strip())[:8]):
             match = _TOKEN.search(part[:100])
             if match is not None:
                 key = place, match[0].lower()
-                found[key] = found.get(key, 0) | 1 << number
-    cost = bits(len(found)) + 4.0
-    wanted = ((key, mask) for key, mask in found.items() if mask & examples.good)
-    ranked = sorted(wanted, key=lambda one: (-agreed(one[1], examples.good, examples.bad), one[0]))
+                masks[key] = masks.get(key, 0) | 1 << number
+    cost = bits(len(masks)) + 4.0
+    shared = ((key, mask) for key, mask in masks.items() if mask & examples.good)
+    ranked = sorted(shared, key=lambda entry: (-agreed(entry[1], examples.good, examples.bad), entry[0]))
     for (place, word), mask in ranked[:30]:
         before = f"(?>[\\s\\S]*?\\n[ \\t]*\\n\\s*){{{place}}}" if place else "\\s*"
         metric = {"type": "Regex", "pattern": f"/\\A{before}[^\\p{{L}}\\p{{N}}]{{0,9}}{_bounded(word)}/i"}
@@ -438,8 +440,8 @@ def _paragraphs(examples: Examples) -> Family:
 
 def escaped(text: str) -> str:
     """The text as a pattern finds it, between slashes."""
-    made = "".join("\\" + char if char in "\\^$.|?*+()[]{}/" else char for char in text)
-    return made.replace("\n", "\\n").replace("\t", "\\t")
+    pattern = "".join("\\" + char if char in "\\^$.|?*+()[]{}/" else char for char in text)
+    return pattern.replace("\n", "\\n").replace("\t", "\\t")
 
 
 def literally(text: str) -> str:

@@ -29,20 +29,22 @@ _DIGITS = re.compile(r"\d+")
 
 def tool_families(examples: Examples) -> list[Family]:
     """All families of tool calls."""
-    calls = [one.transcript.tool_calls for one in examples.given]
-    seen: dict[str, int] = {}
+    calls = [example.transcript.tool_calls for example in examples.given]
+    masks: dict[str, int] = {}
     for number in numbers(examples.labelled):
         for name in {call.name for call in calls[number] if call.name}:
-            seen[name] = seen.get(name, 0) | 1 << number
-    names = sorted(seen, key=lambda name: (-seen[name].bit_count(), name))[:_TOOLS]
+            masks[name] = masks.get(name, 0) | 1 << number
+    names = sorted(masks, key=lambda name: (-masks[name].bit_count(), name))[:_TOOLS]
     if not names:
         return []
     cost = bits(len(names))
     families: list[Family] = [
-        Measure([float(len(made)) for made in calls], _no_call, 2.0, prototype=TOOLS, whole=True, about="calls")
+        Measure(
+            [float(len(run_calls)) for run_calls in calls], _no_call, 2.0, prototype=TOOLS, whole=True, about="calls"
+        )
     ]
     for name in names:
-        values = [float(sum(call.name == name for call in made)) for made in calls]
+        values = [float(sum(call.name == name for call in run_calls)) for run_calls in calls]
         families.append(Measure(values, _usage(name), cost + 1.0, prototype=TOOLS, whole=True, about=f"tool {name}"))
     families.append(_arguments(examples, names, cost))
     families.append(_numbers(examples, names, cost))
@@ -100,26 +102,26 @@ def _arguments(examples: Examples, names: Sequence[str], cost: float) -> Family:
         }
         listed = {
             argument: None
-            for made in by_run.values()
-            for call in made
+            for run_calls in by_run.values()
+            for call in run_calls
             if isinstance(call.arguments, dict)
             for argument in call.arguments
         }
         price = cost + bits(len(listed)) + 1.0
         # With one argument there are no others to allow.
         others = len(_all_arguments(examples, name)) > 1
-        optional = any(not made for made in by_run.values())
+        optional = any(not run_calls for run_calls in by_run.values())
         for title, arguments, more, source, lone in _of_tool(examples, by_run, list(listed)):
             for extra in ({}, {"required": False}) if optional else ({},):
                 metric = _check(name, arguments, others=others and not lone, **extra)
-                said = f"calls {name} with {title}" if not extra else f"calls {name}, if at all, with {title}"
+                sentence = f"calls {name} with {title}" if not extra else f"calls {name}, if at all, with {title}"
                 tried.setdefault(
-                    canonical_json(metric), (said, metric, price + more + 1.5 * len(extra), source, f"tool {name}")
+                    canonical_json(metric), (sentence, metric, price + more + 1.5 * len(extra), source, f"tool {name}")
                 )
-    for said, metric, price, source, about in list(tried.values())[:_MANY]:
+    for sentence, metric, price, source, about in list(tried.values())[:_MANY]:
         passes = passing(examples, metric, TOOLS, {})
         pool.conditions.append(
-            Condition(said, metric, passes, price, pool, source=source, prototype=TOOLS, whole=True, about=about)
+            Condition(sentence, metric, passes, price, pool, source=source, prototype=TOOLS, whole=True, about=about)
         )
     return pool
 
@@ -127,8 +129,8 @@ def _arguments(examples: Examples, names: Sequence[str], cost: float) -> Family:
 def _all_arguments(examples: Examples, name: str) -> set[str]:
     return {
         argument
-        for one in examples.given
-        for call in one.transcript.tool_calls
+        for example in examples.given
+        for call in example.transcript.tool_calls
         if call.name == name and isinstance(call.arguments, dict)
         for argument in call.arguments
     }
@@ -143,41 +145,41 @@ def _of_tool(
 ) -> Iterator[_Expected]:
     """What calls of a tool may be expected to have."""
     whole: dict[str, int] = {}
-    for number, made in by_run.items():
-        for call in made:
+    for number, run_calls in by_run.items():
+        for call in run_calls:
             if isinstance(call.arguments, dict):
                 key = canonical_json(call.arguments)
                 whole[key] = whole.get(key, 0) | 1 << number
     if len(listed) > 1:
-        for key, mask in sorted(whole.items(), key=lambda one: (-one[1].bit_count(), one[0]))[:3]:
+        for key, mask in sorted(whole.items(), key=lambda entry: (-entry[1].bit_count(), entry[0]))[:3]:
             arguments = {argument: expected_argument(value) for argument, value in json.loads(key).items()}
             yield shown(json.loads(key), 60), arguments, 1.0 + len(arguments), mask, True
     for argument in listed:
         values: dict[str, tuple[Any, int]] = {}
         mask = 0
-        for number, made in by_run.items():
-            for call in made:
+        for number, run_calls in by_run.items():
+            for call in run_calls:
                 if isinstance(call.arguments, dict) and argument in call.arguments:
                     value = call.arguments[argument]
                     key = canonical_json(value)
                     values[key] = value, values.get(key, (None, 0))[1] | 1 << number
                     mask |= 1 << number
-        ordered = sorted(values.values(), key=lambda one: (-one[1].bit_count(), canonical_json(one[0])))
+        ordered = sorted(values.values(), key=lambda entry: (-entry[1].bit_count(), canonical_json(entry[0])))
         for value, source in ordered[:_VALUES]:
             yield f"{argument} = {shown(value, 40)}", {argument: expected_argument(value)}, 0.0, source, False
         yield f"{argument} given", {argument: {"$any": True}}, 0.5, mask, False
-        found = [value for value, _ in ordered]
-        if 1 < len(found) <= 5 and all(isinstance(value, str | int | float) for value in found):
-            words = ", ".join(shown(value, 20) for value in found)
-            yield f"{argument} one of {words}", {argument: {"$one_of": found}}, 1.0 * len(found), mask, False
-        texts = [value for value in found if isinstance(value, str) and value]
-        if texts and len(texts) == len(found):
+        options = [value for value, _ in ordered]
+        if 1 < len(options) <= 5 and all(isinstance(value, str | int | float) for value in options):
+            words = ", ".join(shown(value, 20) for value in options)
+            yield f"{argument} one of {words}", {argument: {"$one_of": options}}, 1.0 * len(options), mask, False
+        texts = [value for value in options if isinstance(value, str) and value]
+        if texts and len(texts) == len(options):
             yield from _text_matchers(argument, texts, mask)
-        for variable in sorted({key for one in examples.given for key in one.variables}):
+        for variable in sorted({key for example in examples.given for key in example.variables}):
             if variable.isidentifier() and any(
                 text_of(examples.given[number].variables.get(variable, "")) == text_of(call.arguments.get(argument))
-                for number, made in by_run.items()
-                for call in made
+                for number, run_calls in by_run.items()
+                for call in run_calls
                 if isinstance(call.arguments, dict)
             ):
                 yield f"{argument} = the row's {variable}", {argument: f"{{{{{variable}}}}}"}, -1.0, mask, False
@@ -205,8 +207,8 @@ def _text_matchers(argument: str, texts: Sequence[str], mask: int) -> Iterator[_
 def _shared_words(texts: Sequence[str]) -> list[str]:
     """Words that all of these have, longest first."""
     words = regex.findall(r"[\p{L}\p{N}][\p{L}\p{N}_.'-]{2,}", texts[0])
-    found = {word for word in words if all(word in text for text in texts)}
-    return sorted(found, key=lambda word: (-len(word), word))
+    shared = {word for word in words if all(word in text for text in texts)}
+    return sorted(shared, key=lambda word: (-len(word), word))
 
 
 def _numbers(examples: Examples, names: Sequence[str], cost: float) -> Family:
@@ -216,14 +218,16 @@ def _numbers(examples: Examples, names: Sequence[str], cost: float) -> Family:
         for argument in sorted(_all_arguments(examples, name)):
             smallest: list[float | None] = []
             greatest: list[float | None] = []
-            for one in examples.given:
-                given = [
+            for example in examples.given:
+                arguments = [
                     call.arguments.get(argument)
-                    for call in one.transcript.tool_calls
+                    for call in example.transcript.tool_calls
                     if call.name == name and isinstance(call.arguments, dict)
                 ]
-                usable = [value for value in given if isinstance(value, int | float) and not isinstance(value, bool)]
-                whole = bool(usable) and len(usable) == len(given)
+                usable = [
+                    value for value in arguments if isinstance(value, int | float) and not isinstance(value, bool)
+                ]
+                whole = bool(usable) and len(usable) == len(arguments)
                 smallest.append(float(min(usable)) if whole else None)
                 greatest.append(float(max(usable)) if whole else None)
             if len({*smallest, *greatest} - {None}) < 2:
@@ -231,11 +235,11 @@ def _numbers(examples: Examples, names: Sequence[str], cost: float) -> Family:
             for values, matcher in ((smallest, "$gte"), (greatest, "$lte")):
                 counts = all(value is None or value.is_integer() for value in values)
                 measure = Measure(values, _bound(name, argument, matcher), cost + 3.0, whole_numbers=counts)
-                for found in measure.fit(examples.good, examples.bad) if examples.bad else ():
-                    passes = passing(examples, found.metric, TOOLS, {})
+                for condition in measure.fit(examples.good, examples.bad) if examples.bad else ():
+                    passes = passing(examples, condition.metric, TOOLS, {})
                     pool.conditions.append(
                         Condition(
-                            found.title, found.metric, passes, found.cost, pool, found.margin,
+                            condition.title, condition.metric, passes, condition.cost, pool, condition.margin,
                             prototype=TOOLS, whole=True, about=f"tool {name}",
                         )
                     )  # fmt: skip
@@ -258,7 +262,7 @@ def _order(examples: Examples, names: Sequence[str], cost: float) -> Family:
     pool = Pool()
     for first in names[:_ORDERED]:
         for then in names[:_ORDERED]:
-            mask = examples.mask(lambda one, a=first, b=then: _comes_before(one.transcript.tool_calls, a, b))  # type: ignore[misc]
+            mask = examples.mask(lambda example, a=first, b=then: _comes_before(example.transcript.tool_calls, a, b))  # type: ignore[misc]
             if first == then or not mask & examples.good or (not examples.bad and examples.good & ~mask):
                 continue
             pattern = f"/\\A(?>[\\s\\S]*?^Toolname:\\n{escaped(first)}$)[\\s\\S]*?^Toolname:\\n{escaped(then)}$/m"
@@ -279,12 +283,12 @@ def _comes_before(calls: Sequence[ToolCall], first: str, then: str) -> bool:
 def _sequence(examples: Examples) -> Family:
     """All calls in their order."""
     pool = Pool()
-    found: dict[tuple[str, ...], int] = {}
+    masks: dict[tuple[str, ...], int] = {}
     for number in numbers(examples.good):
         names = tuple(call.name for call in examples.given[number].transcript.tool_calls)
         if 1 < len(names) <= 12:
-            found[names] = found.get(names, 0) | 1 << number
-    for names, mask in sorted(found.items(), key=lambda one: (-one[1].bit_count(), one[0]))[:3]:
+            masks[names] = masks.get(names, 0) | 1 << number
+    for names, mask in sorted(masks.items(), key=lambda entry: (-entry[1].bit_count(), entry[0]))[:3]:
         for mode, words in _MODES:
             metric = {
                 "type": "Trajectory", "mode": mode, "arguments_mode": "ignore",

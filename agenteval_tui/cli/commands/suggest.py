@@ -72,7 +72,7 @@ def _given(
     find: References, reference: str, execution: str, from_judge: bool, said: Mapping[str, bool]
 ) -> TestExamples:
     if execution:
-        return examples_of_execution(find.store, find.execution(execution).id, from_judge=from_judge, said=said)
+        return examples_of_execution(find.store, find.execution(execution).id, from_judge=from_judge, opinions=said)
     row, criterion = find.address(reference)
     key, test = row.suite_key, row.test_id
-    return examples_of_test(find.store, key, test, criterion=criterion, from_judge=from_judge, said=said)
+    return examples_of_test(find.store, key, test, criterion=criterion, from_judge=from_judge, opinions=said)
