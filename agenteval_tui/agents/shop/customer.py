@@ -31,11 +31,11 @@ def next_message(brief: Mapping[str, Any], messages: Sequence[Message], dice: Di
     wishes = list(_wishes(str(brief.get("goal") or "")))
     mine = [message.content for message in messages if message.role == "assistant"]
     heard = next((message.content for message in reversed(messages) if message.role == "user"), "")
-    count = sum(any(message.endswith(wish) for message in mine) for wish in wishes)
+    count = sum(any(text.endswith(wish) for text in mine) for wish in wishes)
     if mine and count:
         wish = wishes[count - 1]
         facts = _facts(brief.get("knows"), heard)
-        if "?" in heard and not _NO_QUESTION.search(heard) and facts and not any(facts in message for message in mine):
+        if "?" in heard and not _NO_QUESTION.search(heard) and facts and not any(facts in text for text in mine):
             return f"{facts} {wish}"
     if count >= len(wishes):
         return f"{dice.choose('goodbye', _GOODBYES)} {STOP}"
