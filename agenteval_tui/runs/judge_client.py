@@ -390,7 +390,7 @@ async def call_function(
         env = environment_for(folder)
         project = project_environment(folder, targets=(request.target,))
         # Evaluators of one module share what its import took.
-        root = Root.of(project, env, (("import own", request.target.partition(":")[0]),))
+        root = Root.of(project, env, (("import own", request.target.rpartition(":")[0]),))
         host = await lease.tree(root, permission).host()
     except AgentevalError as error:
         mend = f" ({error.mend})" if error.mend else ""

@@ -534,13 +534,15 @@ def remembered(value):
     ["timeit:timeit", "os:system", "subprocess:run", "builtins:exec", "msgspec.json:decode", "json.tool:main",
      "agenteval_tui.core.ids:new_id", "elsewhere:os.system", "elsewhere:subprocess.run", "elsewhere:system",
      "elsewhere:renamed", "elsewhere:part", "elsewhere:environment.update", "elsewhere:mine.__globals__.update",
-     "elsewhere:__loader__.load_module", "elsewhere:Checks.__subclasses__", "lent:run"],
+     "elsewhere:__loader__.load_module", "elsewhere:Checks.__subclasses__", "lent:run", "lent.py:run",
+     "elsewhere.py:system", "../lent0/lent.py:run"],
 )  # fmt: skip
 async def test_a_metric_calls_no_code_from_outside_of_the_project(
     execution: Made, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, target: str
 ) -> None:
     (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
-    lent = tmp_path_factory.mktemp("lent") / "lent.py"
+    lent = tmp_path_factory.getbasetemp() / "lent0" / "lent.py"
+    lent.parent.mkdir(exist_ok=True)
     lent.write_text(f"open({str(tmp_path / 'was_here')!r}, 'w')\ndef run(value): return True\n")
     (tmp_path / "lent.py").symlink_to(lent)
     metric = {"type": "Python", "function": target, "setup": f"open({str(tmp_path / 'was_here')!r}, 'w')", "number": 1}
@@ -553,10 +555,19 @@ async def test_a_metric_calls_no_code_from_outside_of_the_project(
     assert not (tmp_path / "was_here").exists()
 
 
+@pytest.mark.parametrize("place", ["elsewhere", "elsewhere.py", "./elsewhere.py", "checks/my-checks.v2.py"])
 @pytest.mark.parametrize("name", ["mine", "bound", "checks.method", "remembered"])
-async def test_a_metric_calls_what_the_project_has(execution: Made, tmp_path: Path, name: str) -> None:
-    (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
-    assert (await call(execution, tmp_path, {"type": "Python", "function": f"elsewhere:{name}"}))[0].status == "passed"
+async def test_a_metric_calls_what_the_project_has(execution: Made, tmp_path: Path, place: str, name: str) -> None:
+    (tmp_path / "checks").mkdir()
+    for file in ("elsewhere.py", "checks/my-checks.v2.py"):
+        (tmp_path / file).write_text(ELSEWHERE)
+    assert (await call(execution, tmp_path, {"type": "Python", "function": f"{place}:{name}"}))[0].status == "passed"
+
+
+async def test_a_file_of_a_metric_that_is_missing_is_named(execution: Made, tmp_path: Path) -> None:
+    row, result = await call(execution, tmp_path, {"type": "Python", "function": "checks/none.py:mine"})
+    assert row.status == "error"
+    assert "there is no file checks/none.py" in criterion_sentence(result)
 
 
 async def test_a_metric_calls_what_a_plug_in_has(

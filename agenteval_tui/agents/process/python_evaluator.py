@@ -39,7 +39,8 @@ def call(evaluator: Any, target: Any, request: Any, wait: Any) -> Any:
     run, arguments = data.RunData(request), dict(request["arguments"])
     kind = _kind(evaluator)
     if kind is None:
-        if target.partition(":")[0].partition(".")[0] in project.EVALUATORS and "outputs" not in _parameters(evaluator):
+        package = target.partition(":")[0].partition(".")[0] if ".py:" not in target else ""
+        if package in project.EVALUATORS and "outputs" not in _parameters(evaluator):
             raise project.WrongTarget(
                 f"{target} is not an evaluator; name an evaluator of this package, or a function of the project"
             )

@@ -30,9 +30,14 @@ class WrongTarget(Exception):  # noqa: N818 - the parent knows it by this name
 
 
 def module_of(target: Any, is_installed: Any) -> Any:
-    """Import the module of `package.module:name`. Raises `WrongTarget` if it, or a package around it, lies outside of
-    the project and is not a plug-in's; then nothing of it ran."""
-    parts = target.partition(":")[0].split(".")
+    """Import the module of `package.module:name`, or of `path/to/file.py:name`. Raises `WrongTarget` if it, or a
+    package around it, lies outside of the project and is not a plug-in's; then nothing of it ran."""
+    targets: Any = sys.modules["_agenteval_python_target"]
+    place = targets.split(target)[0]
+    if place.endswith(".py"):
+        _check(target, place, [os.path.realpath(place)], is_installed)
+        return targets.load(target, os.getcwd())  # noqa: PTH109
+    parts = place.split(".")
     for depth in range(1, len(parts) + 1):
         name = ".".join(parts[:depth])
         spec = importlib.util.find_spec(name)  # the packages around it were looked at, and are imported for this
@@ -43,10 +48,10 @@ def module_of(target: Any, is_installed: Any) -> Any:
 
 
 def function_of(target: Any, is_installed: Any) -> Any:
-    """What `package.module:name` names. Raises `WrongTarget` as `module_of`, and for code that a module of the project
+    """What a target names. Raises `WrongTarget` as `module_of`, and for code that a module of the project
     has imported from elsewhere (`checks:os.system`)."""
     current = module_of(target, is_installed)
-    for part in target.partition(":")[2].split("."):
+    for part in target.rpartition(":")[2].split("."):
         current = getattr(current, part)
         if isinstance(current, types.ModuleType):
             _check_module(target, current.__name__, is_installed)

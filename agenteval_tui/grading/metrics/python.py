@@ -22,9 +22,9 @@ from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.transcripts.codec import to_json
 
-_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_FUNCTION = re.compile(r"(?:[^\W\d]\w*(?:\.[^\W\d]\w*)*|[^\0\n]+\.py):[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _WORD = f"[^0-9{NAME_CHARACTERS}][^{NAME_CHARACTERS}]*"
-_FUNCTION_IN_EDITORS = rf"^{_WORD}(?:\.{_WORD})*:{_WORD}(?:\.{_WORD})*$"
+_FUNCTION_IN_EDITORS = rf"^(?:{_WORD}(?:\.{_WORD})*|.*\.py):{_WORD}(?:\.{_WORD})*$"
 _UNUSABLE = "agenteval_unusable"  # as `agents/process/python_evaluator.py` writes it
 PRINTED, RETURNED = "agenteval_printed", "returned"
 """The keys of a reply whose function also printed something."""
@@ -60,7 +60,9 @@ class Python(RemoteMetric):
     asks: ClassVar[AskKind] = "call"
     any_json: ClassVar[frozenset[str]] = frozenset()
 
-    function: str = Field(description="Where the function is: `package.module:name`, found from the suite's folder.")
+    function: str = Field(
+        description="Where the function is, from the suite's folder: `package.module:name` or `path/to/file.py:name`."
+    )
     timeout: float = Field(10.0, gt=0, le=600, description="The time limit in seconds.")
     pass_threshold: float = Field(
         0.7, ge=0, le=1, description="The lowest score that passes, if the function returns a score."
@@ -69,7 +71,9 @@ class Python(RemoteMetric):
     @model_validator(mode="after")
     def _right_place(self) -> Self:
         if not _FUNCTION.fullmatch(self.function):
-            raise ValueError(f"`function` must be written package.module:name, not {self.function[:80]!r}")
+            raise ValueError(
+                f"`function` must be written package.module:name or path/to/file.py:name, not {self.function[:80]!r}"
+            )
         return self
 
     @property
