@@ -24,7 +24,6 @@ from textual.widgets import TextArea
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.suites.projects import SCOPE
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.workers import start_worker
 from benchmarks.keystrokes import suite_with
 from benchmarks.table import Row
 from benchmarks.terminal import environment_in
@@ -57,7 +56,6 @@ async def _measured(suite: Path, db: Path, repeat: int, times: int) -> list[Row]
     rows = []
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause(1.0)
-        start_worker(app, app.idle_work.run, group="ahead")  # as the program does in a terminal
         await pilot.pause(3.0)
         for key in ("g", "j", "enter", "e"):
             await pilot.press(key)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.command import Provider
-from textual.events import DescendantFocus, Event, Key, MouseEvent
+from textual.events import DescendantFocus, Event, Key
 from textual.filter import LineFilter, Monochrome
 from textual.notifications import Notification, Notify
 from textual.screen import Screen
@@ -34,7 +34,6 @@ from agenteval_tui.tui.badges import Badges
 from agenteval_tui.tui.execution_ends import ExecutionEnds
 from agenteval_tui.tui.external_programs import ExternalPrograms, save_picture
 from agenteval_tui.tui.help_controller import HelpController
-from agenteval_tui.tui.idle_work import IdleWork
 from agenteval_tui.tui.input_queue import InputQueue
 from agenteval_tui.tui.keymap import NAME as KEYS_FILE
 from agenteval_tui.tui.keymap import read_keymap
@@ -44,6 +43,7 @@ from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.presenters.navigation_strip import Tab
 from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.screen_registry import read_screen
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.services import PaletteCommand, Services
 from agenteval_tui.tui.state import State, flag, name_of_start
@@ -112,7 +112,6 @@ class AgentevalApp(TerminalApp):
         self._keys_file = directories.config_dir() / KEYS_FILE
         self.keymap, self._keymap_problems = read_keymap(self._keys_file)
         self.input_queue = InputQueue(self)
-        self.idle_work = IdleWork(self._is_reading, lambda name: self.navigation.mount_ahead(name))
         self.notifier = Notifier(self._show_note, self.keymap, self._room_of_notes, self._is_typing)
         self.programs = ExternalPrograms(self, self.notifier)
         self.navigation = Navigation(self, self.session, self.state, self.keymap, self.programs.open_editor)
@@ -246,8 +245,6 @@ class AgentevalApp(TerminalApp):
 
     async def on_event(self, event: Event) -> None:
         """Any key, click and paste waits for the one before it."""
-        if isinstance(event, (Key, MouseEvent)):
-            self.idle_work.touch()
         await self.input_queue.take(event, self._on_event_in_turn)
 
     async def _on_event_in_turn(self, event: Event) -> None:
@@ -289,7 +286,12 @@ class AgentevalApp(TerminalApp):
         else:
             self.go(first_screen(self.state.screen, self.start.screen))
         if not self.is_headless:
-            self.call_after_refresh(start_worker, self, self.idle_work.run, group="ahead")
+            self.call_after_refresh(start_worker, self, self._import_ahead, group="ahead")
+
+    async def _import_ahead(self) -> None:
+        """Import the screens that nearly everybody opens, in a thread: a third of the time until they appear."""
+        for name in ("inspect", "editor", "compare"):
+            await asyncio.to_thread(read_screen, name)
 
     def _is_reading(self) -> bool:
         if not self.screen_stack:  # behind the last screen

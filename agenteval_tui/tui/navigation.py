@@ -26,7 +26,7 @@ from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.state import State
-from agenteval_tui.tui.terminal.mounting import is_there, mount_unseen
+from agenteval_tui.tui.terminal.mounting import is_there
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.found_agents import what_it_is
 
@@ -101,7 +101,6 @@ class Navigation:
         self._open_editor = open_editor
         self._trail = Trail()
         self._untold = False
-        self._unseen: set[str] = set()  # screens that are mounted and were never shown
         there = {f"go.{name}": name for name in FACTORIES}
         self._names = [(there[one.id], key_of(one.id, keymap), one.label) for one in ACTIONS if one.id in there]
 
@@ -164,10 +163,6 @@ class Navigation:
         known = self._made(name)
         if known is None:
             self._make(name)
-        elif name in self._unseen:
-            self._unseen.remove(name)
-            self._restore(name, known)
-            known = None
         if self._trail.shown:
             self._app.switch_screen(name)
         else:
@@ -181,20 +176,9 @@ class Navigation:
     def _make(self, name: str) -> FrameScreen:
         """Make a screen that was never shown. It is mounted when it is shown."""
         screen = FACTORIES[name]()
-        self._restore(name, screen)
+        screen.restore(self._state.of(name) or self._place_of_selection(name))
         self._app.install_screen(screen, name)
         return screen
-
-    def _restore(self, name: str, screen: FrameScreen) -> None:
-        screen.restore(self._state.of(name) or self._place_of_selection(name))
-
-    async def mount_ahead(self, name: str) -> None:
-        """Mount a screen that the person has not opened yet, so that it is there sooner then. It must read nothing
-        before it is shown."""
-        if self._made(name) is None:
-            self._make(name)
-            self._unseen.add(name)
-            await mount_unseen(self._app, name)
 
     def _place_of_selection(self, name: str) -> Mapping[str, Any]:
         """Where a screen begins that no start has kept a place of: the Editor on the test that Suites has selected."""

@@ -1,10 +1,8 @@
 """Does the app work with another Textual? Installs that version and runs the tests that drive the app (no pictures).
 
-    python tests/packaging/other_textual.py VERSION [--unread] [FOLDER] [pytest arguments]
+    python tests/packaging/other_textual.py VERSION [FOLDER] [pytest arguments]
 
-In a version that `textual_support.READ` names, private parts are replaced. In any other, Textual paints in its own way;
-`--unread` takes VERSION for such a one. The same tests pass. FOLDER holds the environment and stays. This needs a
-package index and takes some minutes.
+FOLDER holds the environment and stays. This needs a package index and takes some minutes.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from pathlib import Path
 
 from lowest import ROOT, environment
 
-# What drives the app. `test_textual_support.py` beside them compares sources: only for versions that were read.
+# What drives the app.
 TESTS = (
     "test_sheets", "test_mounting", "test_screen_buffer", "test_output_flow", "test_terminals", "test_editor",
     "test_editor_preview",
@@ -26,23 +24,19 @@ TESTS = (
 )  # fmt: skip
 
 
-START = "import sys; from agenteval_tui.tui.terminal import textual_support as support; "
-UNREAD = "support.READ = frozenset(); "
 SAY = (
-    "from agenteval_tui.tui.terminal import input, minimal_redraw, text_area; "
-    "print('was read:', support.is_read(), 'known:', input.IS_KNOWN, minimal_redraw.IS_KNOWN, text_area.IS_KNOWN); "
+    "from agenteval_tui.tui.terminal import crash_report, minimal_redraw, mounting; "
+    "print('known:', minimal_redraw.IS_KNOWN, mounting.DISPATCHES, crash_report.IS_REPLACEABLE); "
 )
 
 
 def main(arguments: list[str]) -> int:
     """Install, say which of Textual's private parts are known, test. The exit code is pytest's."""
-    unread = "--unread" in arguments
-    version, *more = [one for one in arguments if one != "--unread"]
+    version, *more = arguments
     folder = Path(more[0]) if more else Path(tempfile.mkdtemp(prefix="agenteval-textual-"))
     # The program comes without its requirements: the version may be one that they exclude.
     python = environment(folder, [f"textual=={version}"])
-    source = START + (UNREAD if unread else "") + SAY + "import pytest; sys.exit(pytest.main(sys.argv[1:]))"
-    # In one process: workers of xdist would read `READ` anew.
+    source = f"import sys, pytest; {SAY}sys.exit(pytest.main(sys.argv[1:]))"
     wanted = more[1:] or [f"tests/tui/{name}.py" for name in TESTS]
     return subprocess.run([python, "-c", source, *wanted], cwd=ROOT, check=False).returncode
 

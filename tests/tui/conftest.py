@@ -17,18 +17,12 @@ from textual import app as textual_app
 from textual import pilot as textual_pilot
 from textual._compositor import Compositor
 from textual._wait import SLEEP_GRANULARITY, SLEEP_IDLE, wait_for_idle
-from textual.css.model import RuleSet
-from textual.css.stylesheet import Stylesheet
 from textual.message_pump import MessagePump
 from textual.notifications import Notification
 from textual.pilot import Pilot, WaitForScreenTimeout
 from textual.widgets._toast import Toast
 
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.terminal.stylesheet import RememberingStylesheet
-
-REMEMBERED = ("_asked", "_asked_outside", "_found", "_ids", "_kinds", "_numbers")
-"""All that a `RememberingStylesheet` makes of its rules."""
 
 
 @pytest.fixture
@@ -48,51 +42,6 @@ def notes_stay() -> Iterator[None]:
         patch.setattr(Notification, "time_left", property(lambda note: math.inf if note.timeout > 0 else 0.0))
         patch.setattr(Toast, "_on_mount", lambda toast, event: None)  # which would start the timer
         patch.setattr(AgentevalApp, "on_notify", lambda app, event: None)  # and so would this
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def styles_read_once() -> Iterator[None]:
-    """The rules of a piece of CSS are read once in a process, and not anew in each app: a tenth of what an app costs.
-
-    Within one app Textual keeps them just so, until its variables change; here these are part of the key.
-    """
-    known: dict[object, list[tuple[dict[str, str], object]]] = {}
-    read = Stylesheet._parse_rules
-
-    def parsed(self: Stylesheet, css: str, read_from: Any, *args: Any, **named: Any) -> Any:
-        before = known.setdefault((css, read_from, args, tuple(named.items())), [])
-        for variables, rules in before:
-            if variables == self._variables:  # sooner found out than made a part of the key
-                return rules
-        rules = read(self, css, read_from, *args, **named)
-        before.append((dict(self._variables), rules))
-        return rules
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Stylesheet, "_parse_rules", parsed)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def styles_found_once() -> Iterator[None]:
-    """What an app's stylesheet has found is known to all later apps with the same rules (which are read once, see
-    above). And a rule, which is looked up by its identity a million times a minute, has the hash of any object."""
-    memory: dict[tuple[int, ...], dict[str, Any]] = {}
-    begin = RememberingStylesheet._begin
-
-    def begun(self: RememberingStylesheet, rules: list[RuleSet]) -> None:
-        key = tuple(map(id, rules))
-        if self._read is rules:  # it remembers too much
-            memory.pop(key, None)
-        begin(self, rules)
-        made = {name: vars(self)[name] for name in REMEMBERED}
-        kept = memory.setdefault(key, made | {"rules": rules})  # these live on, and their identities with them
-        vars(self).update({name: kept[name] for name in REMEMBERED})
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RuleSet, "__hash__", object.__hash__)
-        patch.setattr(RememberingStylesheet, "_begin", begun)
         yield
 
 

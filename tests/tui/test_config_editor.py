@@ -444,13 +444,13 @@ def test_problems_that_move_stay_on_their_words(old: str, new: str, at: int, siz
 
 
 SOURCE = """
-from textual.app import App
+from agenteval_tui.tui.terminal.terminal_app import TerminalApp
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 
 row = '  "metrics": [{"type": "TextMatch", "contains_all": ["country", "5000"], "weight": 2}], // row '
 rows = [row + str(n) for n in range(60)]
 
-class EditorApp(App):
+class EditorApp(TerminalApp):
     def compose(self):
         yield ConfigEditor("{\\n" + "\\n".join(rows) + "\\n}")
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-import selectors
 from collections.abc import Callable
 from time import monotonic
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +13,6 @@ from terminal import ROOT, Terminal
 from textual import constants, events
 from textual.geometry import Size
 
-from agenteval_tui.tui.terminal import input
 from agenteval_tui.tui.terminal.minimal_redraw import ESCAPE_S, QUICK_ESCAPE_S, _key_like
 from agenteval_tui.tui.terminal.output_flow import (
     MISSES,
@@ -229,33 +225,3 @@ async def test_esc_is_at_once_on_a_quick_line_unless_somebody_said_how_long(
         assert await answer(-60) == quick, "at once, however busy the machine of this test is"
         await app.on_event(events.Resize(Size(100, 30), Size(100, 30)))
         assert slow == constants.ESCAPE_DELAY, "nothing is known of another terminal"
-
-
-def test_the_input_thread_looks_soon_only_after_something_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[float | None] = []
-    real = selectors.SelectSelector.select
-
-    def select(self: Any, timeout: float | None = None) -> Any:
-        asked.append(timeout)
-        return real(self, 0)
-
-    monkeypatch.setattr(selectors.SelectSelector, "select", select)
-    monkeypatch.setattr(constants, "ESCAPE_DELAY", 0.025)
-    monkeypatch.setattr(input, "TYPED_S", 60.0)
-    out, into = os.pipe()
-    try:
-        with input.Prompt() as prompt:
-            prompt._typed = -1e9
-            prompt.register(out, selectors.EVENT_READ)
-            assert prompt.select(0.1) == []
-            os.write(into, b"\x1b")
-            assert len(prompt.select(0.1)) == 1
-            os.read(out, 1)
-            assert prompt.select(0.1) == []
-            assert prompt.select(0.001) == []
-            prompt._typed = -1e9
-            assert prompt.select(0.1) == []
-    finally:
-        os.close(out)
-        os.close(into)
-    assert asked == [0.1, 0.1, 0.025, 0.001, 0.1]

@@ -12,13 +12,11 @@ from rich.style import Style
 from sampled import fresh, samples
 from shop import app_on, press_at_once, settle, text_of, until
 from textual import events
-from textual._context import visible_screen_stack
 from textual.app import App, ComposeResult
 from textual.command import CommandList, CommandPalette
 from textual.containers import Vertical
 from textual.pilot import Pilot
 from textual.screen import ModalScreen, Screen
-from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
 from textual.widgets.option_list import Option
@@ -33,7 +31,6 @@ from agenteval_tui.tui.screens.plan import PlanScreen
 from agenteval_tui.tui.screens.select_dialog import SelectScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.screens.theme import ThemeScreen
-from agenteval_tui.tui.terminal import backdrop
 from agenteval_tui.tui.terminal.sheet import CommandSheet, Sheet
 from agenteval_tui.tui.widgets.form import Form
 
@@ -207,56 +204,6 @@ async def test_a_sheet_under_another_one_goes_when_that_has_gone(fresh: tuple[Pa
         await settle(pilot)
         assert answers == ["above", "below"]
         assert isinstance(app.screen, SuitesScreen)
-
-
-def cells(strips: Sequence[Strip]) -> list[list[tuple[str, Style | None]]]:
-    return [[(char, style) for text, style, _ in strip for char in text] for strip in strips]
-
-
-def painted(sheet: Screen[Any]) -> list[Strip]:
-    """The background of a sheet, as it is painted when the sheet is."""
-    visible_screen_stack.set(sheet.app._background_screens)
-    sheet._layout_cache.clear()
-    sheet._render_content()
-    return list(sheet._render_cache.lines)
-
-
-async def test_what_lies_under_a_sheet_is_painted_again_only_where_it_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Base(App[None]):
-        CSS = "Sheet { background: #102030 60%; align: center middle; } Input { width: 10; }"
-
-        def compose(self) -> ComposeResult:
-            yield Static("one", id="one")
-            yield Static("two [bold red on blue]coloured[/] [@click=app.bell]link[/]", id="two")
-
-    app = Base()
-    async with app.run_test(size=(40, 10)) as pilot:
-        app.push_screen(Plain())
-        await pilot.pause()
-        first = painted(app.screen)
-        assert list(map(id, painted(app.screen))) == list(map(id, first))
-        app.screen_stack[0].query_one("#two", Static).update("two is another now")
-        await pilot.pause()
-        second = painted(app.screen)
-        assert second[1].text.startswith("two is another now")
-        assert [y for y, (old, new) in enumerate(zip(first, second, strict=True)) if old is not new] == [1]
-        for colour in ("#102030 60%", "#300000 30%"):
-            app.screen.styles.background = colour
-            ours = painted(app.screen)
-            with monkeypatch.context() as patch:
-                patch.setattr(backdrop, "IS_KNOWN", False)
-                assert cells(painted(app.screen)) == cells(ours)
-        assert cells(ours) != cells(second)
-        # Where nothing can be mixed with what is there, which is so with the terminal's own colours, it is dim.
-        app.screen.styles.background = "#102030 0%"
-        dim = painted(app.screen)
-        with monkeypatch.context() as patch:
-            patch.setattr(backdrop, "IS_KNOWN", False)
-            theirs = painted(app.screen)
-        assert [line.text for line in dim] == [line.text for line in theirs]
-        below = [(one, other) for ours, theirs in zip(dim[:2], theirs[:2], strict=True)
-                 for one, other in zip(cells([ours])[0], cells([theirs])[0], strict=True)]  # fmt: skip
-        assert all(one == (other[0], other[1] + Style(dim=True)) for one, other in below)
 
 
 async def test_a_theme_that_was_chosen_stays(fresh: tuple[Path, Path]) -> None:

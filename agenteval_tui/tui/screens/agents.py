@@ -110,7 +110,7 @@ class AgentsScreen(FrameScreen):
         if self._timer is not None:
             self._timer.pause()
 
-    async def on_unmount(self) -> None:  # type: ignore[override]  # Textual awaits what it gets
+    async def on_unmount(self) -> None:
         await self.controller.close()
 
     # What is shown

@@ -5,19 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from textual.binding import BindingType
-from textual.events import Resize, ScreenResume, ScreenSuspend
+from textual.events import Resize, ScreenResume
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from agenteval_tui.core.errors import AgentevalError, path_error
 from agenteval_tui.tui.actions import footer
-from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.pane_focus import PaneFocus
 from agenteval_tui.tui.presenters.navigation_strip import StripState, strip_line, strip_zones
 from agenteval_tui.tui.services import Services, services
@@ -31,7 +29,6 @@ T = TypeVar("T")
 # Screens that are not a tab of the strip themselves, or have a different name there.
 _TAB_OF = {"edit": "editor"}
 
-PATIENCE_S = 0.15  # how long a screen that was mounted ahead waits for its data before it is painted without
 RESTING_S = 0.12  # so long does a cursor stay on a row before what is beside the list follows it
 
 
@@ -48,7 +45,6 @@ class FrameScreen(Screen[None]):
     LOWEST = 10  # rows, below which it has no title line of its own
     _followed = 0.0
     _following: Callable[[], None] | None = None
-    _held: ExitStack | None = None  # nothing is painted until this is closed
     unanswered = 0
     """How many of its questions (`ask`) are being answered."""
 
@@ -98,37 +94,6 @@ class FrameScreen(Screen[None]):
         An action with `focused.` before it is the focused widget's. Two keys (`J K`) have two actions (`this|that`).
         """
         return footer(self.SCOPE, self.agenteval.keymap)
-
-    def is_ahead(self) -> bool:
-        """Whether it is mounted ahead: nobody has opened it yet, and it reads nothing until then."""
-        return self not in self.app.screen_stack
-
-    def hold_painting(self) -> None:
-        """Paint nothing until `release_painting`, or for a moment: a screen that was mounted ahead would else be
-        painted without its data, and then again with it."""
-        if self._held is None:
-            self._held = ExitStack()
-            self._held.enter_context(self.app.batch_update())
-            call_after(self, PATIENCE_S, self.release_painting)
-
-    def release_painting(self) -> None:
-        """Paint from now on, if that waits."""
-        if self._let_paint():
-            self.refresh()
-
-    def _let_paint(self) -> bool:
-        held, self._held = self._held, None
-        if held is not None:
-            held.close()
-        return held is not None
-
-    def on_screen_suspend(self, event: ScreenSuspend) -> None:
-        """Another screen is painted."""
-        self.release_painting()
-
-    def on_unmount(self) -> None:
-        """The app ends, and its screens have no parts any more."""
-        self._let_paint()
 
     def new_runs(self) -> None:
         """Runs have ended since the last look, while this screen is shown. Screens that count runs override it."""

@@ -20,13 +20,6 @@ from agenteval_tui.core.errors import INFRASTRUCTURE, program_error
 from agenteval_tui.core.private_files import log_error, log_text
 from agenteval_tui.tui.terminal.textual_support import has
 
-STANDS_ON: dict[str, str] = {
-    "textual.app:App._fatal_error": "2474616cec7f",
-    "textual.app:App._handle_exception": "baea2e7f88e7",
-    "textual.app:App._print_error_renderables": "6e6be4034677",
-    "textual.app:App.panic": "9c4a264c909e",
-}
-"""What is replaced or relied on, with the first digits of the SHA-256 of its source."""
 IS_REPLACEABLE = (
     has("textual.app:App._handle_exception", "self error _exception _exception_event")
     and has("textual.app:App._print_error_renderables", "self")

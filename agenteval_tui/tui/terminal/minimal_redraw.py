@@ -1,7 +1,7 @@
 """How the app writes to the terminal: only cells that look different from what is there (see `screen_buffer.py`), and
 only as fast as the terminal takes them. On a slow line pictures in between are left out; no key waits for them.
 
-With a Textual whose private parts are not known (`textual_support.py`) Textual paints, as it does without this.
+With a Textual that has other private parts (`textual_support.py`), Textual paints by itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from textual.app import App
 from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.terminal.output_flow import Arrival, modified_f3
 from agenteval_tui.tui.terminal.screen_buffer import Mirror, Piece
-from agenteval_tui.tui.terminal.textual_support import is_known
+from agenteval_tui.tui.terminal.textual_support import has
 
 try:
     from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
@@ -27,33 +27,16 @@ try:
 except ImportError:  # another Textual than `IS_KNOWN` asks for
     ANSI_SEQUENCES_KEYS, CompositorUpdate = {}, object  # type: ignore[assignment, misc]
 
-# What is replaced or relied on, with the first digits of the SHA-256 of its source.
-STANDS_ON: dict[str, str] = {
-    "textual.app:App._display": "4b78dff6669a",
-    "textual._compositor:ChopsUpdate.__init__": "f40588bd8fbd",
-    "textual._compositor:ChopsUpdate.render_segments": "4c1cdb567e0b",
-    "textual._compositor:Compositor._render_chops": "ca8c3359d7af",
-    "textual._compositor:Compositor.render_full_update": "ce99ccda4d24",
-    "textual._compositor:Compositor.render_partial_update": "888dccc892d8",
-    "textual._compositor:LayoutUpdate.__init__": "0a0399f5b7e5",
-    "textual._compositor:LayoutUpdate.render_segments": "ff329c722506",
-    "textual.strip:Strip.render": "2ba7a4913a72",
-    "textual.strip:Strip.render_ansi": "08043dedb90d",
-    "textual.strip:Strip.render_style": "749d890bb5c4",
-    "textual.drivers._writer_thread:WriterThread.__init__": "77d80cc491d7",
-    "textual.drivers._writer_thread:WriterThread.write": "bc55e763d1ea",
-    "textual.drivers._writer_thread:WriterThread.run": "314021aab4f5",
-}
-IS_KNOWN = is_known(
-    STANDS_ON,
-    {
+IS_KNOWN = all(
+    has(part, names)
+    for part, names in {
         "textual.app:App._display": "screen renderable",
         "textual.app:App.__init__": "_driver _previous_cursor_position _batch_count",
         "textual.message_pump:MessagePump.__init__": "_running _closed",
         "textual.drivers._writer_thread:WriterThread.__init__": "_queue",
         "textual._compositor:LayoutUpdate.__init__": "strips region",
         "textual._compositor:ChopsUpdate.__init__": "chops spans chop_ends",
-    },
+    }.items()
 )
 """Otherwise Textual paints, in its own way, and the terminal is asked nothing."""
 

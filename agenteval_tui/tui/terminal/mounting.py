@@ -15,32 +15,15 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from textual import events
-from textual.app import App
 from textual.message import Message
 from textual.widget import Widget
 
-from agenteval_tui.tui.terminal.textual_support import has, is_known
+from agenteval_tui.tui.terminal.textual_support import has
 
 W = TypeVar("W", bound=Widget)
 
-STANDS_ON: dict[str, str] = {
-    "textual.app:App._get_screen": "e253c005c006",
-    "textual.app:App._load_screen_css": "425ed568a77a",
-    "textual.app:App._prune": "be1dc93ca461",
-    "textual.message_pump:MessagePump._dispatch_message": "f2be0916fb2d",
-    "textual.message_pump:MessagePump._pre_process": "f9bc326248dc",
-    "textual.screen:Screen._refresh_layout": "889715478130",
-    "textual.widget:Widget._compose": "7d97d9452e2c",
-    "textual.widget:Widget.mount": "3da6fbf0df70",
-}
-"""What is replaced or relied on, with the first digits of the SHA-256 of its source."""
-
 DISPATCHES = has("textual.message_pump:MessagePump._dispatch_message", "self message")
 """Is a widget told everything through a method that can be replaced?"""
-MOUNTS_UNSEEN = is_known(
-    ("textual.app:App._get_screen", "textual.app:App._load_screen_css", "textual.screen:Screen._refresh_layout")
-)
-"""Can a screen be mounted that is not shown? It only appears sooner then."""
 LOOK_S = 0.01
 
 _OF_ITS_LIFE = (
@@ -67,17 +50,6 @@ async def mounted(widget: Widget) -> bool:
         while widget.is_attached and not widget.is_mounted:  # noqa: ASYNC110 (there is no event to wait for)
             await asyncio.sleep(LOOK_S)
     return is_there(widget)
-
-
-async def mount_unseen(app: App[Any], name: str) -> None:
-    """Mount an installed screen that is not shown yet, and lay it out. Without effect with a Textual that mounts a
-    screen only to show it."""
-    if MOUNTS_UNSEEN:
-        screen = app.get_screen(name)
-        app._load_screen_css(screen)
-        app._get_screen(name)
-        if await mounted(screen) and not screen.is_current:
-            screen._refresh_layout(app.size)
 
 
 def is_too_late(widget: Widget, message: Message) -> bool:

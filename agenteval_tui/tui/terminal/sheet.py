@@ -11,44 +11,54 @@ may reach it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from rich.console import RenderableType
+from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
+from textual.color import Color
 from textual.command import CommandList, CommandPalette
 from textual.content import Content
 from textual.errors import NoWidget
 from textual.geometry import Size
 from textual.message import Message
+from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import ModalScreen, Screen
 from textual.worker import Worker, WorkerState
 
 from agenteval_tui.tui.services import services
-from agenteval_tui.tui.terminal.backdrop import Backdrop
 from agenteval_tui.tui.terminal.mounting import DISPATCHES, drop_messages, is_there
 
 T = TypeVar("T")
 
-STANDS_ON: dict[str, str] = {
-    "textual.app:App.pop_screen": "1cdc82f7eb09",
-    "textual.command:CommandPalette._action_escape": "16dae44f8205",
-    "textual.command:CommandPalette._on_click": "1d644a55e632",
-    "textual.command:CommandPalette._select_or_command": "85985d213c97",
-    "textual.command:CommandPalette.compose": "055ae3b84d55",
-    "textual.widgets._option_list:OptionList._on_click": "5ceb90ee0983",
-    "textual.message_pump:MessagePump._dispatch_message": "f2be0916fb2d",
-    "textual.screen:Screen.action_dismiss": "cdd29b514b9f",
-    "textual.screen:Screen.dismiss": "0c6d250ef5e6",
-}
-"""What is replaced or relied on, with the first digits of the SHA-256 of its source."""
-
 _ASKED = (events.InputEvent, events.Paste)
 # A sheet may be closed before it was composed.
 _OF_ITS_LIFE = (events.Compose, events.Mount, events.ScreenResume, events.Resize, events.Focus, events.Blur)
+
+
+class _Dim(BackgroundScreen):
+    """What lies under a sheet in the terminal's own colours, with which no veil can be mixed."""
+
+    @classmethod
+    def process_segments(cls, segments: Iterable[Segment], color: Color) -> Iterable[Segment]:
+        """As Textual's, and dim."""
+        for text, style, control in super().process_segments(segments, color):
+            yield Segment(text, None if style is None else style + _DIM, control)
+
+
+_DIM = Style(dim=True)
+
+
+def _veiled(below: RenderableType) -> RenderableType:
+    """The background that Textual has for a sheet, dim where it is not tinted."""
+    if isinstance(below, BackgroundScreen) and below.color.a == 0:
+        return cast("RenderableType", _Dim(below.screen, below.color))
+    return below
 
 
 class SheetExit:
@@ -103,12 +113,10 @@ class Sheet(ModalScreen[T]):
     def __init__(self) -> None:
         super().__init__()
         self._leaving: SheetExit = SheetExit(self)
-        self._backdrop: Backdrop = Backdrop()
 
     def render(self) -> RenderableType:
-        """What lies under it, painted anew only where that has changed."""
-        below: RenderableType = self._backdrop.under(self, super().render())
-        return below
+        """What lies under it."""
+        return _veiled(super().render())
 
     def leaves(self, result: T | None) -> None:
         """It goes now, with this result. Sheets override it for what is to be done once."""
@@ -184,12 +192,10 @@ class CommandSheet(CommandPalette):
     def __init__(self) -> None:
         super().__init__(id="--command-palette")
         self._leaving: SheetExit = SheetExit(self)
-        self._backdrop: Backdrop = Backdrop()
 
     def render(self) -> RenderableType:
-        """What lies under it, painted anew only where that has changed."""
-        below: RenderableType = self._backdrop.under(self, super().render())
-        return below
+        """What lies under it."""
+        return _veiled(super().render())
 
     def compose(self) -> ComposeResult:
         """As Textual's, with our list."""

@@ -1,6 +1,6 @@
 """An app as far as its terminal goes: what Textual's app does with it, replaced where the modules here do it better.
 
-What is replaced, and what becomes of it with a Textual that is not known: `minimal_redraw.py`, `screen_styles.py` and
+What is replaced, and what becomes of it with a Textual that has no such methods: `minimal_redraw.py` and
 `crash_report.py`.
 """
 
@@ -13,13 +13,9 @@ from textual import events
 from textual.app import App
 from textual.screen import Screen
 
-from agenteval_tui.tui.terminal import crash_report, minimal_redraw, screen_styles
+from agenteval_tui.tui.terminal import crash_report, minimal_redraw
 from agenteval_tui.tui.terminal.crash_report import CrashReport
-from agenteval_tui.tui.terminal.input import use_prompt_input
 from agenteval_tui.tui.terminal.minimal_redraw import MinimalRedraw
-from agenteval_tui.tui.terminal.partial_paint import paint_only_changes
-from agenteval_tui.tui.terminal.strip_caches import use_late_caches
-from agenteval_tui.tui.terminal.stylesheet import remembering
 
 
 class TerminalApp(App[int]):
@@ -27,10 +23,6 @@ class TerminalApp(App[int]):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.stylesheet = remembering(self.stylesheet)
-        use_prompt_input()
-        use_late_caches()
-        paint_only_changes()
         self.minimal_redraw = MinimalRedraw(self)
         self.crash_report = CrashReport(self)
 
@@ -78,12 +70,6 @@ class TerminalApp(App[int]):
             reduced = self.minimal_redraw.reduced(renderable)
             if reduced is not None or renderable is None:
                 super()._display(screen, reduced)
-
-    if screen_styles.IS_KNOWN:
-
-        def _load_screen_css(self, screen: Screen[Any]) -> None:
-            screen_styles.read_styles(self.stylesheet, screen, self)
-            super()._load_screen_css(screen)
 
     if crash_report.IS_REPLACEABLE:
 

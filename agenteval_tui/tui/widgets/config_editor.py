@@ -45,7 +45,7 @@ from agenteval_tui.tui.presenters.wrapped_lines import shown_line
 from agenteval_tui.tui.style_tokens import Palette, palette_of
 from agenteval_tui.tui.styled_text import Cell, Line, width_of
 from agenteval_tui.tui.terminal.strips import minimal_strip
-from agenteval_tui.tui.terminal.text_area import QuietTextArea
+from agenteval_tui.tui.widgets.exact_text_area import ExactTextArea
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.uxon.complete import Completion
 from agenteval_tui.uxon.diagnostics import Diagnostic
@@ -63,7 +63,7 @@ CHANGED = "~"
 Look = tuple[str | None, tuple[Layer, ...], tuple[Cell, ...], int, int]
 
 
-class ConfigEditor(QuietTextArea):
+class ConfigEditor(ExactTextArea):
     """A text area for UXON, whose lines wrap. `revision` counts the texts that it had; `Changed` carries text and
     revision."""
 

@@ -46,7 +46,6 @@ from agenteval_tui.tui.screens.select_dialog import SelectScreen
 from agenteval_tui.tui.screens.suites.file_changes import Change, change_files, undo_files
 from agenteval_tui.tui.state import text
 from agenteval_tui.tui.styled_text import Cell, Line, fit
-from agenteval_tui.tui.terminal.mounting import is_there
 from agenteval_tui.tui.widgets.form import ChoiceField, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.titled_pane import TitledPane
@@ -76,20 +75,20 @@ class EditorScreen(FrameScreen):
         self.controller = EditorController()
         self._panes: dict[str, TitledPane[EditorController]] = {}
         self._pane = "tests"  # which of them has the keys
-        self._reads = False  # whether it was shown: before, it asks for nothing
         self._left = False  # whether another screen was shown since this one was
         self._dataset: DatasetFile | None = None  # the one that is shown
         self._problems: list[int] = []  # which problem each line under the panes is of
         self._problem_rows = 0
 
     def compose(self) -> ComposeResult:
-        if not self.is_ahead():
-            self.reload()  # while the parts are made: the first picture shows the test
+        self.reload()  # while the parts are made: the first picture shows the test
         self.set_class(self.app.size.width < self.NARROW, "narrow", update=False)  # before the parts get their styles
         self.tests_pane = TestListPane(self.controller)
         self.form_pane = TestFormPane(self.controller)
         self.preview_pane = PreviewPane(self.controller)
         self.criteria_pane = CriteriaPane(self.controller)
+        # Before they are mounted, it costs no second look for the styles of all their parts.
+        self.form_pane.disabled = self.preview_pane.disabled = self.criteria_pane.disabled = True
         panes = (self.tests_pane, self.form_pane, self.preview_pane, self.criteria_pane)
         self._panes = {pane.NAME: pane for pane in panes}
         yield self.title_bar()
@@ -99,8 +98,7 @@ class EditorScreen(FrameScreen):
         yield self.key_bar()
 
     def on_mount(self) -> None:
-        if self._reads:
-            self._wait_for_test()
+        self._show_no_fields()
         self._set_pane("tests")
         self.tests_pane.focus_first()
 
@@ -138,9 +136,6 @@ class EditorScreen(FrameScreen):
         self._left = True
 
     def on_screen_resume(self, event: ScreenResume) -> None:
-        if not self._reads:
-            self.hold_painting()
-            self.reload()
         if self.controller.take_tried_config(self.agenteval.tried_criterion):
             self._refill()
         if self._left and self.controller.overview is not None:
@@ -150,17 +145,13 @@ class EditorScreen(FrameScreen):
 
     def reload(self) -> None:
         """Read the suites again. Edits stay."""
-        self._reads = True
         read = partial(self.controller.read, self.agenteval.session)
         self.ask(read, self._show_contents, group="overview", failed=self._show_failure)
 
-    def release_painting(self) -> None:
-        if is_there(self) and self.controller.doc is None:
-            self._wait_for_test()
-        super().release_painting()
-
-    def _wait_for_test(self) -> None:
+    def _show_no_fields(self) -> None:
         """While no test is open, there are no fields, and no keys for its panes."""
+        if self.controller.doc is not None:
+            return
         for pane in (self.form_pane, self.preview_pane, self.criteria_pane):
             pane.disabled = True
         self.form_pane.fill()
@@ -168,7 +159,7 @@ class EditorScreen(FrameScreen):
 
     def _show_failure(self, error: AgentevalError) -> None:
         """The suites or the history can't be read: say so where the list would be."""
-        self.release_painting()
+        self._show_no_fields()
         if self.controller.overview is not None:
             self.agenteval.say_error(error)
             return
@@ -185,7 +176,7 @@ class EditorScreen(FrameScreen):
         if request is not None:
             self._open(request)
         self.retitle()
-        self.release_painting()
+        self._show_no_fields()
 
     def _open(self, request: OpenRequest) -> None:
         try:

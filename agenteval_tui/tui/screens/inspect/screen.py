@@ -13,7 +13,7 @@ from msgspec import to_builtins
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.events import DescendantFocus, Resize, ScreenResume
+from textual.events import DescendantFocus, Resize
 from textual.geometry import Size
 from textual.timer import Timer
 from textual.widgets import Input
@@ -162,8 +162,6 @@ class InspectScreen(FrameScreen):
         self.tabs = PaneTabs("tabs")
         self.views = PaneTabs("views")
         self._composed = False
-        self._shown = False
-        self._begun = False  # whether it reads a run: not before it is shown
         self._pending: Callable[[], None] | None = None
         self._restoring = False
         self._leaves_config = False  # whether the next run is for who comes from elsewhere
@@ -186,15 +184,7 @@ class InspectScreen(FrameScreen):
         self._see_size(self.app.size)  # already for the first frame
         self._focus_pane("transcript")
         self._composed = True
-        if not self.is_ahead():
-            self._begin()
-
-    def on_screen_resume(self, event: ScreenResume) -> None:
-        first, self._shown = not self._shown, True
-        if first and self._composed:
-            self.hold_painting()
-            if not self._begun:
-                self._begin()
+        self._begin()
 
     def new_runs(self) -> None:
         """A run that was opened while the agent was at work is read again once it has ended."""
@@ -208,7 +198,6 @@ class InspectScreen(FrameScreen):
 
     def _begin(self) -> None:
         """Read the run that is wanted, or the newest."""
-        self._begun = True
         if self._pending is None:
             self._open_newest()
         else:
@@ -287,7 +276,7 @@ class InspectScreen(FrameScreen):
             # The screen is being made: an answer that came before its widgets are there would find nothing.
             self._pending = partial(self._read_run, run_id, **how)
             return
-        self._begun, self._restoring = True, False
+        self._restoring = False
         if self.controller.bench is None:
             self.evidence.say(("Reading the run …", "dim"))
         read = self.controller.reader(self.agenteval.session, run_id, how)
@@ -301,7 +290,6 @@ class InspectScreen(FrameScreen):
             self.agenteval.say_error(error)
             if self.controller.bench is None:
                 self._show_nothing()
-            self.release_painting()
 
         self.ask(work, lambda found: self._open(*found, how), group="open", failed=failed)
 
@@ -338,7 +326,6 @@ class InspectScreen(FrameScreen):
         if (at := how.get("at")) is not None:
             self._focus_pane("transcript")
             self.transcript.view.go_to_key(at)
-        self.release_painting()
 
     def _read_blame(self) -> None:
         """Find the step that the run was lost at, when the run is to be seen, and show it beside the transcript."""
@@ -388,8 +375,6 @@ class InspectScreen(FrameScreen):
             if run and self.controller.bench is None and self._restoring:
                 how: InspectTarget = {"runs": failed} if failed else {}
                 self.open_run(run, **how)
-            else:
-                self.release_painting()
 
         self.ask(newest, there, group="restore", failed=lambda _: None)
 

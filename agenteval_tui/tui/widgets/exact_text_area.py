@@ -1,8 +1,6 @@
-"""A text area that gives back exactly the text it was given, and repaints only what looks different.
+"""A text area that gives back exactly the text it was given.
 
-Textual's `TextArea` repaints itself whole for each key (20 KB) and reads text in a way that changes it
-(`str.splitlines`). The document fixes the second through public methods. For the first, private methods are replaced;
-with a Textual in which they are not known (`textual_support.py`), the area repaints itself as Textual does.
+Textual's `TextArea` reads text in a way that changes it (`str.splitlines`). The document here does not.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ from typing import Any, Literal
 
 from textual.events import Paste
 from textual.geometry import Offset, Size
-from textual.reactive import Reactive, reactive
 from textual.widgets import TextArea
 from textual.widgets.text_area import (
     Document,
@@ -30,26 +27,6 @@ from textual.widgets.text_area import (
 
 from agenteval_tui.tui.presenters.wrapped_lines import TAB, WrappedLines, shown_line
 from agenteval_tui.tui.styled_text import cell_len
-from agenteval_tui.tui.terminal.textual_support import is_known
-
-# What is replaced or relied on, with the first digits of the SHA-256 of its source.
-STANDS_ON: dict[str, str] = {
-    "textual.widgets._text_area:TextArea.__init__": "d73d584ef628",
-    "textual.widgets._text_area:TextArea._build_highlight_map": "08a9cc360a6c",
-    "textual.widgets._text_area:TextArea._recompute_cursor_offset": "b927c32809e8",
-    "textual.widgets._text_area:TextArea._redo_batch": "617241443293",
-    "textual.widgets._text_area:TextArea._refresh_size": "dddf5bc75815",
-    "textual.widgets._text_area:TextArea._rewrap_and_refresh_virtual_size": "32725265da6e",
-    "textual.widgets._text_area:TextArea._set_document": "3bea23d1becf",
-    "textual.widgets._text_area:TextArea._undo_batch": "56c81dd074b9",
-    "textual.widgets._text_area:TextArea._watch_selection": "79fbab0aa225",
-    "textual.widgets._text_area:TextArea.edit": "21cc90872992",
-    "textual.widgets._text_area:TextArea.load_text": "b1f5b1b2be3b",
-    "textual.widgets._text_area:TextArea.render_line": "0fab1cf6e049",
-    "textual.widgets._text_area:TextArea.render_lines": "5a3931b3e86a",
-    "textual.widgets._text_area:TextArea.scroll_cursor_visible": "44534aee0858",
-}
-IS_KNOWN = is_known(STANDS_ON, {"textual.widgets._text_area:TextArea._set_document": "text language"})
 
 _versions = count(1)
 
@@ -231,8 +208,8 @@ LINE_ENDS = re.compile("\r\n?|[\x85\u2028\u2029]")
 """What terminals, files and web pages end lines with, but for `\\n`."""
 
 
-class QuietTextArea(TextArea):
-    """A text area that repaints nothing by itself: subclasses paint, and refresh what changed (`looks_changed`)."""
+class ExactTextArea(TextArea):
+    """Tells its subclass when the text has changed, and when it may look different."""
 
     def text_changed(self) -> None:
         """The text has changed; called before `Changed` is posted."""
@@ -316,80 +293,42 @@ class QuietTextArea(TextArea):
         """Cell and row of the cursor in the wrapped text."""
         return self.wrapped_document.location_to_offset(self.cursor_location)
 
-    if IS_KNOWN:
-        # As in TextArea, but without the repaint of everything.
-        selection: Reactive[Selection] = reactive(Selection(), init=False, always_update=True, repaint=False)
+    def __init__(self, text: str = "", **options: Any) -> None:
+        super().__init__(text, **options)
+        self._show(text)
 
-        def _set_document(self, text: str, language: str | None) -> None:
-            self._highlight_query = None
-            document = ExactDocument(text)
-            self._wrap(document)
-            self._build_highlight_map()
-            self.move_cursor((0, 0))
-            self._rewrap_and_refresh_virtual_size()
+    def load_text(self, text: str) -> None:
+        """Show another text; the undo goes no further back."""
+        super().load_text(text)
+        self._show(text)
 
-        def _build_highlight_map(self) -> None:
-            # Called whenever the text was changed, right before the message that says so.
+    def _show(self, text: str) -> None:
+        document = ExactDocument(text)
+        self._wrap(document)
+        self.wrapped_document.wrap(self.wrap_width)
+        self.virtual_size = Size(0, self.wrapped_document.height)
+        self.text_changed()
+        self.looks_changed()
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Perform an edit."""
+        with self._noticing():
+            return super().edit(edit)
+
+    def undo(self) -> None:
+        """Undo the last batch of edits."""
+        with self._noticing():
+            super().undo()
+
+    def redo(self) -> None:
+        """Redo what was undone last."""
+        with self._noticing():
+            super().redo()
+
+    @contextmanager
+    def _noticing(self) -> Iterator[None]:
+        before = self.state
+        yield
+        if self.state != before:
             self.text_changed()
             self.looks_changed()
-
-        def _recompute_cursor_offset(self) -> None:
-            self._cursor_offset = self.cursor_cell
-
-        def _refresh_size(self) -> None:
-            # Another width may break other lines, also where the number of rows stays.
-            self.looks_changed()
-            view = self.scrollable_content_region
-            width, height = view.width, self.wrapped_document.height
-            if self.virtual_size == (width, height):
-                return
-            if (height > view.height) == self.show_vertical_scrollbar:
-                # Nothing has to be laid out again: only the scrollbar, if it is there, learns of it.
-                self.set_reactive(TextArea.virtual_size, Size(width, height))
-                if self.show_vertical_scrollbar:
-                    self.vertical_scrollbar.window_virtual_size = height
-            else:
-                self.virtual_size = Size(width, height)
-                self._refresh_scrollbars()
-
-    else:
-
-        def __init__(self, text: str = "", **options: Any) -> None:
-            super().__init__(text, **options)
-            self._show(text)
-
-        def load_text(self, text: str) -> None:
-            """Show another text; the undo goes no further back."""
-            super().load_text(text)
-            self._show(text)
-
-        def _show(self, text: str) -> None:
-            document = ExactDocument(text)
-            self._wrap(document)
-            self.wrapped_document.wrap(self.wrap_width)
-            self.virtual_size = Size(0, self.wrapped_document.height)
-            self.text_changed()
-            self.looks_changed()
-
-        def edit(self, edit: Edit) -> EditResult:
-            """Perform an edit."""
-            with self._noticing():
-                return super().edit(edit)
-
-        def undo(self) -> None:
-            """Undo the last batch of edits."""
-            with self._noticing():
-                super().undo()
-
-        def redo(self) -> None:
-            """Redo what was undone last."""
-            with self._noticing():
-                super().redo()
-
-        @contextmanager
-        def _noticing(self) -> Iterator[None]:
-            before = self.state
-            yield
-            if self.state != before:
-                self.text_changed()
-                self.looks_changed()
