@@ -7,6 +7,8 @@ from typing import Annotated, Any, TypeVar
 from msgspec import Meta, Struct
 
 Count = Annotated[int, Meta(ge=0)]
+Figure = Annotated[int, Meta(extra_json_schema={"minimum": 0})]
+"""A `Count` of a foreign program: what can't be so is sorted out where it is read, with a note."""
 Share = Annotated[float, Meta(ge=0, le=1)]
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 """ISO 8601, with its time zone."""

@@ -25,7 +25,7 @@ from agenteval_tui.history.execution_names import checked_meta, checked_name, ch
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.fork.model import ForkOrigin, read_origin
 from agenteval_tui.suites.commits import Commit, read_commits
-from agenteval_tui.transcripts.codec import VERSION, from_json, read_attachments, stored_attachments, to_json
+from agenteval_tui.transcripts.codec import VERSION, from_json, read_attachments, to_json
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, last_answer
 
@@ -91,7 +91,7 @@ def own_fields(row: RunRow, transcript: Transcript, results: Sequence[CriterionR
     if any(moment is not None for pair in times for moment in pair):
         rest["tool_times"] = times
     attached = {
-        str(number): to_builtins(stored_attachments(message))
+        str(number): to_builtins(message.attachments)
         for number, message in enumerate(transcript.messages)
         if message.attachments
     }

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType, convert, to_builtins
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.document import Count, Document, one_of
+from agenteval_tui.core.document import Document, one_of
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.content_parts import attachment_of, attachments_in
 from agenteval_tui.transcripts.model import (
@@ -32,178 +32,15 @@ from agenteval_tui.transcripts.model import (
 from agenteval_tui.transcripts.model_request import (
     UNRECORDED,
     ModelRequests,
-    OfferedTool,
-    RequestLine,
-    RequestReference,
 )
 from agenteval_tui.transcripts.observed import KINDS, SAID_ELSEWHERE, may_be_call, observes, unseen
 from agenteval_tui.transcripts.possible_figures import LEFT_OUT, shown_figure, with_possible_figures
 from agenteval_tui.transcripts.state import ProbeState, Reading
-from agenteval_tui.transcripts.traceback import Traceback, traceback_data, traceback_from
+from agenteval_tui.transcripts.traceback import Traceback, traceback_from
 
 VERSION: Literal[1] = 1
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _T = TypeVar("_T")
-
-
-class StoredAttachment(Document, frozen=True, kw_only=True):
-    """An image or a file of a message. Its bytes are not in the transcript."""
-
-    media_type: str | UnsetType = UNSET
-    size: Annotated[Count | UnsetType, Meta(description="in bytes; absent where only an address is known")] = UNSET
-    sha256: Annotated[str | UnsetType, Meta(description="of its bytes, in hex")] = UNSET
-    name: str | UnsetType = UNSET
-    description: Annotated[str | UnsetType, Meta(description="what it shows, in words")] = UNSET
-    url: str | UnsetType = UNSET
-    mark: Annotated[str | UnsetType, Meta(description="the text in its place in the message's content")] = UNSET
-
-
-class StoredMessage(Document, frozen=True, kw_only=True):
-    """A message of a transcript."""
-
-    role: str
-    content: str
-    reasoning: str | UnsetType = UNSET
-    tool_calls: Annotated[
-        tuple[Count, ...] | UnsetType, Meta(description="indices into the transcript's tool_calls")
-    ] = UNSET
-    tool_call: Annotated[Count | UnsetType, Meta(description="of a tool message: the call that it answers")] = UNSET
-    tool_call_id: str | UnsetType = UNSET
-    name: str | UnsetType = UNSET
-    simulated: Annotated[bool | UnsetType, Meta(description="a simulated user wrote it")] = UNSET
-    attachments: tuple[StoredAttachment, ...] | UnsetType = UNSET
-
-
-class StoredFrame(Document, frozen=True, kw_only=True):
-    """A call of a traceback."""
-
-    file: Annotated[
-        str,
-        Meta(description="from the suite's folder for a file of the project, else the path that it is imported by"),
-    ]
-    line: Annotated[Count | UnsetType, Meta(description="from 1; absent where it is not known")] = UNSET
-    function: str | UnsetType = UNSET
-    source: Annotated[str | UnsetType, Meta(description="the line itself")] = UNSET
-    project: Annotated[bool | UnsetType, Meta(description="it is the project's, no package's")] = UNSET
-    locals: Annotated[
-        dict[str, str] | UnsetType, Meta(description="variables as they are shown, of the project's last two frames")
-    ] = UNSET
-
-
-class StoredException(Document, frozen=True, kw_only=True):
-    """An exception of a traceback."""
-
-    type: str
-    message: str | UnsetType = UNSET
-    frames: Annotated[tuple[StoredFrame, ...] | UnsetType, Meta(description="the first call first")] = UNSET
-    left_out: Annotated[Count | UnsetType, Meta(description="how many frames in their middle were not kept")] = UNSET
-    relation: Annotated[
-        Annotated[str, one_of("cause", "context", "member")] | UnsetType,
-        Meta(description="what it is to its parent: its cause, what was being handled, or a member of a group"),
-    ] = UNSET
-    parent: Annotated[Count | UnsetType, Meta(description="the number of the exception that it belongs to")] = UNSET
-
-
-class StoredTraceback(Document, frozen=True, kw_only=True):
-    """Where something was raised: what was raised first, then what it came from."""
-
-    language: Annotated[str, one_of("python", "javascript")]
-    exceptions: tuple[StoredException, ...]
-
-
-class StoredToolCall(Document, frozen=True, kw_only=True):
-    """A tool call of a transcript."""
-
-    id: str
-    name: str
-    arguments: Annotated[Any, Meta(description="the decoded JSON value; text when it was malformed")]
-    result: str | UnsetType = UNSET
-    status: Annotated[str, one_of("ok", "error", "pending")]
-    started_ms: float | UnsetType = UNSET
-    duration_ms: float | UnsetType = UNSET
-    message: Count | UnsetType = UNSET
-    malformed: bool | UnsetType = UNSET
-    traceback: Annotated[
-        StoredTraceback | UnsetType, Meta(description="where its function raised; absent where that is not known")
-    ] = UNSET
-
-
-class StoredStep(Document, frozen=True, kw_only=True):
-    """A turn of the model or a tool call, with its time."""
-
-    name: str
-    started_ms: float
-    duration_ms: float
-    setup: bool | UnsetType = UNSET
-
-
-class StoredTiming(Document, frozen=True, kw_only=True):
-    """The times of a transcript."""
-
-    first_token_ms: float | UnsetType = UNSET
-    total_ms: float | UnsetType = UNSET
-    steps: tuple[StoredStep, ...] | UnsetType = UNSET
-
-
-class StoredUsage(Document, frozen=True, kw_only=True):
-    """What a run used; absent: not measured."""
-
-    input_tokens: Count | UnsetType = UNSET
-    output_tokens: Count | UnsetType = UNSET
-    cached_tokens: Count | UnsetType = UNSET
-    reasoning_tokens: Count | UnsetType = UNSET
-    cost: float | UnsetType = UNSET
-    cache_write_tokens: Annotated[
-        Count | UnsetType, Meta(description="of `input_tokens`, those that the server wrote into its cache")
-    ] = UNSET
-    cache_write_1h_tokens: Annotated[
-        Count | UnsetType, Meta(description="of `cache_write_tokens`, those that the cache keeps for an hour")
-    ] = UNSET
-
-
-class StoredError(Document, frozen=True, kw_only=True):
-    """Why an agent did not finish."""
-
-    kind: str
-    message: str
-    mend: str
-    code: Annotated[str | UnsetType, Meta(description="what exactly went wrong; empty where no code says it")] = UNSET
-    fields: Annotated[
-        dict[str, Any] | UnsetType,
-        Meta(description="what the code is about; `fingerprint`: foreign words, reduced"),
-    ] = UNSET
-    traceback: Annotated[
-        StoredTraceback | UnsetType, Meta(description="where it was raised; absent where that is not known")
-    ] = UNSET
-
-
-class StoredNote(Document, frozen=True, kw_only=True):
-    """Something that a run says although it went on."""
-
-    code: str
-    what: str
-    place: str | UnsetType = UNSET
-
-
-class StoredOutput(Document, frozen=True, kw_only=True):
-    """What the agent's code printed or logged."""
-
-    at_ms: Annotated[float, Meta(description="since the start of the run")]
-    source: Annotated[str, one_of("stdout", "stderr", "log")]
-    text: str
-    level: str | UnsetType = UNSET
-    logger: str | UnsetType = UNSET
-
-
-class StoredHook(Document, frozen=True, kw_only=True):
-    """A hook that ran before or after the run."""
-
-    phase: Annotated[str, one_of("before_all", "before", "after", "after_all")]
-    name: Annotated[str, Meta(description="its command, or its Python function")]
-    duration_ms: float
-    output: Annotated[str | UnsetType, Meta(description="the end of what it printed")] = UNSET
-    error: Annotated[StoredError | UnsetType, Meta(description="why it failed; absent: it did not")] = UNSET
-    attempt: Annotated[int | UnsetType, Meta(description="the attempt of the run that it belongs to")] = UNSET
 
 
 class StoredReading(Document, frozen=True, kw_only=True):
@@ -212,7 +49,7 @@ class StoredReading(Document, frozen=True, kw_only=True):
     value: Annotated[Any, Meta(description="a JSON value; absent where it could not be read")] = UNSET
     problem: Annotated[str | UnsetType, Meta(description="why there is no value")] = UNSET
     fields: Annotated[dict[str, Any] | UnsetType, Meta(description="what the problem is about")] = UNSET
-    traceback: Annotated[StoredTraceback | UnsetType, Meta(description="where its function raised")] = UNSET
+    traceback: Annotated[Traceback | UnsetType, Meta(description="where its function raised")] = UNSET
     output: Annotated[str | UnsetType, Meta(description="the end of what its function printed before it failed")] = (
         UNSET
     )
@@ -226,81 +63,20 @@ class StoredState(Document, frozen=True, kw_only=True):
     after: StoredReading | UnsetType = UNSET
 
 
-class StoredTool(Document, frozen=True, kw_only=True):
-    """A tool that a model could call."""
-
-    name: str
-    description: str | UnsetType = UNSET
-    parameters: Annotated[dict[str, Any] | UnsetType, Meta(description="its JSON Schema")] = UNSET
-
-
-class StoredRequest(Document, frozen=True, kw_only=True):
-    """What a model was asked for one answer. Texts are in the tables beside `requests`, each once."""
-
-    agent: Annotated[Count, Meta(description="which agent asked, from 1, as far as requests tell agents apart")]
-    model: str | UnsetType = UNSET
-    system: Annotated[Count, Meta(description="the place of the system prompt in `systems`")]
-    messages: Annotated[
-        tuple[tuple[Count, Count], ...],
-        Meta(description="stretches of the table of messages: the first, and the one behind the last"),
-    ]
-    tools: Annotated[Count, Meta(description="the place in `tools` of the list of those that could be called")]
-    parameters: Annotated[Count, Meta(description="the place in `parameters`")]
-    previous: Annotated[
-        str | UnsetType,
-        Meta(description="the id of what the server keeps of the conversation, which is not in the request"),
-    ] = UNSET
-    cached_tokens: Count | UnsetType = UNSET
-    error: Annotated[str | UnsetType, Meta(description="why there is no answer")] = UNSET
-    answer: Annotated[Count | UnsetType, Meta(description="the transcript's message that it led to")] = UNSET
-
-
-class StoredLine(Document, frozen=True, kw_only=True):
-    """One conversation with a model: of an agent, a sub-agent, a summariser."""
-
-    name: Annotated[str, Meta(description="as messages of the transcript name it")]
-    about: Annotated[str | UnsetType, Meta(description="how its system prompt begins, or what it was asked first")] = (
-        UNSET
-    )
-    called_by: Annotated[Count | UnsetType, Meta(description="the tool call that it worked for")] = UNSET
-    used_in: Annotated[
-        Count | UnsetType, Meta(description="the request of another line that has its last answer, from 1")
-    ] = UNSET
-
-
-class StoredRequests(Document, frozen=True, kw_only=True):
-    """What models were asked in a run, in the order of time."""
-
-    messages: Annotated[
-        tuple[dict[str, Any], ...], Meta(description="as OpenAI has them, without system prompts; each once")
-    ]
-    systems: tuple[str, ...]
-    tools: tuple[tuple[StoredTool, ...], ...]
-    parameters: tuple[dict[str, Any], ...]
-    requests: tuple[StoredRequest, ...]
-    lines: Annotated[
-        tuple[StoredLine, ...] | UnsetType, Meta(description="the agents that asked, in the order of their numbers")
-    ] = UNSET
-    unrecorded: Annotated[
-        tuple[Annotated[str, one_of(*UNRECORDED)], ...] | UnsetType,
-        Meta(description="parts of requests that were not recorded: they are empty, and the model may have seen some"),
-    ] = UNSET
-
-
 class StoredTranscript(Document, frozen=True, kw_only=True):
     """A transcript in this project's JSON form. Files that people write may leave out all but the messages."""
 
     version: Literal[1] = VERSION
-    messages: tuple[StoredMessage, ...]
-    tool_calls: tuple[StoredToolCall, ...] | UnsetType = UNSET
-    timing: StoredTiming | UnsetType = UNSET
-    usage: StoredUsage | UnsetType = UNSET
+    messages: tuple[Message, ...]
+    tool_calls: tuple[ToolCall, ...] | UnsetType = UNSET
+    timing: Timing | UnsetType = UNSET
+    usage: Usage | UnsetType = UNSET
     model: str | UnsetType = UNSET
     finish_reason: str | UnsetType = UNSET
     final_output: str | UnsetType = UNSET
-    error: StoredError | UnsetType | None = UNSET
+    error: RunError | UnsetType | None = UNSET
     log: str | UnsetType = UNSET
-    notes: tuple[StoredNote, ...] | UnsetType = UNSET
+    notes: tuple[Note, ...] | UnsetType = UNSET
     observes: Annotated[
         tuple[Annotated[str, one_of(*KINDS)], ...] | UnsetType,
         Meta(
@@ -309,19 +85,19 @@ class StoredTranscript(Document, frozen=True, kw_only=True):
         ),
     ] = UNSET
     user_usage: Annotated[
-        StoredUsage | UnsetType, Meta(description="what the simulated user used; `usage` is the agent's alone")
+        Usage | UnsetType, Meta(description="what the simulated user used; `usage` is the agent's alone")
     ] = UNSET
     output: Annotated[
-        tuple[StoredOutput, ...] | UnsetType,
+        tuple[Output, ...] | UnsetType,
         Meta(description="what the agent's code printed and logged: the last 64 KB"),
     ] = UNSET
-    hooks: Annotated[tuple[StoredHook, ...] | UnsetType, Meta(description="what ran before and after the run")] = UNSET
+    hooks: Annotated[tuple[HookRun, ...] | UnsetType, Meta(description="what ran before and after the run")] = UNSET
     workdir: Annotated[str | UnsetType, Meta(description="the folder of its own that the run worked in")] = UNSET
     state: Annotated[
         tuple[StoredState, ...] | UnsetType, Meta(description="what the test's probes read before and after the run")
     ] = UNSET
     requests: Annotated[
-        StoredRequests | UnsetType, Meta(description="what its models were asked; absent where that is not known")
+        ModelRequests | UnsetType, Meta(description="what its models were asked; absent where that is not known")
     ] = UNSET
     outputs: Annotated[
         dict[str, Any] | UnsetType, Meta(description="what the agent returned beside its answer, by name")
@@ -337,79 +113,24 @@ def to_json(transcript: Transcript) -> dict[str, Any]:
 def stored_transcript(transcript: Transcript) -> StoredTranscript:
     """This project's JSON form. Empty fields are left out."""
     return StoredTranscript(
-        messages=tuple(map(_stored_message, transcript.messages)),
-        tool_calls=stored_calls(transcript),
-        timing=stored_timing(transcript.timing),
-        usage=stored_usage(transcript.usage),
+        messages=transcript.messages,
+        tool_calls=transcript.tool_calls,
+        timing=transcript.timing,
+        usage=transcript.usage,
         model=transcript.model,
         finish_reason=transcript.finish_reason,
         final_output=transcript.final_output,
-        error=stored_error(transcript.error),
+        error=transcript.error,
         log=transcript.log or UNSET,
-        notes=tuple(map(stored_note, transcript.notes)) or UNSET,
+        notes=transcript.notes or UNSET,
         observes=observes(transcript) if unseen(transcript, frozenset(KINDS) - SAID_ELSEWHERE) is not None else UNSET,
-        user_usage=UNSET if transcript.user_usage == Usage() else stored_usage(transcript.user_usage),
-        output=tuple(
-            StoredOutput(
-                at_ms=output.at_ms,
-                source=output.source,
-                text=output.text,
-                level=output.level or UNSET,
-                logger=output.logger or UNSET,
-            )
-            for output in transcript.output
-        )
-        or UNSET,
-        hooks=tuple(map(stored_hook, transcript.hooks)) or UNSET,
+        user_usage=UNSET if transcript.user_usage == Usage() else transcript.user_usage,
+        output=transcript.output or UNSET,
+        hooks=transcript.hooks or UNSET,
         workdir=transcript.workdir or UNSET,
         state=tuple(map(stored_state, transcript.state)) or UNSET,
-        requests=UNSET if transcript.requests is None else _stored_requests(transcript.requests),
+        requests=UNSET if transcript.requests is None else transcript.requests,
         outputs=dict(transcript.outputs) or UNSET,
-    )
-
-
-def _stored_requests(requests: ModelRequests) -> StoredRequests:
-    return StoredRequests(
-        messages=tuple(map(dict, requests.messages)),
-        systems=requests.systems,
-        tools=tuple(
-            tuple(
-                StoredTool(
-                    name=tool.name,
-                    description=tool.description or UNSET,
-                    parameters=dict(tool.parameters) or UNSET,
-                )
-                for tool in listed
-            )
-            for listed in requests.tools
-        ),
-        parameters=tuple(map(dict, requests.parameters)),
-        requests=tuple(
-            StoredRequest(
-                agent=reference.line,
-                model=reference.model or UNSET,
-                system=reference.system,
-                messages=reference.messages,
-                tools=reference.tools,
-                parameters=reference.parameters,
-                previous=reference.previous or UNSET,
-                cached_tokens=_unless_none(reference.cached_tokens),
-                error=reference.error or UNSET,
-                answer=_unless_none(reference.answer),
-            )
-            for reference in requests.references
-        ),
-        lines=tuple(
-            StoredLine(
-                name=line.name,
-                about=line.about or UNSET,
-                called_by=_unless_none(line.called_by),
-                used_in=_unless_none(line.used_in),
-            )
-            for line in requests.lines
-        )
-        or UNSET,
-        unrecorded=requests.unrecorded or UNSET,
     )
 
 
@@ -417,39 +138,8 @@ def _requests(data: Any) -> ModelRequests | None:
     """As stored. Raises ValueError for references to what no table has."""
     if data is None:
         return None
-    stored = convert(data, StoredRequests)
-    references = tuple(
-        [
-            RequestReference(
-                request.agent,
-                request.model or "",
-                request.system,
-                request.messages,
-                request.tools,
-                request.parameters,
-                request.previous or "",
-                None if request.cached_tokens is UNSET else request.cached_tokens,
-                request.error or "",
-                None if request.answer is UNSET else request.answer,
-            )
-            for request in stored.requests
-        ]
-    )
-    tools = tuple(
-        tuple(OfferedTool(tool.name, tool.description or "", tool.parameters or {}) for tool in listed)
-        for listed in stored.tools
-    )
-    lines = tuple(
-        RequestLine(
-            line.name,
-            line.about or "",
-            None if line.called_by is UNSET else line.called_by,
-            None if line.used_in is UNSET else line.used_in,
-        )
-        for line in stored.lines or ()
-    )
-    unrecorded = tuple([part for part in UNRECORDED if part in (stored.unrecorded or ())])
-    requests = ModelRequests(stored.messages, stored.systems, tools, stored.parameters, references, lines, unrecorded)
+    requests = convert(data, ModelRequests)
+    requests = replace(requests, unrecorded=tuple([part for part in UNRECORDED if part in requests.unrecorded]))
     if not requests.is_complete:
         raise ValueError("a request refers to a text that is not there")
     return requests
@@ -467,118 +157,10 @@ def _stored_reading(reading: Reading | None) -> StoredReading | UnsetType:
         return StoredReading(
             problem=reading.problem,
             fields=dict(reading.fields) or UNSET,
-            traceback=_stored_traceback(reading.traceback),
+            traceback=reading.traceback or UNSET,
             output=reading.output or UNSET,
         )
     return StoredReading(value=reading.value)
-
-
-def stored_calls(transcript: Transcript) -> tuple[StoredToolCall, ...]:
-    """The tool calls of a transcript."""
-    return tuple(
-        StoredToolCall(
-            id=call.id,
-            name=call.name,
-            arguments=call.arguments,
-            result=_unless_none(call.result),
-            status=call.status,
-            started_ms=_unless_none(call.started_ms),
-            duration_ms=_unless_none(call.duration_ms),
-            message=_unless_none(call.message),
-            malformed=call.malformed or UNSET,
-            traceback=_stored_traceback(call.traceback),
-        )
-        for call in transcript.tool_calls
-    )
-
-
-def stored_timing(timing: Timing) -> StoredTiming:
-    """The times of a run."""
-    return StoredTiming(
-        first_token_ms=_unless_none(timing.first_token_ms),
-        total_ms=_unless_none(timing.total_ms),
-        steps=tuple(
-            StoredStep(
-                name=step.name,
-                started_ms=step.started_ms,
-                duration_ms=step.duration_ms,
-                setup=step.setup or UNSET,
-            )
-            for step in timing.steps
-        )
-        or UNSET,
-    )
-
-
-def stored_usage(usage: Usage) -> StoredUsage:
-    """What a run used."""
-    return StoredUsage(**{name: value for name, value in asdict(usage).items() if value is not None})
-
-
-def stored_note(note: Note) -> StoredNote:
-    """A note as documents hold it."""
-    return StoredNote(code=note.code, what=note.what, place=note.place or UNSET)
-
-
-def stored_error(error: RunError | None) -> StoredError | None:
-    """Why an agent did not finish, with its code and fields where it has a code; None for none."""
-    if error is None:
-        return None
-    traceback = _stored_traceback(error.traceback)
-    if not error.code:
-        return StoredError(kind=error.kind, message=error.message, mend=error.mend, traceback=traceback)
-    return StoredError(
-        kind=error.kind,
-        message=error.message,
-        mend=error.mend,
-        code=error.code,
-        fields=dict(error.fields),
-        traceback=traceback,
-    )
-
-
-def stored_hook(hook: HookRun) -> StoredHook:
-    """A hook as documents hold it."""
-    return StoredHook(
-        phase=hook.phase,
-        name=hook.name,
-        duration_ms=round(hook.duration_ms, 1),
-        output=hook.output or UNSET,
-        error=stored_error(hook.error) or UNSET,
-        attempt=hook.attempt or UNSET,
-    )
-
-
-def _stored_traceback(traceback: Traceback | None) -> StoredTraceback | UnsetType:
-    if traceback is None:
-        return UNSET
-    return convert({"language": traceback.language, **traceback_data(traceback)}, StoredTraceback)
-
-
-def _stored_message(message: Message) -> StoredMessage:
-    return StoredMessage(
-        role=message.role,
-        content=message.content,
-        reasoning=message.reasoning or UNSET,
-        tool_calls=message.tool_calls or UNSET,
-        tool_call=_unless_none(message.tool_call),
-        tool_call_id=message.tool_call_id or UNSET,
-        name=message.name or UNSET,
-        simulated=message.simulated or UNSET,
-        attachments=stored_attachments(message) or UNSET,
-    )
-
-
-def stored_attachments(message: Message) -> tuple[StoredAttachment, ...]:
-    """The images and files of a message."""
-    return tuple(
-        StoredAttachment(**{name: value for name, value in asdict(attachment).items() if value not in (None, "")})
-        for attachment in message.attachments
-    )
-
-
-def _unless_none(value: _T | None) -> _T | UnsetType:
-    return UNSET if value is None else value
 
 
 def from_json(data: Any) -> Transcript:
@@ -949,7 +531,7 @@ def _read(data: Mapping[str, Any]) -> Transcript:
 
 
 def read_attachments(raw: Any) -> tuple[Attachment, ...]:
-    """What `stored_attachments` gave as plain data, or a person wrote so. Raises TypeError for something else."""
+    """The attachments of a message as plain data, or a person wrote so. Raises TypeError for something else."""
     attachments = []
     for entry in raw or ():
         attachment = Attachment(**entry)

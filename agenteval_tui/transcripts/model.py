@@ -2,16 +2,20 @@
 
 Transcripts are plain frozen data, because grading reads thousands on every keystroke. This module validates nothing:
 the code that builds a transcript (an agent's recorder, an importer, `codec.from_json`) makes it well formed.
+
+These records are also the JSON that is stored and printed, which leaves out what is as by default. A default that comes
+from a factory is written all the same: the JSON has always had that field.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.core.document import Figure, one_of
 from agenteval_tui.core.fingerprint import fingerprint
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model_request import ModelRequests
@@ -19,9 +23,10 @@ from agenteval_tui.transcripts.state import ProbeState
 from agenteval_tui.transcripts.traceback import Traceback
 
 CallStatus = Literal["ok", "error", "pending"]
+OK: CallStatus = "ok"
 
 
-class Attachment(Struct, frozen=True):
+class Attachment(Struct, frozen=True, omit_defaults=True):
     """An image or a file of a message. What is graded is its `mark`, the text in its place in the message's content.
 
     `media_type` as in HTTP ("" where it was not said), `size` in bytes and `sha256` (hex) of its bytes: None and ""
@@ -30,15 +35,15 @@ class Attachment(Struct, frozen=True):
     """
 
     media_type: str = ""
-    size: int | None = None
-    sha256: str = ""
+    size: Annotated[Figure | None, Meta(description="in bytes; absent where only an address is known")] = None
+    sha256: Annotated[str, Meta(description="of its bytes, in hex")] = ""
     name: str = ""
-    description: str = ""
+    description: Annotated[str, Meta(description="what it shows, in words")] = ""
     url: str = ""
-    mark: str = ""
+    mark: Annotated[str, Meta(description="the text in its place in the message's content")] = ""
 
 
-class Message(Struct, frozen=True):
+class Message(Struct, frozen=True, omit_defaults=True):
     """One message. `content` is text ("" when there is none), with the marks of its `attachments` where they stood.
 
     `tool_calls` holds indices into `Transcript.tool_calls`, in the order in which the message made them.
@@ -47,13 +52,13 @@ class Message(Struct, frozen=True):
     """
 
     role: str
-    content: str = ""
+    content: str = field(default_factory=str)
     reasoning: str = ""
-    tool_calls: tuple[int, ...] = ()
-    tool_call: int | None = None
+    tool_calls: Annotated[tuple[Figure, ...], Meta(description="indices into the transcript's tool_calls")] = ()
+    tool_call: Annotated[Figure | None, Meta(description="of a tool message: the call that it answers")] = None
     tool_call_id: str | None = None
     name: str | None = None
-    simulated: bool = False
+    simulated: Annotated[bool, Meta(description="a simulated user wrote it")] = False
     attachments: tuple[Attachment, ...] = ()
 
 
@@ -66,7 +71,7 @@ def known_by(messages: Iterable[Message]) -> list[list[str]]:
     ]
 
 
-class ToolCall(Struct, frozen=True):
+class ToolCall(Struct, frozen=True, omit_defaults=True):
     """One call of a tool.
 
     `arguments` is the decoded JSON value, an object as a rule. Arguments that are not valid JSON are kept as the
@@ -77,17 +82,19 @@ class ToolCall(Struct, frozen=True):
 
     id: str
     name: str
-    arguments: Any
+    arguments: Annotated[Any, Meta(description="the decoded JSON value; text when it was malformed")]
     result: str | None = None
-    status: CallStatus = "ok"
+    status: CallStatus = field(default_factory=lambda: OK)
     started_ms: float | None = None
     duration_ms: float | None = None
-    message: int | None = None
+    message: Figure | None = None
     malformed: bool = False
-    traceback: Traceback | None = None
+    traceback: Annotated[
+        Traceback | None, Meta(description="where its function raised; absent where that is not known")
+    ] = None
 
 
-class Step(Struct, frozen=True):
+class Step(Struct, frozen=True, omit_defaults=True):
     """One turn of the model or one tool call: its name, start and length in milliseconds since the run's start.
 
     `setup`: something that was started for the agent (an interpreter, imports, tool servers). It is not part of the
@@ -100,7 +107,7 @@ class Step(Struct, frozen=True):
     setup: bool = False
 
 
-class Timing(Struct, frozen=True):
+class Timing(Struct, frozen=True, omit_defaults=True):
     """Milliseconds: from the start to the first token, to the end, and by step. None: not measured.
 
     Steps with `setup` count in neither of the first two."""
@@ -122,7 +129,7 @@ class Timing(Struct, frozen=True):
 _Number = TypeVar("_Number", int, float)
 
 
-class Usage(Struct, frozen=True):
+class Usage(Struct, frozen=True, omit_defaults=True):
     """Tokens, and cost in US dollars. None: not measured, or not measured of all requests.
 
     `input_tokens` includes the `cached_tokens`, which were read from a cache, and the `cache_write_tokens`, which were
@@ -130,13 +137,17 @@ class Usage(Struct, frozen=True):
     the `reasoning_tokens`.
     """
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cached_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    cost: float | None = None
-    cache_write_tokens: int | None = None
-    cache_write_1h_tokens: int | None = None
+    input_tokens: Annotated[Figure | None, Meta(description="the tokens of the cache included")] = None
+    output_tokens: Annotated[Figure | None, Meta(description="those of the reasoning included")] = None
+    cached_tokens: Annotated[Figure | None, Meta(description="input tokens that were read from a cache")] = None
+    reasoning_tokens: Figure | None = None
+    cost: Annotated[float | None, Meta(description="US dollars")] = None
+    cache_write_tokens: Annotated[
+        Figure | None, Meta(description="of `input_tokens`, those that the server wrote into its cache")
+    ] = None
+    cache_write_1h_tokens: Annotated[
+        Figure | None, Meta(description="of `cache_write_tokens`, those that the cache keeps for an hour")
+    ] = None
 
     @property
     def total_tokens(self) -> int | None:
@@ -184,7 +195,7 @@ USER = "user"
 """The kind of an error of the simulated user."""
 
 
-class RunError(Struct, frozen=True):
+class RunError(Struct, frozen=True, omit_defaults=True):
     """Why an agent did not finish: a class of error ("timeout", "connection", ...), one sentence, how to fix it.
 
     `code` (one of `error_codes.ErrorCode`) and `fields` say what exactly went wrong: errors are told apart and grouped
@@ -194,10 +205,14 @@ class RunError(Struct, frozen=True):
 
     kind: str
     message: str
-    mend: str = ""
-    code: str = ""
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    traceback: Traceback | None = None
+    mend: str = field(default_factory=str)
+    code: Annotated[str, Meta(description="what exactly went wrong; empty where no code says it")] = ""
+    fields: Annotated[
+        Mapping[str, Any], Meta(description="what the code is about; `fingerprint`: foreign words, reduced")
+    ] = field(default_factory=dict)
+    traceback: Annotated[Traceback | None, Meta(description="where it was raised; absent where that is not known")] = (
+        None
+    )
 
     @classmethod
     def raised(
@@ -231,7 +246,7 @@ class RunError(Struct, frozen=True):
         return replace(RunError.told(self.kind, self.message, self.mend), traceback=self.traceback)
 
 
-class Note(Struct, frozen=True):
+class Note(Struct, frozen=True, omit_defaults=True):
     """Something that a run must say although it went on. `code` is the class of it, `what` the particular thing, and
     `place` where in the transcript it was ("": not in one place).
 
@@ -292,12 +307,12 @@ _NOTES = {
 }
 
 
-class Output(Struct, frozen=True):
+class Output(Struct, frozen=True, omit_defaults=True):
     """What the agent's code printed or logged at a time, in milliseconds since the run's start. `source`: stdout,
     stderr, or log, which has a `level` and the name of its `logger`."""
 
-    at_ms: float
-    source: str
+    at_ms: Annotated[float, Meta(description="since the start of the run")]
+    source: Annotated[str, one_of("stdout", "stderr", "log")]
     text: str
     level: str = ""
     logger: str = ""
@@ -307,17 +322,17 @@ SETUP = "setup"
 """The kind of an error of what a run needs around it: a hook, a service, its working folder."""
 
 
-class HookRun(Struct, frozen=True):
+class HookRun(Struct, frozen=True, omit_defaults=True):
     """A hook that ran: its `phase` (before_all, before, after, after_all), what it is called, and how long it took in
     milliseconds. `output`: the end of what it printed. `error`: why it failed; None: it did not. `attempt`: the attempt
     of the run that it belongs to; 0: to several runs."""
 
-    phase: str
-    name: str
+    phase: Annotated[str, one_of("before_all", "before", "after", "after_all")]
+    name: Annotated[str, Meta(description="its command, or its Python function")]
     duration_ms: float
-    output: str = ""
-    error: RunError | None = None
-    attempt: int = 0
+    output: Annotated[str, Meta(description="the end of what it printed")] = ""
+    error: Annotated[RunError | None, Meta(description="why it failed; absent: it did not")] = None
+    attempt: Annotated[int, Meta(description="the attempt of the run that it belongs to")] = 0
 
 
 class Transcript(Struct, frozen=True):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct, json
+from msgspec import Meta, Struct, field, json
 
+from agenteval_tui.core.document import Count, Document, Figure
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 
@@ -15,38 +16,45 @@ RequestPart = Literal["system", "tools", "parameters"]
 UNRECORDED: tuple[RequestPart, ...] = ("system", "tools", "parameters")
 
 
-class OfferedTool(Struct, frozen=True):
+def _none() -> tuple[Any, ...]:
+    """A default that is written, though it is empty: the JSON has always had these tables."""
+    return ()
+
+
+class OfferedTool(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A tool that the model could call. `parameters` is its JSON Schema; {} where the request has none."""
 
     name: str
     description: str = ""
-    parameters: Mapping[str, Any] = {}
+    parameters: Annotated[Mapping[str, Any], Meta(description="its JSON Schema")] = {}
 
 
-class ModelRequest(Struct, frozen=True):
-    """A request. `number` counts from 1, in the order of time; `line`: which agent asked (1: the first), as far as
-    requests tell agents apart.
+class AskedRequest(Document, frozen=True):
+    """What is published of a request. With `previous`, this is not all that the model saw."""
 
-    `messages` are as OpenAI has them, without the system prompt. `previous`: the id of what the server keeps of the
-    conversation; then this is not all that the model saw. `parameters`: all else that was asked for. `cached_tokens`:
-    how many tokens of the prompt the server had in its cache, None where it does not say. `error`: why there is no
-    answer. `answer`: the transcript's message that it led to (from 0); None where there is none.
-    """
-
-    number: int
-    line: int
+    number: Annotated[Count, Meta(description="from 1, in the order of time")]
+    line: Annotated[Count, Meta(description="which of `agents` asked, from 1")] = field(name="agent")
     model: str = ""
     system: str = ""
-    messages: tuple[Mapping[str, Any], ...] = ()
+    messages: Annotated[
+        tuple[Mapping[str, Any], ...], Meta(description="as OpenAI has them, without the system prompt")
+    ] = ()
     tools: tuple[OfferedTool, ...] = ()
     parameters: Mapping[str, Any] = {}
-    previous: str = ""
-    cached_tokens: int | None = None
-    error: str = ""
+    previous: Annotated[
+        str, Meta(description="the id of what the server keeps of the conversation, which is not in the request")
+    ] = ""
+    cached_tokens: Count | None = None
+    error: Annotated[str, Meta(description='why it has no answer; "": it has one')] = ""
+
+
+class ModelRequest(AskedRequest, frozen=True):
+    """A request, and the transcript's message that it led to (from 0); None where there is none."""
+
     answer: int | None = None
 
 
-class RequestLine(Struct, frozen=True):
+class RequestLine(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One conversation of a run with a model: of an agent, a sub-agent, a summariser, a maker of titles.
 
     `name`: as messages of the transcript name it; of a sub-agent that of the tool that called it. `about`: how its
@@ -55,40 +63,64 @@ class RequestLine(Struct, frozen=True):
     for none.
     """
 
-    name: str
-    about: str = ""
-    called_by: int | None = None
-    used_in: int | None = None
+    name: Annotated[str, Meta(description="as messages of the transcript name it")]
+    about: Annotated[str, Meta(description="how its system prompt begins, or what it was asked first")] = ""
+    called_by: Annotated[
+        Figure | None, Meta(description="the transcript's tool call that it worked for, from 0, if one is known")
+    ] = None
+    used_in: Annotated[
+        Figure | None, Meta(description="the request of another agent, from 1, that has its last answer, if one has")
+    ] = None
 
 
-class RequestReference(Struct, frozen=True):
+class RequestReference(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A request whose texts are in tables (`ModelRequests`). `messages` are stretches of the table of messages, as
     (first, behind the last)."""
 
-    line: int = 1
+    line: Annotated[Figure, Meta(description="which agent asked, from 1, as far as requests tell agents apart")] = (
+        field(name="agent")
+    )
     model: str = ""
-    system: int = 0
-    messages: tuple[tuple[int, int], ...] = ()
-    tools: int = 0
-    parameters: int = 0
-    previous: str = ""
-    cached_tokens: int | None = None
-    error: str = ""
-    answer: int | None = None
+    # What comes from a factory is written also where it is 0 or empty.
+    system: Annotated[Figure, Meta(description="the place of the system prompt in `systems`")] = field(
+        default_factory=int
+    )
+    messages: Annotated[
+        tuple[tuple[Figure, Figure], ...],
+        Meta(description="stretches of the table of messages: the first, and the one behind the last"),
+    ] = field(default_factory=_none)
+    tools: Annotated[Figure, Meta(description="the place in `tools` of the list of those that could be called")] = (
+        field(default_factory=int)
+    )
+    parameters: Annotated[Figure, Meta(description="the place in `parameters`")] = field(default_factory=int)
+    previous: Annotated[
+        str,
+        Meta(description="the id of what the server keeps of the conversation, which is not in the request"),
+    ] = ""
+    cached_tokens: Figure | None = None
+    error: Annotated[str, Meta(description="why there is no answer")] = ""
+    answer: Annotated[Figure | None, Meta(description="the transcript's message that it led to")] = None
 
 
-class ModelRequests(Struct, frozen=True, dict=True):
+class ModelRequests(Struct, frozen=True, dict=True, omit_defaults=True, forbid_unknown_fields=True):
     """All requests of a run in the order of time. A conversation is sent again and again, so that each message, system
     prompt, list of tools and set of parameters stands in a table, once. `lines`: the conversations that they belong to.
     `unrecorded`: what of them was not recorded (`UNRECORDED`): it is empty there, and the model may have seen some."""
 
-    messages: tuple[Mapping[str, Any], ...] = ()
-    systems: tuple[str, ...] = ()
-    tools: tuple[tuple[OfferedTool, ...], ...] = ()
-    parameters: tuple[Mapping[str, Any], ...] = ()
-    references: tuple[RequestReference, ...] = ()
-    lines: tuple[RequestLine, ...] = ()
-    unrecorded: tuple[RequestPart, ...] = ()
+    messages: Annotated[
+        tuple[Mapping[str, Any], ...], Meta(description="as OpenAI has them, without system prompts; each once")
+    ] = field(default_factory=_none)
+    systems: tuple[str, ...] = field(default_factory=_none)
+    tools: tuple[tuple[OfferedTool, ...], ...] = field(default_factory=_none)
+    parameters: tuple[Mapping[str, Any], ...] = field(default_factory=_none)
+    references: tuple[RequestReference, ...] = field(name="requests", default_factory=_none)
+    lines: Annotated[
+        tuple[RequestLine, ...], Meta(description="the agents that asked, in the order of their numbers")
+    ] = ()
+    unrecorded: Annotated[
+        tuple[RequestPart, ...],
+        Meta(description="parts of requests that were not recorded: they are empty, and the model may have seen some"),
+    ] = ()
 
     @classmethod
     def of(

@@ -11,11 +11,12 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from agenteval_tui.core.document import Count, Document
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool, content_of
 
 Kind = Literal[
@@ -28,7 +29,7 @@ _MOST_PAIRS = 1_000_000
 """Pairs of messages in which one with two texts is looked for."""
 
 
-class RequestChange(Struct, frozen=True):
+class RequestChange(Document, frozen=True):
     """One change. `before` and `after` are places of messages (from 0) in the two requests; for all else they are
     empty. `was` and `now` are the texts: of one message, of lines of the system prompt, of a parameter as JSON ("": it
     is not set).
@@ -39,9 +40,9 @@ class RequestChange(Struct, frozen=True):
     """
 
     kind: Kind
-    before: tuple[int, ...] = ()
-    after: tuple[int, ...] = ()
-    name: str = ""
+    before: Annotated[tuple[Count, ...], Meta(description="messages of the request before, counted from 0")] = ()
+    after: Annotated[tuple[Count, ...], Meta(description="messages of this request, counted from 0")] = ()
+    name: Annotated[str, Meta(description="of a tool or a parameter; of the system prompt the line")] = ""
     was: str = ""
     now: str = ""
 

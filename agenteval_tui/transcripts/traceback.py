@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct, ValidationError, convert, field, to_builtins
+from msgspec import Meta, Struct, ValidationError, convert, field, to_builtins
 from msgspec.structs import replace
 
+from agenteval_tui.core.document import Figure, one_of
+
+PYTHON = "python"
 Relation = Literal["", "cause", "context", "member"]
 MOST_EXCEPTIONS = 32
 MOST_FRAMES = 400
@@ -19,12 +22,17 @@ class Frame(Struct, frozen=True, omit_defaults=True):
     """A call. `file`: from the suite's folder for a file of the `project`; for others, the path by which it is
     imported. `line` counts from 1 (0: not known). `locals`: variables as they are shown, where they were kept."""
 
-    file: str
-    line: int = 0
+    file: Annotated[
+        str,
+        Meta(description="from the suite's folder for a file of the project, else the path that it is imported by"),
+    ]
+    line: Annotated[Figure, Meta(description="from 1; absent where it is not known")] = 0
     function: str = ""
-    source: str = ""
-    project: bool = False
-    locals: Mapping[str, str] = field(default_factory=dict)
+    source: Annotated[str, Meta(description="the line itself")] = ""
+    project: Annotated[bool, Meta(description="it is the project's, no package's")] = False
+    locals: Annotated[
+        Mapping[str, str], Meta(description="variables as they are shown, of the project's last two frames")
+    ] = field(default_factory=dict)
 
 
 class RaisedException(Struct, frozen=True, omit_defaults=True):
@@ -36,17 +44,20 @@ class RaisedException(Struct, frozen=True, omit_defaults=True):
 
     type: str
     message: str = ""
-    frames: tuple[Frame, ...] = ()
-    left_out: int = 0
-    relation: Relation = ""
-    parent: int | None = None
+    frames: Annotated[tuple[Frame, ...], Meta(description="the first call first")] = ()
+    left_out: Annotated[Figure, Meta(description="how many frames in their middle were not kept")] = 0
+    relation: Annotated[
+        Relation,
+        Meta(description="what it is to its parent: its cause, what was being handled, or a member of a group"),
+    ] = ""
+    parent: Annotated[Figure | None, Meta(description="the number of the exception that it belongs to")] = None
 
 
 class Traceback(Struct, frozen=True, omit_defaults=True):
     """What was raised is the first of the `exceptions`; a parent comes before what belongs to it."""
 
     exceptions: tuple[RaisedException, ...]
-    language: str = "python"
+    language: Annotated[str, one_of("python", "javascript")] = field(default_factory=lambda: PYTHON)
 
     @property
     def place(self) -> tuple[int, int] | None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from agenteval_tui.core.document import Count
+from agenteval_tui.transcripts.model import Usage
 
 _Value = Annotated[Any, Meta(description="a text, or a value that is kept as JSON text")]
 
@@ -74,21 +74,9 @@ class MessageEndEvent(_Event, frozen=True, kw_only=True, tag="message_end"):
     """The message is complete. The next text starts a new message."""
 
 
-class UsageEvent(_Event, frozen=True, kw_only=True, tag="usage"):
+class UsageEvent(Usage, frozen=True, tag_field="type", tag="usage"):
     """The tokens of one request to a model. Several events add up. The names of every provider are read too, if the
     fields of its usage are here."""
-
-    input_tokens: Annotated[Count | UnsetType, Meta(description="the tokens of the cache included")] = UNSET
-    output_tokens: Annotated[Count | UnsetType, Meta(description="those of the reasoning included")] = UNSET
-    cached_tokens: Annotated[Count | UnsetType, Meta(description="input tokens that were read from a cache")] = UNSET
-    cache_write_tokens: Annotated[
-        Count | UnsetType, Meta(description="input tokens that were written into a cache")
-    ] = UNSET
-    cache_write_1h_tokens: Annotated[
-        Count | UnsetType, Meta(description="of `cache_write_tokens`, those that the cache keeps for an hour")
-    ] = UNSET
-    reasoning_tokens: Count | UnsetType = UNSET
-    cost: Annotated[float | UnsetType, Meta(description="US dollars")] = UNSET
 
 
 class DoneEvent(_Event, frozen=True, kw_only=True, tag="done"):

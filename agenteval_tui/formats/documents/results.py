@@ -33,24 +33,11 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.around.record import ServiceState, decoded
 from agenteval_tui.runs.plan.gates import OPTION, SUITE, TEST
 from agenteval_tui.suites.commits import Commit
-from agenteval_tui.transcripts.codec import (
-    StoredError,
-    StoredHook,
-    StoredTiming,
-    StoredToolCall,
-    StoredTranscript,
-    StoredUsage,
-    stored_calls,
-    stored_error,
-    stored_hook,
-    stored_timing,
-    stored_transcript,
-    stored_usage,
-)
-from agenteval_tui.transcripts.model import Transcript, Usage
+from agenteval_tui.transcripts.codec import StoredTranscript, stored_transcript
+from agenteval_tui.transcripts.model import HookRun, RunError, Timing, ToolCall, Transcript, Usage
 
 _UserUsage = Annotated[
-    StoredUsage | UnsetType, Meta(description="what the simulated user used; `usage` is the agent's alone")
+    Usage | UnsetType, Meta(description="what the simulated user used; `usage` is the agent's alone")
 ]
 
 
@@ -117,12 +104,12 @@ class RunDocument(Document, frozen=True, kw_only=True):
     ]
     feedback: Annotated[tuple[FeedbackDocument, ...], Meta(description="scores by key that it was given, oldest first")]
     final_output: str
-    tool_calls: tuple[StoredToolCall, ...]
-    usage: StoredUsage
+    tool_calls: tuple[ToolCall, ...]
+    usage: Usage
     user_usage: _UserUsage = UNSET
-    timing: StoredTiming
+    timing: Timing
     finish_reason: str
-    error: StoredError | None
+    error: RunError | None
     fork_of: Annotated[ForkedFrom | UnsetType, Meta(description="of a fork: the run that it continues")] = UNSET
 
 
@@ -170,7 +157,7 @@ class ExecutionResults(Document, frozen=True, kw_only=True):
     ] = UNSET
     quarantine: Annotated[tuple[NotGating, ...] | UnsetType, Meta(description="what did not gate")] = UNSET
     services: Annotated[tuple[ServiceDocument, ...] | UnsetType, Meta(description="its services")] = UNSET
-    hooks: Annotated[tuple[StoredHook, ...] | UnsetType, Meta(description="the hooks before_all and after_all")] = UNSET
+    hooks: Annotated[tuple[HookRun, ...] | UnsetType, Meta(description="the hooks before_all and after_all")] = UNSET
     gates: Annotated[
         tuple[GateDocument, ...] | UnsetType,
         Meta(description="of the tests that have a gate and are not in quarantine; of the others every run must pass"),
@@ -210,7 +197,7 @@ def execution_document(store: Store, execution: ExecutionRow) -> ExecutionResult
         baseline=UNSET if against is None else against_document(against),
         quarantine=tuple(map(_not_gating, held.left_out)) or UNSET,
         services=tuple(extended(ServiceDocument, service) for service in record.services) or UNSET,
-        hooks=tuple(map(stored_hook, record.hooks)) or UNSET,
+        hooks=record.hooks or UNSET,
         gates=tuple(map(gate_document, gates.verdicts)) or UNSET,
         runs=tuple(
             _run(
@@ -307,11 +294,11 @@ def _run(
         labels=tuple(map(label_document, labels)),
         feedback=tuple(map(feedback_document, feedback)),
         final_output=transcript.final_output,
-        tool_calls=stored_calls(transcript),
-        usage=stored_usage(transcript.usage),
-        user_usage=UNSET if transcript.user_usage == Usage() else stored_usage(transcript.user_usage),
-        timing=stored_timing(transcript.timing),
+        tool_calls=transcript.tool_calls,
+        usage=transcript.usage,
+        user_usage=UNSET if transcript.user_usage == Usage() else transcript.user_usage,
+        timing=transcript.timing,
         finish_reason=transcript.finish_reason,
-        error=stored_error(transcript.error),
+        error=transcript.error,
         fork_of=forked_from(row),
     )

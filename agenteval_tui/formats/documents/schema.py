@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct, inspect
 from msgspec.json import schema_components
 
 Schema = dict[str, Any]
@@ -17,11 +18,48 @@ _REFERENCE = "#/$defs/{name}"
 def schema_of(kind: Any) -> Schema:
     """The JSON Schema (draft 2020-12) of the JSON that `msgspec` makes of a `kind`: a Struct, or a type of several."""
     (whole,), definitions = schema_components([kind], ref_template=_REFERENCE)
+    for omitting in _omitting(inspect.type_info(kind)):
+        if omitting.__name__ in definitions:
+            definitions[omitting.__name__] = _without_defaults(definitions[omitting.__name__], omitting)
     recursive = {name: body for name, body in definitions.items() if _names(body, definitions, name)}
     schema = _plain(whole, definitions, recursive)
     if recursive:
         schema["$defs"] = {name: _object(body, definitions, recursive) for name, body in recursive.items()}
     return schema
+
+
+def _omitting(kind: inspect.Type) -> list[type[Struct]]:
+    """The classes within a type that leave out what is as by default."""
+    waiting: list[Any] = [kind]
+    classes: dict[type[Struct], None] = {}
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, inspect.StructType):
+            if part.cls not in classes:
+                classes[part.cls] = None
+                waiting.extend(each.type for each in part.fields)
+        elif isinstance(part, inspect.Type):
+            values = (getattr(part, name) for name in part.__struct_fields__)
+            waiting.extend(each for value in values for each in (value if isinstance(value, tuple) else (value,)))
+    return [each for each in classes if each.__struct_config__.omit_defaults]
+
+
+def _without_defaults(body: Schema, kind: type[Struct]) -> Schema:
+    """The schema of such a class: a field with a default may be absent, and never has that value. It has no others,
+    unless it is an event, which may say more than is read."""
+    properties = {}
+    for name, part in body["properties"].items():
+        default = part.get("default", ...)
+        part = {key: value for key, value in part.items() if key != "default"}
+        if default is None:
+            options = [option for option in part.pop("anyOf") if option != {"type": "null"}]
+            part = {**(options[0] if len(options) == 1 else {"anyOf": options}), **part}
+        elif default in part.get("enum", ()):
+            part["enum"] = [word for word in part["enum"] if word != default]
+        properties[name] = part
+    always = [name for name, part in body["properties"].items() if "default" not in part]
+    closed = {} if kind.__struct_config__.tag else {"additionalProperties": False}
+    return {**body, "properties": properties, "required": always, **closed}
 
 
 def _names(body: Any, definitions: Mapping[str, Schema], sought: str) -> bool:

@@ -13,7 +13,7 @@ from agenteval_tui.formats.documents.model_request import LostDocument, lost_doc
 from agenteval_tui.formats.labels import LabelDocument, label_document
 from agenteval_tui.grading.codec import CriterionDocument, result_document
 from agenteval_tui.grading.explain import FactDocument, fact_document, headline
-from agenteval_tui.transcripts.codec import StoredError, StoredNote, stored_error, stored_note
+from agenteval_tui.transcripts.model import Note, RunError
 from agenteval_tui.views.divergence import parting_text
 
 
@@ -48,12 +48,12 @@ class Why(Document, frozen=True, kw_only=True):
     agent: str
     status: Status
     checks_not_made: Count
-    error: Annotated[StoredError | None, Meta(description="why the agent did not finish")]
+    error: Annotated[RunError | None, Meta(description="why the agent did not finish")]
     ending: Annotated[
         AnswerEnding | None,
         Meta(description="why the answer ended, if it was cut off, stopped by a filter, or empty"),
     ]
-    notes: tuple[StoredNote, ...]
+    notes: tuple[Note, ...]
     divergence: Annotated[
         str,
         Meta(description="where passing and failing repetitions of the test part; empty when nothing parts them"),
@@ -84,7 +84,7 @@ def explanation_document(explanation: Explanation) -> Why:
         agent=row.agent,
         status=row.status,
         checks_not_made=row.checks_not_made,
-        error=stored_error(explanation.error),
+        error=explanation.error,
         ending=None
         if explanation.ending is None
         else AnswerEnding(
@@ -92,7 +92,7 @@ def explanation_document(explanation: Explanation) -> Why:
             finish_reason=explanation.ending.finish_reason,
             message=explanation.ending.said,
         ),
-        notes=tuple(map(stored_note, explanation.notes)),
+        notes=tuple(explanation.notes),
         divergence=parting_text(explanation.divergence),
         decisive=None
         if explanation.blame is None or explanation.blame.decisive is None
