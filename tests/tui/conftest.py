@@ -17,9 +17,8 @@ from textual import app as textual_app
 from textual import pilot as textual_pilot
 from textual._compositor import Compositor
 from textual._wait import SLEEP_GRANULARITY, SLEEP_IDLE, wait_for_idle
-from textual.message_pump import MessagePump
 from textual.notifications import Notification
-from textual.pilot import Pilot, WaitForScreenTimeout
+from textual.pilot import Pilot
 from textual.widgets._toast import Toast
 
 from agenteval_tui.tui.app import AgentevalApp
@@ -80,48 +79,6 @@ def painted_when_looked_at(request: pytest.FixtureRequest, monkeypatch: pytest.M
 
     monkeypatch.setattr(Compositor, "render_update", render_update)
     monkeypatch.setattr(Pilot, "pause", paused)
-
-
-def waits(pump: MessagePump) -> bool:
-    """Whether it has done all that it was told, and waits for the next message."""
-    queue: Any = pump._message_queue
-    return queue.empty() and bool(queue.ready_event._waiters)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def only_who_is_busy_is_waited_for() -> Iterator[None]:
-    """After each key a pilot waits until every widget has done what it was told. It finds out by telling each of them
-    one thing more, which is two thirds of all messages of a test; here only those are told that have something to do.
-    """
-
-    async def wait_for_screen(self: Pilot[Any], timeout: float = 30.0) -> bool:
-        app = self.app
-        if not app.screen_stack:
-            return False
-        left = 0
-        done = asyncio.Event()
-
-        def one_is_done() -> None:
-            nonlocal left
-            left -= 1
-            if not left:
-                done.set()
-
-        for pump in (app, *app.screen.walk_children(with_self=True)):
-            if not waits(pump):
-                left += pump.call_later(one_is_done)
-        if left:
-            ends = [asyncio.create_task(event.wait()) for event in (done, app._exception_event)]
-            ended, pending = await asyncio.wait(ends, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-            for end in pending:
-                end.cancel()
-            if not ended:
-                raise WaitForScreenTimeout("the widgets did not do in time what they were told")
-        return not left
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Pilot, "_wait_for_screen", wait_for_screen)
-        yield
 
 
 BESIDE: WeakKeyDictionary[asyncio.AbstractEventLoop, set[asyncio.Future[Any]]] = WeakKeyDictionary()
