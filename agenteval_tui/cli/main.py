@@ -188,12 +188,11 @@ def _name_foreign_files(err: Output, arguments: Sequence[str]) -> None:
         return  # it said so itself; its files are another program's words
     paths = [Path(word) for word in arguments if not word.startswith("-")]
     with contextlib.suppress(OSError, ValueError):
-        files = [path for path in paths if path.is_file()]
-        if files:
+        if any(path.exists() for path in paths):
             # The formats take 60 ms to import, and a right command needs none.
-            from agenteval_tui.formats.foreign_file import foreign_file
+            from agenteval_tui.formats.foreign_file import one_for_each_page
 
-            for found in filter(None, map(foreign_file, files)):
+            for found in one_for_each_page(paths):
                 err.line(f"{found.path} is {found.what}, not a suite:")
                 for remedy in found.remedies:
                     err.line(f"  {remedy}")

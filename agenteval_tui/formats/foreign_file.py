@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from msgspec import Struct
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.detect import detect
 from agenteval_tui.formats.import_file import open_source
-from agenteval_tui.suites.discover import is_suite_name
+from agenteval_tui.suites.discover import discover, is_suite_name
 
 _CODE = {
     "deepeval": ("DeepEval", "coming-from/deepeval"),
@@ -83,6 +83,14 @@ def foreign_files(folder: Path) -> tuple[ForeignFile, ...]:
         return ()
     found: Iterable[ForeignFile | None] = map(foreign_file, listed[:_LOOKED_AT])
     return tuple(one for one in found if one is not None and one.page)
+
+
+def one_for_each_page(paths: Sequence[Path]) -> tuple[ForeignFile, ...]:
+    """The files of other tools among these, and of folders without suites the first one for each page."""
+    named = [file for path in paths if path.is_file() and (file := foreign_file(path)) is not None]
+    beside = [file for path in paths if path.is_dir() and not discover([path]) for file in foreign_files(path)]
+    pages = {file.page: file for file in reversed(beside)}
+    return (*named, *reversed(pages.values()))
 
 
 def _page_of_table(path: Path) -> str:

@@ -43,6 +43,11 @@ KINDS = {
     **{".yaml": "yaml", ".yml": "yaml"},
     **TABLES,
 }
+_NO_INPUTS = frozenset(
+    ("outputs", "reference_outputs", "metadata", "expected_value", "id", "name", "split", "dataset_id", "created_at",
+     "modified_at", "source_run_id", "attachments")
+)  # fmt: skip
+"""The fields of a row of LangSmith that are no inputs."""
 PROMPT_COLUMNS = ("input", "prompt", "question", "query", "user_input")
 EXPECTED_COLUMNS = ("expected", "expected_value", "expected_response", "expected_output", "answer")
 EXPECTED = "expected_value"
@@ -287,15 +292,30 @@ def _with_expected(variables: dict[str, Any]) -> dict[str, Any]:
 
 
 def prompt_of(variables: Mapping[str, Any]) -> str | None:
-    """The prompt that a row's variables hold: the first of `PROMPT_COLUMNS` that is not empty.
+    """The prompt that a row's variables hold: the first of `PROMPT_COLUMNS` that is not empty; of a row of LangSmith
+    without one, its inputs.
 
     Numbers and objects become JSON. None when there is none, or when it is a list of chat messages: ask `messages_of`
     first.
     """
     value = _first(variables, PROMPT_COLUMNS)
+    if value is None and "messages" not in variables:
+        value = _inputs_as_text(variables)
     if value is None or _is_messages(value):
         return None
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _inputs_as_text(variables: Mapping[str, Any]) -> str | None:
+    """The one input of a row of LangSmith, or a line for each; None for other rows."""
+    inputs = {key: value for key, value in variables.items() if key not in _NO_INPUTS and _says_something(value)}
+    known = isinstance(variables.get("outputs"), dict)
+    if not inputs or not (known or (len(inputs) == 1 and isinstance(variables.get("metadata"), dict))):
+        return None
+    texts = {
+        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in inputs.items()
+    }
+    return next(iter(texts.values())) if len(texts) == 1 else "\n".join(f"{key}: {text}" for key, text in texts.items())
 
 
 def messages_of(variables: Mapping[str, Any]) -> list[dict[str, Any]] | None:

@@ -24,7 +24,7 @@ from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.typed_path import current_folder
-from agenteval_tui.formats.foreign_file import ForeignFile, foreign_files
+from agenteval_tui.formats.foreign_file import ForeignFile, one_for_each_page
 from agenteval_tui.grading.criterion_templates import starters
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.scope import count_elsewhere
@@ -320,8 +320,7 @@ class Workspace:
 
     def foreign_files(self) -> tuple[ForeignFile, ...]:
         """The files of other tools in the folder of a new suite, one for each page of the documentation."""
-        every = foreign_files(self.folder_for_new())
-        return tuple({file.page: file for file in reversed(every)}.values())[::-1]
+        return one_for_each_page([self.folder_for_new()])
 
     def suite_for(self, agent: FoundAgent) -> tuple[str, str]:
         """Write the suite of an agent that was found: the suite's key and its first test's id. Raises

@@ -87,6 +87,14 @@ def test_a_right_command_and_an_import_say_nothing_more(folder: Path, capsys: py
     assert "not a suite" not in capsys.readouterr().err
 
 
+def test_a_folder_without_suites_names_a_file_for_each_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "."], launch_app=lambda start: 0) == 2
+    said = capsys.readouterr().err
+    assert "there are no suites" in said
+    assert said.count("agenteval docs coming-from/deepeval\n") == 1
+    assert "task.py is a program that uses Inspect" in said or "inspect-shop.eval is an Inspect log" in said
+
+
 def test_the_files_of_a_folder_are_named_from_the_working_directory(folder: Path) -> None:
     assert {str(file.path) for file in foreign_files(folder)} >= {"task.py", "promptfooconfig.yaml", "shop.php"}
     assert all(file.page for file in foreign_files(folder))

@@ -13,7 +13,7 @@ import pytest
 
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.suites.dataset_check import check_dataset
-from agenteval_tui.suites.datasets import DatasetRow, messages_of, prompt_of, read_rows, variables_of
+from agenteval_tui.suites.datasets import DatasetRow, has_prompt, messages_of, prompt_of, read_rows, variables_of
 from agenteval_tui.suites.model import Dataset
 
 
@@ -149,6 +149,25 @@ def test_the_courses_rows_work_as_they_are(tmp_path: Path) -> None:
         "question": "15 * 7", "outputs": {"answer": "105", "tool_used": "calculator"}, "id": "e",
         "expected_value": "105",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("data", "prompt"),
+    [
+        ({"inputs": {"text": "charged twice"}, "outputs": {"label": "billing"}, "id": "1"}, "charged twice"),
+        ({"inputs": {"document": "A long one"}, "metadata": {"split": "train"}}, "A long one"),
+        ({"inputs": {"a": {"b": 1}}, "outputs": {"c": 2}}, '{"b": 1}'),
+        ({"inputs": {"city": "Rome", "days": 3}, "outputs": {"plan": "x"}}, "city: Rome\ndays: 3"),
+        ({"inputs": {"text": "x", "question": "y"}, "outputs": {}}, "y"),
+        ({"inputs": {}, "outputs": {"label": "billing"}}, None),
+        ({"text": "a column", "label": "b"}, None),
+        ({"text": "a", "other": "b", "metadata": {"c": 1}}, None),
+    ],
+)
+def test_the_inputs_of_a_row_of_langsmith_are_its_prompt(data: dict[str, Any], prompt: str | None) -> None:
+    variables = variables_of(data)
+    assert prompt_of(variables) == prompt
+    assert has_prompt(variables) == (prompt is not None)
 
 
 @pytest.mark.parametrize(
