@@ -217,7 +217,8 @@ def _usage(wrong: click.ClickException, arguments: Sequence[str]) -> str:
         (argument for argument in arguments if argument in verbs), ""
     )  # click does not say whose option lacks its value
     where = context.command_path if context is not None else f"agenteval {verb}".rstrip()
-    if isinstance(wrong, click.NoSuchOption) and (other := option_in_place_of(wrong.option_name, verb)):
+    own = {option for one in context.command.params for option in one.opts} if context is not None else set()
+    if isinstance(wrong, click.NoSuchOption) and (other := option_in_place_of(wrong.option_name, verb, own)):
         return f"there is no option {wrong.option_name} (use {other}; `{where} --help` shows all options)"
     return f"{said[:1].lower()}{said[1:]} (`{where} --help` shows the options)"
 

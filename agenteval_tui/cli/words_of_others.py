@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 
 _VERBS: Mapping[str, str] = {
     **dict.fromkeys(
@@ -56,6 +57,10 @@ def verb_in_place_of(verb: str) -> str:
     return _VERBS.get(verb.casefold(), "")
 
 
-def option_in_place_of(option: str, verb: str) -> str:
-    """What a verb has in the place of another tool's option; "" where nothing is known."""
-    return _OPTIONS.get(option.partition("=")[0], "") if verb == "run" else ""
+def option_in_place_of(option: str, verb: str, own: Collection[str] = ()) -> str:
+    """What a verb has in the place of another tool's option; "" where nothing is known. `own`: the verb's options."""
+    hint = _OPTIONS.get(option.partition("=")[0], "")
+    if verb == "run" or not hint:
+        return hint
+    named = next((word for word in re.findall(r"--[a-z-]+", hint) if word in own), "")
+    return hint if named and hint.startswith(named) and "(" not in hint else named

@@ -24,6 +24,10 @@ from agenteval_tui.cli.verbs import find_verb, own_verbs
         (("run", "x.yaml", "--judge-model", "gpt-4o"), "use --judge AGENT"),
         (("run", "--experiment-prefix", "v2"), "use --name TEXT"),
         (("run", "--max-concurrency", "3"), "use --concurrency N"),
+        (("grade", "--judge-model", "gpt-4o"), "there is no option --judge-model (use --judge AGENT; `agenteval grade"),
+        (("stats", "last", "--output", "x.json"), "there is no option --output (use --json; `agenteval stats"),
+        (("history", "--experiment", "v2"), "there is no option --experiment ("),
+        (("trends", "--limit", "5"), "there is no option --limit"),
     ],
 )
 def test_words_of_other_tools_lead_to_ours(
