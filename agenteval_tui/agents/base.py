@@ -12,6 +12,7 @@ from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.core.document import Document
 from agenteval_tui.transcripts.model import Attachment, Message, Note, RunError, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.model_request import RequestPart
 from agenteval_tui.transcripts.traceback import Traceback
 
 SIMULATED_USER = "simulated_user"
@@ -241,6 +242,20 @@ class LogLine(Struct, frozen=True):
     text: str
 
 
+class ModelAsked(Struct, frozen=True):
+    """A request to a model that the agent made, with its answer: OpenAI chat messages, system prompts among them.
+    `about`: all else that is known of it, by the names of a request. `duration_ms`: until now. `unrecorded`: what of it
+    is not known. Without `messages`, it is only known that there was a request."""
+
+    messages: Sequence[Mapping[str, Any]] | None = None
+    answer: Mapping[str, Any] | None = None
+    about: Mapping[str, Any] = {}
+    agent: str = ""
+    error: str = ""
+    duration_ms: float = 0.0
+    unrecorded: Sequence[RequestPart] = ()
+
+
 class Recorded(Struct, frozen=True):
     """A whole transcript at once: what `replay` yields. Replaces all that came before."""
 
@@ -298,6 +313,7 @@ AgentEvent = (
     | Noted
     | LogLine
     | Printed
+    | ModelAsked
     | Recorded
     | Captured
     | Seen

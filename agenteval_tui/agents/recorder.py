@@ -18,6 +18,7 @@ from agenteval_tui.agents.base import (
     Done,
     Failed,
     LogLine,
+    ModelAsked,
     Noted,
     Prepared,
     Printed,
@@ -33,6 +34,8 @@ from agenteval_tui.agents.base import (
     TurnEnded,
     UsageReported,
 )
+from agenteval_tui.agents.recording.conversation import Asked
+from agenteval_tui.agents.recording.told_requests import asked_in, with_requests
 from agenteval_tui.agents.usage import UsageSum
 from agenteval_tui.transcripts.codec import decode_arguments
 from agenteval_tui.transcripts.model import (
@@ -126,6 +129,7 @@ class Recorder:
         self._recorded: Transcript | None = None
         self._captured: Transcript | None = None
         self._captured_answers = False
+        self._asked: list[Asked | None] = []
         self._log = ""
         self._output: list[Output] = []
         self._output_size = 0
@@ -186,6 +190,8 @@ class Recorder:
                 self._prompted(messages)
             case Printed():
                 self._print(event)
+            case ModelAsked():
+                self._asked.append(self._as_asked(event))
             case LogLine(text):
                 self._log = f"{self._log}{text}"[-LOG_KEPT:]
             case Recorded(transcript):
@@ -287,7 +293,7 @@ class Recorder:
             )
         total = self._now if self._ended is None else self._ended
         done = tuple(messages)
-        return Transcript(
+        told = Transcript(
             messages=done if self._farewell is None else (*done, self._farewell),
             tool_calls=tuple(calls),
             timing=Timing(self._first_token, total, (*self._setup, *steps)),
@@ -300,6 +306,21 @@ class Recorder:
             output=tuple(self._output),
             notes=(*self._notes, *self._usage.notes),
             outputs=self._outputs,
+        )
+        return with_requests(told, self._asked, len(self._given)) if self._asked else told
+
+    def _as_asked(self, event: ModelAsked) -> Asked | None:
+        messages, answer = event.messages, event.answer
+        return asked_in(
+            None if messages is None else list(map(dict, messages)),
+            [] if answer is None else [dict(answer)],
+            number=len(self._asked),
+            started=max(0.0, self._now - event.duration_ms),
+            ended=self._now,
+            about=event.about,
+            agent=event.agent,
+            error=event.error,
+            unrecorded=event.unrecorded,
         )
 
     def _print(self, event: Printed) -> None:

@@ -13,6 +13,7 @@ from agenteval_tui.agents.base import (
     Done,
     Failed,
     LogLine,
+    ModelAsked,
     Printed,
     PromptSent,
     ReasoningDelta,
@@ -54,7 +55,7 @@ class EventRedactor:
         if isinstance(event, ToolArgumentsDelta):
             text = self._piece(event.key, event.text)
             return [replace(event, text=text)] if text else []
-        if isinstance(event, ToolCallStarted | Printed):
+        if isinstance(event, ToolCallStarted | Printed | ModelAsked):
             return [self.whole(event)]
         return [*self._rest(), self.whole(event)]
 
@@ -79,6 +80,10 @@ class EventRedactor:
                 return PromptSent(self._redactor.transcript(Transcript(messages)).messages)
             case Attached(attachment):
                 return Attached(self._redactor.attachment(attachment))
+            case ModelAsked():
+                data = self._redactor.data
+                asked, answer, about = data(event.messages), data(event.answer), data(event.about)
+                return replace(event, messages=asked, answer=answer, about=about, error=clean(event.error))
             case Captured(transcript, tape, answers):
                 clean = self._redactor.data(list(tape))
                 return Captured(self._redactor.transcript(transcript), tuple(clean), answers)

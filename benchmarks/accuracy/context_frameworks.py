@@ -24,11 +24,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "servers"
 
 from scripted import Answer, Request, ScriptedServer
 
+from agenteval_tui.agents.process.protocol import EventReader
+from agenteval_tui.agents.process.python_model_requests import watching
+from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.providers import environment
 from agenteval_tui.agents.recording.proxy import Proxy
 from agenteval_tui.agents.recording.session import Session
-from agenteval_tui.transcripts.model_request import content_of
+from agenteval_tui.transcripts.model_request import ModelRequests, content_of
 from agenteval_tui.transcripts.request_changes import changes_since
 
 CITIES = ("Oslo", "Rome", "Bern", "Kyiv", "Lima", "Cairo")
@@ -187,17 +190,25 @@ TURNS = (2, 3, 4, 5)
 
 async def recorded(
     proxy: Proxy, url: str, agent: Callable[[str, int], Awaitable[None]], plant: str, turn: int
-) -> Session:
-    session = Session()
+) -> tuple[ModelRequests, ModelRequests]:
+    """The requests of an agent as the proxy saw them, and as the framework's hooks told them."""
+    session, reader, recorder = Session(), EventReader(), Recorder(())
+
+    def tell(event: dict[str, Any]) -> None:
+        for one in reader.read(event):
+            recorder.apply(one)
+
     os.environ.update(environment(proxy.open(session), {"openai": url}, {}))
-    await agent(plant, turn)
-    return session
+    with watching(tell):
+        await agent(plant, turn)
+    captured, told = transcript_of(session.exchanges()).requests, recorder.transcript().requests
+    assert captured is not None
+    assert told is not None
+    return captured, told
 
 
-def is_named(session: Session, plant: str, turn: int) -> bool:
+def is_named(requests: ModelRequests, plant: str, turn: int) -> bool:
     """Whether the request of the turn is the first that does more than grow, of the kind, with the text."""
-    requests = transcript_of(session.exchanges()).requests
-    assert requests is not None
     for number in range(1, len(requests.references) + 1):
         change, before = changes_since(requests, number), requests.before(number)
         if change is None or before is None or change.grew_only:
@@ -210,9 +221,7 @@ def is_named(session: Session, plant: str, turn: int) -> bool:
     return False
 
 
-def has_alarm(session: Session) -> bool:
-    requests = transcript_of(session.exchanges()).requests
-    assert requests is not None
+def has_alarm(requests: ModelRequests) -> bool:
     changes = [changes_since(requests, number) for number in range(1, len(requests.references) + 1)]
     return any(one is not None and not one.grew_only for one in changes)
 
@@ -220,17 +229,22 @@ def has_alarm(session: Session) -> bool:
 async def main() -> None:
     """Print the table."""
     os.environ |= {"OPENAI_API_KEY": "sk-none"}
+    for name in ("agents", "langchain_openai", "pydantic_ai"):  # hooks are added to what is imported by then
+        importlib.import_module(name)
     async with ScriptedServer(model) as server:
         proxy = Proxy({"openai": server.url})
         await proxy.start()
-        print("| framework | " + " | ".join(KINDS) + " | nothing |\n|" + "---|" * (len(KINDS) + 2))
+        print("| framework | requests of | " + " | ".join(KINDS) + " | nothing |\n|" + "---|" * (len(KINDS) + 3))
         for name, agent in FRAMEWORKS.items():
-            cells = []
-            for plant in KINDS:
-                made = [is_named(await recorded(proxy, server.url, agent, plant, turn), plant, turn) for turn in TURNS]
-                cells.append(f"{sum(made)} of {len(made)}")
-            alarms = [has_alarm(await recorded(proxy, server.url, agent, "", 9)) for _ in range(10)]
-            print(f"| {name} | " + " | ".join(cells) + f" | {sum(alarms)} alarms in {len(alarms)} |", flush=True)
+            made = {plant: [await recorded(proxy, server.url, agent, plant, turn) for turn in TURNS] for plant in KINDS}
+            untouched = [await recorded(proxy, server.url, agent, "", 9) for _ in range(10)]
+            for way, place in (("the proxy", 0), ("its hooks", 1)):
+                cells = []
+                for plant, both in made.items():
+                    named = [is_named(one[place], plant, turn) for one, turn in zip(both, TURNS, strict=True)]
+                    cells.append(f"{sum(named)} of {len(named)}")
+                alarms = [has_alarm(one[place]) for one in untouched]
+                print(f"| {name} | {way} | {' | '.join(cells)} | {sum(alarms)} alarms in {len(alarms)} |", flush=True)
         await proxy.close()
 
 

@@ -8,6 +8,7 @@ from agenteval_tui.agents.base import (
     AgentEvent,
     Done,
     Failed,
+    ModelAsked,
     PromptSent,
     ReasoningDelta,
     Recorded,
@@ -67,6 +68,15 @@ def test_prompts_and_recordings() -> None:
         PromptSent((Message("user", "use ***"),)),
         Recorded(Transcript(messages=(Message("user", "use ***"),), final_output="***")),
     ]
+
+
+def test_requests_of_models() -> None:
+    message = {"role": "user", "content": f"my key is {KEY}"}
+    asked = ModelAsked([message], {**message, "role": "assistant"}, {"user": KEY}, error=f"no {KEY}")
+    made = cleaned(TextDelta(f"a {KEY[:7]}"), asked, TextDelta(f"{KEY[7:]} b"), TurnEnded(), ModelAsked())
+    said = "".join(event.text for event in made if isinstance(event, TextDelta))
+    assert (KEY in said, KEY[:7] in said, KEY in str(made)) == (False, False, False)
+    assert [event.messages for event in made if isinstance(event, ModelAsked)][1] is None
 
 
 @pytest.mark.parametrize("word", ["none", "lm-studio", "EMPTY", "password", "not-needed", "whatever"])

@@ -27,6 +27,9 @@ EVENTS: list[dict[str, Any]] = [
     {"type": "restart"},
     {"type": "note", "code": "mine", "what": "x"},
     {"type": "usage", "input_tokens": 1, "cost": 0.1},
+    {"type": "model_request"},
+    {"type": "model_request", "messages": [{"role": "user", "content": "x"}], "answer": None, "error": "busy"},
+    {"type": "model_request", "messages": [0], "tools": [{"name": "f"}], "parameters": {}, "duration_ms": 1.5},
     {"type": "done", "model": "m", "more": "is passed over"},
     {"type": "error", "message": "m", "retry": True, "retry_after_s": 1},
 ]

@@ -19,6 +19,7 @@ from agenteval_tui.agents.base import (
     Done,
     Failed,
     LogLine,
+    ModelAsked,
     Noted,
     Prepared,
     Preparing,
@@ -68,6 +69,9 @@ EVENTS: list[AgentEvent] = [
     Attached(Attachment("image/png", 3, "ab" * 32, "cat.png", "a cat", "", "[image: a cat]")),
     LogLine("a warning"),
     Printed("log", "slow\n", "WARNING", "shop"),
+    ModelAsked(
+        [{"role": "user", "content": "a"}], {"role": "assistant"}, {"tools": []}, "desk", "", 1.5, ["parameters"]
+    ),
     Recorded(Transcript((Message("assistant", "yes"),), final_output="yes")),
     Seen(Transcript((Message("assistant", "y"),), final_output="y")),
     Captured(Transcript((Message("assistant", "yes"),), final_output="yes"), ({"agenteval_cassette": 1},)),

@@ -16,6 +16,7 @@ from agenteval_tui.agents.base import (
     AgentRequest,
     Done,
     Failed,
+    ModelAsked,
     Noted,
     Prepared,
     ReasoningDelta,
@@ -31,14 +32,15 @@ from agenteval_tui.agents.process.errors import truncate_for_store
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.document import Count, Document
 from agenteval_tui.grading.spec import json_like
-from agenteval_tui.transcripts.codec import OpenAIMessage, openai_messages
+from agenteval_tui.transcripts.codec import OpenAIMessage, content_text, openai_messages
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Note, RunError, Transcript
+from agenteval_tui.transcripts.model_request import RequestPart
 from agenteval_tui.transcripts.possible_figures import LEFT_OUT, duration_in, shown_figure
 
 TYPES = (
     *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
-    *("restart", "note", "ready", "agent"),
+    *("restart", "note", "ready", "agent", "model_request"),
 )
 
 
@@ -75,7 +77,9 @@ class EventReader:
             "restart": self._restart,
             "note": lambda event: [Noted(Note(_text(event, "code"), _text(event, "what")))],
             "ready": self._ready,
+            "model_request": self._model_request,
         }
+        self._told: list[Mapping[str, Any]] = []  # messages of requests, each once
         self._began = time.perf_counter()
         self._spoke = False
 
@@ -142,6 +146,33 @@ class EventReader:
         figures.wrong_sums.update(dict.fromkeys(str(figure) for figure in sums) if isinstance(sums, list) else {})
         return [UsageReported(usage), *(Noted(note) for note in figures.notes)]
 
+    def _model_request(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        listed = event.get("messages")
+        if listed is None:
+            return [ModelAsked()]
+        if not isinstance(listed, list):
+            raise EventError("an event of type 'model_request' needs a list as `messages`")
+        messages = [self._told_message(one) for one in listed]
+        answer, tools, parameters = (event.get(key) for key in ("answer", "tools", "parameters"))
+        if answer is not None:
+            answer = _message(answer)
+        about: dict[str, Any] = dict(parameters) if isinstance(parameters, Mapping) else {}
+        about.update(tools=tools, model=event.get("model"), previous_response_id=event.get("previous"))
+        missing: list[RequestPart] = [] if isinstance(tools, list) else ["tools"]
+        if not isinstance(parameters, Mapping):
+            missing.append("parameters")
+        agent, error = str(event.get("agent") or ""), str(event.get("error") or "")
+        return [
+            ModelAsked(messages, answer, about, agent, error, duration_in(event.get("duration_ms")) or 0.0, missing)
+        ]
+
+    def _told_message(self, given: Any) -> Mapping[str, Any]:
+        """A message, or the one that has this number among those that were told."""
+        if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < len(self._told):
+            return self._told[given]
+        self._told.append(_message(given))
+        return self._told[-1]
+
     def _done(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         outputs = event.get("outputs", {})
         if not isinstance(outputs, Mapping):
@@ -169,6 +200,13 @@ class EventReader:
             else RunError(kind, "the agent gave no reason", mend, ErrorCode.NO_REASON)
         )
         return [Failed(error, event.get("retry") is True, wait_s)]
+
+
+def _message(given: Any) -> dict[str, Any]:
+    calls = given.get("tool_calls") or [] if isinstance(given, Mapping) else None
+    if not (isinstance(calls, list) and all(isinstance(call, Mapping) for call in calls)) or not given.get("role"):
+        raise EventError("an event of type 'model_request' has OpenAI chat messages, or numbers of earlier ones")
+    return {**given, "content": content_text(given.get("content"))}
 
 
 def _text(event: Mapping[str, Any], key: str) -> str:

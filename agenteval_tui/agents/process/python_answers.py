@@ -28,7 +28,7 @@ else:
 
 EVENTS = (
     *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
-    *("restart", "note", "ready", "agent"),
+    *("restart", "note", "ready", "agent", "model_request"),
 )
 OFFERED = ("prompt", "messages", "context", "variables", "config", "test", "repetition", "seed", "run", "turn")
 # What frameworks call the prompt, where it is optional.

@@ -14,12 +14,20 @@ from typing import Any
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
     answers: Any = sys.modules["_agenteval_python_answers"]
     errors: Any = sys.modules["_agenteval_python_errors"]
+    model_requests: Any = sys.modules["_agenteval_python_model_requests"]
     objects: Any = sys.modules["_agenteval_python_objects"]
     salvage: Any = sys.modules["_agenteval_python_salvage"]
 else:
-    from agenteval_tui.agents.process import python_answers, python_errors, python_objects, python_salvage
+    from agenteval_tui.agents.process import (
+        python_answers,
+        python_errors,
+        python_model_requests,
+        python_objects,
+        python_salvage,
+    )
 
     answers, errors, objects, salvage = python_answers, python_errors, python_objects, python_salvage
+    model_requests = python_model_requests
 
 
 def run(
@@ -77,7 +85,7 @@ def run(
             open_calls.pop(event.get("id"), None)
         tell(event)
 
-    with salvage.watching() as messages:
+    with salvage.watching() as messages, model_requests.watching(tell):
         try:
             asking = dict(request, _how=how)
             returned = objects.asked(loaded, request, how, target) if runner is None else runner(asking)

@@ -393,7 +393,7 @@ def _do_agent(asked: Any) -> Any:
 def _call() -> Any:
     for name in (
         *("errors", "salvage", "usage", "pieces", "signature", "context"),
-        *("frameworks", "conversation", "run_data", "answers", "objects"),
+        *("frameworks", "conversation", "run_data", "answers", "objects", "model_requests"),
     ):
         _sibling("python_" + name)
     return _sibling("python_call")

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from agenteval_tui.core.document import Count
 from agenteval_tui.transcripts.model import Usage
 
 _Value = Annotated[Any, Meta(description="a text, or a value that is kept as JSON text")]
@@ -79,6 +80,34 @@ class UsageEvent(Usage, frozen=True, tag_field="type", tag="usage"):
     fields of its usage are here."""
 
 
+class ModelRequestEvent(_Event, frozen=True, kw_only=True, tag="model_request"):
+    """A request to a model that has ended: what the model saw, and what it answered. The transcript is not made of it.
+    Without `messages`, it is not known what the model saw."""
+
+    messages: Annotated[
+        list[dict[str, Any] | Count] | UnsetType,
+        Meta(
+            description="OpenAI chat messages, system prompts too. In place of one that an earlier event has: its "
+            "number, from 0, among the messages of these events"
+        ),
+    ] = UNSET
+    answer: Annotated[dict[str, Any] | UnsetType | None, Meta(description="the model's message; null: none")] = UNSET
+    tools: Annotated[
+        list[dict[str, Any]] | UnsetType,
+        Meta(description="the tools that the model could call, as any provider writes them; if absent: not known"),
+    ] = UNSET
+    parameters: Annotated[
+        dict[str, Any] | UnsetType, Meta(description="all else of the request; if absent: not known")
+    ] = UNSET
+    model: str | UnsetType = UNSET
+    agent: Annotated[str | UnsetType, Meta(description="which agent asked, where there are several")] = UNSET
+    previous: Annotated[str | UnsetType, Meta(description="the id of what the server keeps of the conversation")] = (
+        UNSET
+    )
+    error: Annotated[str | UnsetType, Meta(description="why there is no answer")] = UNSET
+    duration_ms: float | UnsetType = UNSET
+
+
 class DoneEvent(_Event, frozen=True, kw_only=True, tag="done"):
     """The agent has finished. Later events don't count."""
 
@@ -110,6 +139,7 @@ PROGRAM_EVENT = Annotated[
     | NoteEvent
     | MessageEndEvent
     | UsageEvent
+    | ModelRequestEvent
     | DoneEvent
     | ErrorEvent,
     Meta(description="One line of standard output."),

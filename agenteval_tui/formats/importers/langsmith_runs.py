@@ -8,18 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.conversation import Asked
+from agenteval_tui.agents.recording.told_requests import asked_in, with_requests
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
-from agenteval_tui.formats.importers.traced_requests import (
-    as_asked,
-    asked_in,
-    lived_conversation,
-    with_requests,
-)
+from agenteval_tui.formats.importers.traced_requests import as_asked, lived_conversation
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_stream import BrokenElement

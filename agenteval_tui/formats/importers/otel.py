@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.process.python_usage import is_usage_attribute
 from agenteval_tui.agents.recording.conversation import Asked
 from agenteval_tui.agents.recording.protocols import Reply, Request, offered_tools
+from agenteval_tui.agents.recording.told_requests import with_requests
 from agenteval_tui.agents.usage import UsageReader, usage_attributes
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import is_ours, restore_or_note
@@ -31,7 +32,7 @@ from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, messages_of, plain_text
 from agenteval_tui.formats.importers.openinference import PREFIXES
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
-from agenteval_tui.formats.importers.traced_requests import lived_conversation, with_requests
+from agenteval_tui.formats.importers.traced_requests import lived_conversation
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, called_with, with_results, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_reader import skipped_by

@@ -9,11 +9,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.conversation import Asked
+from agenteval_tui.agents.recording.told_requests import asked_in, with_requests
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.message_formats import transcript_of
 from agenteval_tui.formats.importers.recording import Recording, as_id, first_user_text
-from agenteval_tui.formats.importers.traced_requests import as_asked, asked_in, with_requests
+from agenteval_tui.formats.importers.traced_requests import as_asked
 from agenteval_tui.formats.importers.usage_import import moment_ms, with_usage
 from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.model_request import RequestPart

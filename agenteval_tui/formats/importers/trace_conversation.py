@@ -16,11 +16,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.conversation import Asked
+from agenteval_tui.agents.recording.told_requests import asked_in, with_requests
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.openai_responses import answer_messages
-from agenteval_tui.formats.importers.traced_requests import as_asked, asked_in, with_requests
+from agenteval_tui.formats.importers.traced_requests import as_asked
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, called_with, with_results, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import with_usage
 from agenteval_tui.transcripts.codec import to_openai_messages

@@ -39,6 +39,7 @@ _PLAIN = {
         agents.TextWasReasoning,
         agents.LogLine,
         agents.Printed,
+        agents.ModelAsked,
         agents.Done,
     )
 }

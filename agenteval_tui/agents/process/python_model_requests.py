@@ -1,0 +1,346 @@
+"""What the models of frameworks are asked, and what they answer, by the hooks that each framework offers. Runs in the
+child: only the standard library.
+
+A hook is added once a process, where its framework is imported by then. It tells the call of an agent that is running.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import inspect
+import json
+import sys
+import threading
+import time
+from importlib import import_module
+from typing import Any
+
+if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
+    pieces: Any = sys.modules["_agenteval_python_pieces"]
+else:
+    from agenteval_tui.agents.process import python_pieces
+
+    pieces = python_pieces
+
+_watching: Any = contextvars.ContextVar("agenteval_model_requests", default=None)
+_active: Any = []  # all that are watching now
+_added: Any = set()  # the frameworks whose hooks are there
+
+
+@contextlib.contextmanager
+def watching(tell: Any) -> Any:
+    """Tell each request to a model that is made inside, with its answer, as an event `model_request`."""
+    for package, add in _HOOKS.items():
+        if package not in _added and package in sys.modules:
+            _added.add(package)
+            with contextlib.suppress(Exception):  # a version without that hook: its requests are not known
+                add()
+    requests = _Requests(tell)
+    token = _watching.set(requests)
+    _active.append(requests)
+    try:
+        yield
+    finally:
+        _active.remove(requests)
+        _watching.reset(token)
+        requests.end()
+
+
+def _current() -> Any:
+    """The requests of the running call. A thread that the agent started by itself has no context; it belongs to the
+    only call that there is."""
+    requests = _watching.get()
+    return _active[0] if requests is None and len(_active) == 1 else requests
+
+
+class _Requests:
+    """The requests of one call of an agent. What can't be read is told as a request without messages."""
+
+    def __init__(self, tell: Any) -> None:
+        self._tell = tell
+        self._open: Any = {}
+        self._places: Any = {}  # of each message that was told, by its JSON
+        self._lock = threading.Lock()
+
+    def asked(self, key: Any, read: Any) -> Any:
+        """A request begins, or it is known better now. `read` gives its fields as the event has them, with messages as
+        python_pieces makes them."""
+        began = self._open[key][0] if key in self._open else time.perf_counter()
+        self._open[key] = began, self._read(read)
+
+    def answered(self, key: Any, read: Any = None, error: Any = "") -> Any:
+        """It has its answer: `read` gives the messages of that. Or it failed."""
+        began, event = self._open.pop(key, (None, None))
+        if event is None:
+            return
+        if event:
+            answer = {"messages": []} if read is None else self._read(lambda: {"messages": read()})
+            about = {"answer": (*answer.get("messages", ()), None)[0], "error": error}
+            event = dict(event, **about, duration_ms=(time.perf_counter() - began) * 1000) if answer else {}
+        with self._lock:
+            if event:
+                event["messages"] = [self._place(one) for one in event["messages"]]
+            self._tell(dict(event, type="model_request"))
+
+    def end(self) -> Any:
+        """The call has ended: nobody waits for the answers that are still open."""
+        for key in list(self._open):
+            self.answered(key)
+
+    def _read(self, read: Any) -> Any:
+        try:
+            event = {name: value for name, value in read().items() if value is not None}
+            event["messages"] = [_as_openai(one) for one in event["messages"]]
+            return json.loads(json.dumps(pieces.plain(event)))
+        except Exception:
+            return {}
+
+    def _place(self, message: Any) -> Any:
+        """The number of a message that was told before; else the message."""
+        text = json.dumps(message, sort_keys=True)
+        place = self._places.get(text)
+        if place is None:
+            self._places[text] = len(self._places)
+            return message
+        return place
+
+
+def _as_openai(message: Any) -> Any:
+    """A message of python_pieces as OpenAI has it."""
+    if message["role"] == "tool":
+        made = {"role": "tool", "tool_call_id": message["call_id"], "content": message["text"]}
+        return dict(made, is_error=True) if message["error"] else made
+    made = {"role": message["role"], "content": message["text"]}
+    if message.get("reasoning"):
+        made["reasoning_content"] = message["reasoning"]
+    if message.get("calls"):
+        made["tool_calls"] = [
+            {
+                "id": call.get("id"),
+                "type": "function",
+                "function": {
+                    "name": call["name"],
+                    "arguments": call["arguments"]
+                    if isinstance(call["arguments"], str)
+                    else json.dumps(pieces.plain(call["arguments"])),
+                },
+            }
+            for call in message["calls"]
+        ]
+    return made
+
+
+def _marked(read: Any, *given: Any) -> Any:
+    """What `read` makes of a message, with a mark for each part of it that is no text, as images."""
+    marks: Any = []
+    made = read(*given, lambda code, what: marks.append("[" + what + "]"))
+    if marks:
+        first = made[0] if isinstance(made, list) else made
+        first["text"] = "\n".join(filter(None, (first["text"], *marks)))
+    return made
+
+
+# LangChain, and LangGraph
+
+
+def _add_to_langchain() -> Any:
+    base: Any = sys.modules["langchain_core.callbacks.base"]
+    context: Any = import_module("langchain_core.tracers.context")
+
+    class Handler(base.BaseCallbackHandler):  # type: ignore[misc]
+        run_inline = True
+
+        def on_chat_model_start(self, serialized: Any, messages: Any, *, run_id: Any, **about: Any) -> Any:
+            _ask_langchain(run_id, lambda: [_marked(pieces.message_of, one) for one in messages[0]], about)
+
+        def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: Any, **about: Any) -> Any:
+            _ask_langchain(run_id, lambda: [{"role": "user", "text": one} for one in prompts], about)
+
+        def on_llm_end(self, response: Any, *, run_id: Any, **_: Any) -> Any:
+            def read() -> Any:
+                answer = response.generations[0][0]
+                message = getattr(answer, "message", None) or {"role": "assistant", "content": answer.text}
+                return [_marked(pieces.message_of, message)]
+
+            if _current() is not None:
+                _current().answered(run_id, read)
+
+        def on_llm_error(self, error: Any, *, run_id: Any, **_: Any) -> Any:
+            if _current() is not None:
+                _current().answered(run_id, error=str(error) or type(error).__name__)
+
+    handler: Any = contextvars.ContextVar("agenteval_langchain", default=Handler())  # noqa: B039 - it keeps nothing
+    context.register_configure_hook(handler, inheritable=True)
+
+
+def _ask_langchain(key: Any, messages: Any, about: Any) -> Any:
+    def read() -> Any:
+        given = dict(about.get("invocation_params") or {})
+        given.pop("_type", None)
+        return {
+            "messages": messages(),
+            "agent": (about.get("metadata") or {}).get("lc_agent_name"),
+            "model": given.pop("model", None) or given.pop("model_name", None),
+            "tools": given.pop("tools", None) or given.pop("functions", None) or [],
+            "parameters": {name: value for name, value in given.items() if value is not None},
+        }
+
+    if _current() is not None:
+        _current().asked(key, read)
+
+
+# pydantic-ai
+
+
+def _add_to_pydantic_ai() -> Any:
+    capabilities: Any = import_module("pydantic_ai.capabilities")
+    agent: Any = sys.modules["pydantic_ai"].Agent
+    if "capabilities" not in inspect.signature(agent.iter).parameters:
+        return
+
+    class Told(capabilities.AbstractCapability):  # type: ignore[misc]
+        async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
+            ask(ctx, request_context)
+            return request_context
+
+        async def after_model_request(self, ctx: Any, *, request_context: Any, response: Any) -> Any:
+            ask(ctx, request_context)  # what else changes a request has changed it by now
+            if _current() is not None:
+                _current().answered(key_of(ctx), lambda: pieces.from_pydantic(response, _ignore)[:1])
+            return response
+
+        async def on_model_request_error(self, ctx: Any, *, request_context: Any, error: Any) -> Any:
+            ask(ctx, request_context)
+            if _current() is not None:
+                _current().answered(key_of(ctx), error=str(error) or type(error).__name__)
+            raise error
+
+    def key_of(ctx: Any) -> Any:
+        return ctx.run_id, ctx.run_step
+
+    def ask(ctx: Any, request: Any) -> Any:
+        if _current() is not None:
+            _current().asked(key_of(ctx), lambda: _pydantic_request(ctx, request))
+
+    told, iterate = Told(), agent.iter
+
+    @functools.wraps(iterate)
+    def with_hook(self: Any, *given: Any, **named: Any) -> Any:
+        if _current() is not None:
+            named["capabilities"] = [*(named.get("capabilities") or ()), told]
+        return iterate(self, *given, **named)
+
+    agent.iter = with_hook
+
+
+def _ignore(code: Any, what: Any) -> Any:
+    """Takes the notes of what was read in another place, too."""
+
+
+def _pydantic_request(ctx: Any, request: Any) -> Any:
+    known = request.model_request_parameters
+    parts = getattr(known, "instruction_parts", None)
+    instructions = [part.content for part in parts or ()]
+    if parts is None:
+        instructions = [getattr(request.messages[-1], "instructions", None) or ""]
+    system = "\n\n".join(filter(None, instructions))
+    messages = [made for one in request.messages for made in _from_pydantic(one)]
+    return {
+        "messages": [*([{"role": "system", "text": system}] if system else ()), *messages],
+        "agent": getattr(getattr(ctx, "agent", None), "name", None),
+        "model": request.model.model_name,
+        "tools": [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters_json_schema}
+            for tool in (*known.function_tools, *known.output_tools)
+        ],
+        "parameters": dict(request.model_settings or {}),
+    }
+
+
+def _from_pydantic(message: Any) -> Any:
+    if pieces.field(message, "kind") != "request":
+        return pieces.from_pydantic(message, _ignore)
+    return [made for part in message.parts for made in _marked(pieces.pydantic_request_part, part)]
+
+
+# openai-agents
+
+_HOOKS_PLACE = 5
+"""Where `hooks` is among the arguments of a runner."""
+
+
+def _add_to_openai_agents() -> Any:
+    agents: Any = sys.modules["agents"]
+    base: Any = sys.modules["agents.lifecycle"].RunHooksBase
+
+    class Told(base):  # type: ignore[misc]
+        def __init__(self, theirs: Any, previous: Any) -> None:
+            self._theirs, self._previous = theirs, previous
+
+        async def on_llm_start(self, context: Any, agent: Any, system_prompt: Any, input_items: Any) -> Any:
+            def read() -> Any:
+                system = [{"role": "system", "text": system_prompt}] if system_prompt else []
+                return {
+                    "messages": [*system, *pieces.from_items(input_items, _ignore)],
+                    "agent": agent.name,
+                    "previous": self._previous,
+                    "model": agent.model if isinstance(agent.model, str) else None,
+                    "tools": _tools_of(agent),
+                }
+
+            if _current() is not None:
+                _current().asked((id(context), agent.name), read)
+            if self._theirs is not None:
+                await self._theirs.on_llm_start(context, agent, system_prompt, input_items)
+
+        async def on_llm_end(self, context: Any, agent: Any, response: Any) -> Any:
+            if _current() is not None:
+                _current().answered((id(context), agent.name), lambda: pieces.from_items(response.output, _ignore)[:1])
+            if self._theirs is not None:
+                await self._theirs.on_llm_end(context, agent, response)
+
+    def passed_on(name: Any) -> Any:
+        async def pass_on(self: Any, *given: Any, **named: Any) -> Any:
+            if self._theirs is not None:
+                await getattr(self._theirs, name)(*given, **named)
+
+        return pass_on
+
+    for name in dir(base):
+        if name.startswith("on_") and name not in vars(Told):
+            setattr(Told, name, passed_on(name))
+
+    def with_hooks(run: Any) -> Any:
+        @functools.wraps(run)
+        def running(cls: Any, *given: Any, **named: Any) -> Any:
+            theirs = named.get("hooks")
+            if _current() is not None and len(given) < _HOOKS_PLACE and (theirs is None or isinstance(theirs, base)):
+                kept = named.get("conversation_id") or named.get("previous_response_id")
+                named["hooks"] = Told(theirs, kept)
+            return run.__func__(cls, *given, **named)
+
+        return classmethod(running)
+
+    for name in ("run", "run_sync", "run_streamed"):
+        setattr(agents.Runner, name, with_hooks(vars(agents.Runner)[name]))
+
+
+def _tools_of(agent: Any) -> Any:
+    """The tools that an agent offers a model; None where they may differ from request to request."""
+    if agent.handoffs or agent.mcp_servers:
+        return None
+    tools = agent.tools
+    if any(getattr(tool, "is_enabled", None) is not True or not hasattr(tool, "params_json_schema") for tool in tools):
+        return None
+    return [
+        {"name": tool.name, "description": tool.description, "parameters": tool.params_json_schema} for tool in tools
+    ]
+
+
+_HOOKS = {
+    "langchain_core.language_models.chat_models": _add_to_langchain,
+    "pydantic_ai": _add_to_pydantic_ai,
+    "agents": _add_to_openai_agents,
+}

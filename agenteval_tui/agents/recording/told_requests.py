@@ -1,0 +1,131 @@
+"""Requests to models that somebody else has told: what imports and frameworks say of each, with its answer."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from agenteval_tui.agents.recording.conversation import Asked, transcript_of_asked
+from agenteval_tui.agents.recording.protocols import Reply, Request, offered_tools
+from agenteval_tui.transcripts.model import Message, Transcript
+from agenteval_tui.transcripts.model_request import ModelRequests, RequestPart
+
+_PROMPTS = ("system", "developer")
+_PREVIOUS = ("previous_response_id", "conversation")
+_MODEL = ("model", "model_name")
+_SAID_ELSEWHERE = (
+    "messages", "input", "contents", "prompt", "system", "instructions", "tools", "stream", "stream_options", "_type",
+    "metadata", "user", *_MODEL, *_PREVIOUS,
+)  # fmt: skip
+
+
+def asked_in(
+    messages: Sequence[dict[str, Any]] | None,
+    replied: Sequence[dict[str, Any]] | None,
+    *,
+    number: int,
+    started: float | None = None,
+    ended: float | None = None,
+    about: Mapping[str, Any] | None = None,
+    model: str = "",
+    agent: str = "",
+    error: str = "",
+    unrecorded: Iterable[RequestPart] | None = None,
+) -> Asked | None:
+    """A request as another tool recorded it, of OpenAI chat messages and what was replied; None where they could not
+    be read, or where there are results of calls that are not there: nobody asks so, and the record is not whole.
+
+    `number`: which one of the run it is, from 0, where its times (milliseconds) are not known. `about`: all else that
+    was sent (tools, parameters, the id of what a server keeps); None where only the messages were recorded.
+    `unrecorded`: what of all that is not known; None: as `about` says."""
+    if messages is None or replied is None:
+        return None
+    answered = next((message for message in reversed(replied) if message["role"] == "assistant"), None)
+    fields = about or {}
+    previous = next((value for key in _PREVIOUS if (value := fields.get(key))), "")
+    request = Request(
+        tuple([message for message in messages if message["role"] not in _PROMPTS]),
+        "\n\n".join(
+            str(message["content"]) for message in messages if message["role"] in _PROMPTS and message.get("content")
+        ),
+        model or next((_text(fields[key]) for key in _MODEL if fields.get(key)), ""),
+        _text(previous.get("id") if isinstance(previous, Mapping) else previous),
+        tools=offered_tools(fields.get("tools")),
+        parameters={
+            str(key): value for key, value in fields.items() if key not in _SAID_ELSEWHERE and value is not None
+        },
+    )
+    if not (request.messages or request.system) or (_has_orphans(request) and not request.previous):
+        return None
+    begun = float(number) if started is None else started
+    reply = Reply(answered, request.model, error=error)
+    missing = (("tools", "parameters") if about is None else ()) if unrecorded is None else unrecorded
+    return Asked(begun, max(begun, ended or begun), begun, request, reply, agent, frozenset[RequestPart](missing))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _has_orphans(request: Request) -> bool:
+    call_ids: set[Any] = set()
+    for message in request.messages:
+        call_ids.update(call.get("id") for call in message.get("tool_calls") or ())
+        if message["role"] == "tool" and message.get("tool_call_id") not in call_ids:
+            return True
+    return False
+
+
+def with_requests(transcript: Transcript, requests: Iterable[Asked | None], given: int = 0) -> Transcript:
+    """The transcript with these requests, each with the message that it led to: those of the same role, text and calls,
+    in their order; the first `given` messages were there before. It stays as it is without any, and where one of them
+    is not known: what the model saw at an answer is then not known either."""
+    listed = list(requests)
+    complete = [request for request in listed if request is not None]
+    if not complete or len(complete) < len(listed):
+        return transcript
+    whole = transcript_of_asked(complete)
+    if whole.requests is None:
+        return transcript
+    places: dict[tuple[Any, ...], deque[int]] = {}
+    for place, message in enumerate(transcript.messages[given:], given):
+        places.setdefault(_key(message, transcript), deque()).append(place)
+    calls = {call.id: number for number, call in enumerate(transcript.tool_calls)}
+    return replace(transcript, requests=_placed(whole, whole.requests, places, calls))
+
+
+def _placed(
+    transcript: Transcript,
+    requests: ModelRequests,
+    places: Mapping[tuple[Any, ...], deque[int]],
+    calls: Mapping[str, int],
+) -> ModelRequests:
+    def place_of(answer: int | None) -> int | None:
+        waiting = None if answer is None else places.get(_key(transcript.messages[answer], transcript))
+        return waiting.popleft() if waiting else None
+
+    def call_of(number: int | None) -> int | None:
+        return None if number is None else calls.get(transcript.tool_calls[number].id)
+
+    return replace(
+        requests,
+        references=tuple([replace(reference, answer=place_of(reference.answer)) for reference in requests.references]),
+        lines=tuple([replace(line, called_by=call_of(line.called_by)) for line in requests.lines]),
+    )
+
+
+def _key(message: Message, transcript: Transcript) -> tuple[Any, ...]:
+    calls = tuple(_calls(message, transcript))
+    return message.role, "" if calls else message.content.strip(), calls
+
+
+def _calls(message: Message, transcript: Transcript) -> Iterator[tuple[str, str]]:
+    for number in message.tool_calls:
+        call = transcript.tool_calls[number]
+        yield call.name, repr(call.arguments)

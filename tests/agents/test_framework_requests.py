@@ -1,0 +1,146 @@
+"""What frameworks' own hooks tell of requests to models, without a proxy: what the proxy sees."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+from scripted import ScriptedServer
+
+from agenteval_tui.agents.base import TextDelta, TurnEnded
+from agenteval_tui.agents.process.protocol import EventError, EventReader
+from agenteval_tui.agents.recorder import Recorder
+from agenteval_tui.agents.recording.proxy import Proxy
+from agenteval_tui.transcripts.model import Message, Transcript
+from agenteval_tui.transcripts.model_request import ModelRequests
+from agenteval_tui.transcripts.observed import observes
+from benchmarks.accuracy.context_frameworks import FRAMEWORKS, is_named, model, recorded
+
+PACKAGES = {"LangGraph": "langchain_openai", "openai-agents": "agents", "pydantic-ai": "pydantic_ai"}
+
+
+def texts(requests: ModelRequests) -> list[Any]:
+    return [
+        (
+            one.system,
+            [(message["role"], message.get("content") or "", _calls(message)) for message in one.messages],
+            [tool.name for tool in one.tools],
+        )
+        for one in requests.all
+    ]
+
+
+def _calls(message: Any) -> list[Any]:
+    return [(one["id"], one["function"]["name"]) for one in message.get("tool_calls") or ()]
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("plant", ["truncation", "masking", "changed tools", "changed system prompt"])
+async def test_hooks_tell_what_the_proxy_sees(framework: str, plant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(PACKAGES[framework])
+    pytest.importorskip("openai")
+    importlib.import_module(PACKAGES[framework])
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1")
+    async with ScriptedServer(model) as server:
+        proxy = Proxy({"openai": server.url})
+        await proxy.start()
+        captured, told = await recorded(proxy, server.url, FRAMEWORKS[framework], plant, 3)
+        await proxy.close()
+    assert texts(told) == texts(captured)
+    assert len(told.references) == 12
+    assert is_named(told, plant, 3)
+
+
+# Events of programs.
+
+SYSTEM = {"role": "system", "content": "be kind"}
+HELLO = {"role": "user", "content": "hello"}
+FIRST = {"role": "assistant", "content": "yes?"}
+LATER = {"role": "user", "content": "and now?"}
+
+
+def transcript_of(*events: Any, given: tuple[Message, ...] = (Message("user", "hello"),)) -> Transcript:
+    recorder, reader = Recorder(given), EventReader()
+    for event in events:
+        for one in [event] if not isinstance(event, dict) else reader.read(event):
+            recorder.apply(one)
+    return recorder.transcript()
+
+
+def asked(*messages: Any, **about: Any) -> dict[str, Any]:
+    return {"type": "model_request", "messages": list(messages), **about}
+
+
+def test_a_program_may_tell_its_requests_each_message_once() -> None:
+    transcript = transcript_of(
+        asked(SYSTEM, HELLO, answer=FIRST, tools=[], parameters={"temperature": 0}, model="m"),
+        TextDelta("yes?"),
+        TurnEnded(),
+        asked(0, 1, FIRST, LATER, answer={"role": "assistant", "content": "now"}),
+        asked(0, 3, answer=None, error="overloaded", agent="other"),
+        TextDelta("now"),
+    )
+    requests = transcript.requests
+    assert requests is not None
+    first, second, third = requests.all
+    assert (first.system, first.messages, first.model, first.answer) == ("be kind", (HELLO,), "m", 1)
+    assert first.parameters == {"temperature": 0}
+    assert (second.messages, second.answer) == ((HELLO, FIRST, LATER), 2)
+    assert (third.messages, third.answer, third.error, third.line) == ((LATER,), None, "overloaded", 2)
+    assert requests.unrecorded == ("tools", "parameters"), "the second one does not say"
+    assert "requests" in observes(transcript)
+
+
+def test_an_answer_is_not_one_that_was_given_before() -> None:
+    given = (Message("user", "hello"), Message("assistant", "yes?"), Message("user", "and now?"))
+    transcript = transcript_of(asked(HELLO, FIRST, LATER, answer=FIRST), TextDelta("yes?"), given=given)
+    assert transcript.requests is not None
+    assert transcript.requests.request(1).answer == 3
+
+
+def test_where_one_request_is_not_known_none_is() -> None:
+    transcript = transcript_of(asked(HELLO, answer=FIRST), {"type": "model_request"}, TextDelta("yes?"))
+    assert transcript.requests is None
+    assert "requests" not in observes(transcript)
+
+
+BAD_CALLS = [{"role": "assistant", "content": "", "tool_calls": "find"}]
+
+
+@pytest.mark.parametrize("messages", ["hello", [3], [True], [-1], [{"content": "hello"}], ["hello"], [None], BAD_CALLS])
+def test_what_is_no_message_is_said(messages: Any) -> None:
+    with pytest.raises(EventError, match="model_request"):
+        EventReader().read({"type": "model_request", "messages": messages})
+
+
+def test_content_of_parts_is_kept_as_text() -> None:
+    parts = [{"type": "text", "text": "what is this?"}, {"type": "image_url", "image_url": {"url": "x"}}]
+    transcript = transcript_of(asked({"role": "user", "content": parts}, answer=FIRST), TextDelta("yes?"))
+    assert transcript.requests is not None
+    (message,) = transcript.requests.request(1).messages
+    assert message["content"] == "what is this?\n[image_url]"
+
+
+@pytest.mark.parametrize("call", [{}, {"function": None}, {"id": 3, "function": {"name": 1, "arguments": {}}}])
+def test_odd_calls_are_kept(call: Any) -> None:
+    answer = {"role": "assistant", "content": "", "tool_calls": [call]}
+    transcript = transcript_of(asked(HELLO, answer=answer), asked(0, answer, LATER, answer=FIRST), TextDelta("yes?"))
+    assert transcript.requests is not None
+    assert [one.answer for one in transcript.requests.all] == [None, 1]
+
+
+def test_answers_in_another_order_than_their_requests() -> None:
+    """Two sub-agents at the same time, with equal prompts: the one that was asked first answers last."""
+    slow, fast = ({"role": "assistant", "content": text} for text in ("slow", "fast"))
+    transcript = transcript_of(
+        asked(HELLO, answer=fast, duration_ms=0, agent="b"),
+        asked(0, answer=slow, duration_ms=50, agent="a"),
+        TextDelta("fast"),
+        TurnEnded(),
+        TextDelta("slow"),
+    )
+    assert transcript.requests is not None
+    lines = {one.answer: transcript.requests.line(one.line).name for one in transcript.requests.all}
+    assert lines == {1: "b", 2: "a"}
