@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -36,6 +36,7 @@ _DROPPED = {0xFE0E, 0xFE0F}  # variation selectors: terminals disagree about the
 ZERO_WIDTH_NON_JOINER, ZERO_WIDTH_JOINER = "\u200c", "\u200d"
 _MOST_PICTOGRAPHS = 4  # joined to one: as many as the longest sequences of Unicode's emoji have
 _CONTEXT = 16  # characters that decide about a joiner: such a sequence with its tones, or a letter with its marks
+_CUTS = 4  # of texts that look alike: what is cut at their first difference may look like another one
 _MAX_MARKS = 4  # kept on one character: some scripts write a vowel sign, a tone and a point on one letter
 _MAX_STACKED = 2  # and of those that pile up above or below it
 
@@ -208,6 +209,28 @@ def one_line(text: str, width: int | None = None) -> str:
     if width is not None and len(line) > width:
         line = line[: max(width - 1, 0)].rstrip(ZERO_WIDTH_NON_JOINER + ZERO_WIDTH_JOINER) + "…"
     return line
+
+
+def told_apart(texts: Sequence[str], width: int) -> list[str]:
+    """Each text as `one_line`, cut to `width` characters. Of those that would look the same, but are not, the middle is
+    cut out up to where they differ."""
+    whole = [one_line(text) for text in texts]
+    lines = [one_line(text, width) for text in texts]
+    lead = width // 3
+    for _ in range(_CUTS):
+        alike: dict[str, list[int]] = {}
+        for place, line in enumerate(lines):
+            alike.setdefault(line, []).append(place)
+        for places in alike.values():
+            lowest, highest = (end(whole[place] for place in places) for end in (min, max))
+            if lowest == highest:
+                continue
+            start = next((at for at, char in enumerate(lowest) if char != highest[at]), len(lowest))
+            start = max(start - lead // 2, lead)
+            for place in places:
+                begin = max(lead, min(start, len(whole[place]) - (width - lead - 1)))
+                lines[place] = one_line(f"{whole[place][:lead].rstrip()}…{whole[place][begin:].lstrip()}", width)
+    return lines
 
 
 def both_ends(text: str, width: int) -> str:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core import numbers
-from agenteval_tui.core.display import one_line
+from agenteval_tui.core.display import one_line, told_apart
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.timespan import IN_FUTURE, in_future
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
@@ -87,15 +87,22 @@ def execution_line(row: ExecutionRow, *, with_project: bool = False) -> Text:
     )
 
 
-def run_line(row: RunRow, suite: str = "") -> Text:
-    """A run in a list: how it ended, its id, test and repetition, how long it took, and why it ended so; of one that
+def run_lines(rows: Sequence[RunRow], *, with_suite: bool = False) -> list[Text]:
+    """Runs in a list: how each ended, its id, test and repetition, how long it took, and why it ended so; of one that
     passed what it answered."""
+    reasons = [row.why or row.error_message or (row.output_head if row.status == "passed" else "") for row in rows]
+    return [
+        _run_line(row, reason, row.suite_key if with_suite else "")
+        for row, reason in zip(rows, told_apart(reasons, 100), strict=True)
+    ]
+
+
+def _run_line(row: RunRow, reason: str, suite: str) -> Text:
     name = row.test_id + (f" [{row.variation}]" if row.variation else "") + (f" #{row.row_label}" if row.row else "")
-    why = one_line(row.why or (row.output_head if row.status == "passed" else ""), 100)
     return text(
         OUTCOMES.get(row.status, ("·", "dim")),
         f" {row.id}  {one_line(name, 36):<36} {row.repetition:>3} {numbers.duration(row.duration_ms):>8}",
-        (f"  {why}" if why else "", "dim"),
+        (f"  {reason}" if reason else "", "dim"),
         (f"  {one_line(suite)}" if suite else "", "dim"),
     )
 
@@ -155,7 +162,7 @@ def execution_view(row: ExecutionRow, runs: Sequence[RunRow]) -> View:
             startup_text(row),
             text((row.message, "warn")),
             *(text(("note ", "warn"), note) for note in row.notes),
-            *map(run_line, runs),
+            *run_lines(runs),
             *_ends(row, runs),
         ]
     )

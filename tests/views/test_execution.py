@@ -23,7 +23,7 @@ from agenteval_tui.views.execution import (
     next_view,
     rate_view,
     run_head,
-    run_line,
+    run_lines,
     took_ms,
 )
 from agenteval_tui.views.model import View, plain
@@ -79,11 +79,30 @@ def test_a_run_in_a_list_says_why_or_what_it_answered(runs: list[RunRow]) -> Non
     passed = replace(
         runs[0], status="passed", why="", output_head="It comes\non Friday", duration_ms=1_400.0, variation="v2"
     )
-    assert plain(run_line(passed)) == f"✓ {passed.id}  {'orders [v2]':<36}   1    1.4 s  It comes on Friday"
+    assert shown(passed) == f"✓ {passed.id}  {'orders [v2]':<36}   1    1.4 s  It comes on Friday"
     failed = replace(passed, status="failed", why="says: no", variation="", test_id="x" * 50, duration_ms=None)
-    assert plain(run_line(failed, "shop.yaml")) == f"✗ {failed.id}  {'x' * 35}…   1           says: no  shop.yaml"
-    assert plain(run_line(replace(failed, status="queued", why="")))[0] == "·"
-    assert "orders #2 " in plain(run_line(replace(passed, variation="", row=2, row_key="")))
+    (line,) = run_lines([replace(failed, suite_key="shop.yaml")], with_suite=True)
+    assert plain(line) == f"✗ {failed.id}  {'x' * 35}…   1           says: no  shop.yaml"
+    assert shown(replace(failed, status="queued", why=""))[0] == "·"
+    assert "orders #2 " in shown(replace(passed, variation="", row=2, row_key=""))
+    assert shown(replace(failed, status="error", why="", error_message="the server is gone")).endswith("server is gone")
+
+
+def shown(run: RunRow) -> str:
+    return plain(run_lines([run])[0])
+
+
+def test_runs_in_a_list_show_what_differs_between_their_reasons(runs: list[RunRow]) -> None:
+    begins = "the database has another state than the one that the right actions lead to, which is why it failed: "
+    reasons = [begins + end for end in ("book_reservation was not made", "cancel_reservation was made", "x" * 200)]
+    failed = [replace(runs[0], status="failed", why=why) for why in (*reasons, reasons[0], "short", begins)]
+    first, second, third, same, short, shortest = (plain(line) for line in run_lines(failed))
+    assert first.endswith("book_reservation was not made")
+    assert second.endswith("cancel_reservation was made")
+    assert same == first
+    assert short.endswith("  short")
+    assert len({first, second, third, shortest}) == 4
+    assert max(len(line) - line.index("the database") for line in (first, second, third, shortest)) <= 100
 
 
 def test_a_run_over_its_transcript(runs: list[RunRow]) -> None:

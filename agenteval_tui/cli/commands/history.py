@@ -11,7 +11,7 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.documents.listings import listed_execution, listed_run
 from agenteval_tui.history.search import HistoryQuery
-from agenteval_tui.views.execution import execution_line, run_line
+from agenteval_tui.views.execution import execution_line, run_lines
 from agenteval_tui.views.model import paragraphs
 
 _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
@@ -83,7 +83,7 @@ def command(
         return 0
     suites = {row.suite_key for row in run_rows}
     projects = {row.project for row in executions}
-    lines = [run_line(row, row.suite_key if len(suites) > 1 else "") for row in run_rows]
+    lines = run_lines(run_rows, with_suite=len(suites) > 1)
     lines += [execution_line(row, with_project=len(projects) > 1) for row in executions]
     invocation.out.view(paragraphs(lines))
     if len(ids) > limit:
