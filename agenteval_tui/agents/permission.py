@@ -8,6 +8,7 @@ where it is made, so that a forgotten question is an error and never a leak.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,17 +46,27 @@ class NotTrustedError(AgentevalError):
         listed = "; ".join(first.what[:_SAID])
         more = f"; and {len(first.what) - _SAID} more" if len(first.what) > _SAID else ""
         others = f" (and so would {len(needs) - 1} more repositories)" if len(needs) > 1 else ""
+        once = f", and {option} allows it once" if option else ""
         super().__init__(
             f"this needs your trust: {listed}{more}{others}; {reason}",
             where=str(first.folder),
-            mend=f"look at what is there; then `agenteval trust PATH` trusts it for good, and {option} allows it once",
+            mend=f"look at what is there; then `agenteval trust PATH` trusts it for good{once}",
         )
         self.needs = needs
         self._reason = reason
 
     def allowed_by(self, option: str) -> NotTrustedError:
-        """The same where another option allows it once."""
+        """The same where another option allows it once; "" for none."""
         return NotTrustedError(self.needs, self._reason, option)
+
+
+@contextmanager
+def allowed_once_by(option: str) -> Iterator[None]:
+    """What needs trust inside says that this option allows it once; "": nothing does."""
+    try:
+        yield
+    except NotTrustedError as error:
+        raise error.allowed_by(option) from None
 
 
 class _Key:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agenteval_tui.agents.permission import allowed_once_by
 from agenteval_tui.analysis.blame.free_answer import Given, blame_of
 from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import Blame as Answers
@@ -55,6 +56,7 @@ class Blame(Shown):
         return blame_view(self.answers, self.transcript)
 
 
+@allowed_once_by("trust=True")
 def blame(
     run: str | Run = "",
     *,

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.agents.permission import allowed_once_by
 from agenteval_tui.analysis import forks as analysis
 from agenteval_tui.api.runs import File, Run
 from agenteval_tui.api.shown import Shown
@@ -87,6 +88,7 @@ class Forks(Shown, Struct, frozen=True, eq=False):
         return forks_view(self.forks)
 
 
+@allowed_once_by("trust=True")
 def fork(
     run: str | Run,
     *,

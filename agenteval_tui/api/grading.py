@@ -10,6 +10,7 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from agenteval_tui.agents.base import AgentEvent
+from agenteval_tui.agents.permission import allowed_once_by
 from agenteval_tui.agents.process import python_answers
 from agenteval_tui.agents.process.protocol import EventError, EventReader
 from agenteval_tui.agents.recorder import Recorder
@@ -88,6 +89,7 @@ class Grade(Shown, Struct, frozen=True, eq=False):
         return (line(text((self.status, "bold"))), table(("outcome", "criterion", "score#"), rows))
 
 
+@allowed_once_by("trust=True")
 def grade(
     what: Any,
     criteria: Criteria,

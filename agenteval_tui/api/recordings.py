@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace as replaced
 
-from agenteval_tui.agents.permission import Permission
+from agenteval_tui.agents.permission import Permission, allowed_once_by
 from agenteval_tui.agents.recording.cassette import Cassette, read
 from agenteval_tui.api.runs import Execution, File, Run, execution_of
 from agenteval_tui.api.suites import Source, Suite, suites_of
@@ -23,6 +23,7 @@ from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.projects import projects_open
 
 
+@allowed_once_by("trust=True")
 def record(
     program: Sequence[str],
     *,
@@ -109,6 +110,7 @@ def recorded(
         return execution_of(store, store.execution(execution), place)
 
 
+@allowed_once_by("trust=True")
 def replay(
     run: Run | str,
     program: Sequence[str],

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.agents.function import name_of, offered
+from agenteval_tui.agents.permission import allowed_once_by
 from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.statistics import interval_of
 from agenteval_tui.analysis.stored_explanation import stored_explanation
@@ -233,6 +234,7 @@ class Execution(Shown, Struct, frozen=True, eq=False):
         return (line(title_text(self.row)), table(heads, rows), *gates_view(TestGates(self.gates)), *ended)
 
 
+@allowed_once_by("trust=True")
 def run(
     suites: Source | Suite | Sequence[Source | Suite] = ".",
     *,

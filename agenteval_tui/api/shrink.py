@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.agents.permission import allowed_once_by
 from agenteval_tui.analysis.shrink import shrink as analysis
 from agenteval_tui.analysis.shrink import stored_run
 from agenteval_tui.api.runs import File, Run
@@ -64,6 +65,7 @@ class Shrunk(Shown, Struct, frozen=True, eq=False):
         return shrunk_view(self.shrunk, self.question.criterion)
 
 
+@allowed_once_by("trust=True")
 def shrink(
     run: str | Run,
     *,

@@ -20,7 +20,7 @@ from mcp.types import ToolAnnotations
 from msgspec import Struct
 from pydantic import Field
 
-from agenteval_tui.agents.permission import Permission
+from agenteval_tui.agents.permission import Permission, allowed_once_by
 from agenteval_tui.agents.tools import mcp_package
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.api.blame import blame as blame_run
@@ -122,7 +122,8 @@ def _reported(tool: F) -> F:
     @wraps(tool)
     def reported(*arguments: Any, **named: Any) -> str:
         try:
-            said = tool(*arguments, **named)
+            with allowed_once_by(""):
+                said = tool(*arguments, **named)
         except click.ClickException as wrong:
             raise mcp_package.tool_error(wrong.format_message()) from None
         except AgentevalError as error:

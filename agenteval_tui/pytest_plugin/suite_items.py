@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
+from agenteval_tui.agents.permission import allowed_once_by
 from agenteval_tui.analysis.test_gates import GateVerdict
 from agenteval_tui.api.runs import Execution, Run, run
 from agenteval_tui.api.suites import Suite, load
@@ -20,7 +21,6 @@ from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.execution_names import meta_of
 from agenteval_tui.pytest_plugin.session_executions import session_executions
-from agenteval_tui.pytest_plugin.trust_option import allowed_once
 from agenteval_tui.suites.trust import code_runs_here
 from agenteval_tui.views.gates import verdict_text
 
@@ -74,7 +74,7 @@ class SuiteFile(pytest.File):
         option = self.config.getoption
         assert self.suite is not None
         code_runs_here(self.path.parent)
-        with allowed_once():
+        with allowed_once_by("--agenteval-trust"):
             execution = run(
                 self.suite,
                 tests=tests,

@@ -187,8 +187,9 @@ def test_a_suites_programs_need_trust(tmp_path: Path, db: Path) -> None:
     suite = {**SUITE, "agents": {"own": {"kind": "python", "callable": "own:answer"}}, "agent": "own"}
     path = tmp_path / "own.suite.yaml"
     path.write_text(json.dumps(suite))
-    with pytest.raises(agenteval.AgentevalError, match="needs your trust"):
+    with pytest.raises(agenteval.AgentevalError, match="needs your trust") as refused:
         agenteval.run(path, db=db, repeat=1)
+    assert refused.value.mend.endswith("`agenteval trust PATH` trusts it for good, and trust=True allows it once")
 
 
 def test_a_function_is_not_there_in_another_process_and_a_suite_cannot_name_it(db: Path) -> None:

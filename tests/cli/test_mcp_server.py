@@ -235,6 +235,8 @@ def test_a_program_of_a_trusted_folder_is_recorded_graded_and_replayed(
             for words in (["../other.py"], [f"--with={folder / 'other.py'}"], [str(folder / "other.py"), "$${X}"]):
                 refused = await said(client, "record", **{**given, "arguments": words})
                 assert "this needs your trust: command: " in refused, words
+                assert "agenteval trust PATH" in refused, words
+                assert "allows it once" not in refused, "a coding agent has no way to"
                 assert "this folder is not trusted yet" in refused, words
             assert len(server.requests) == 2
 
