@@ -83,7 +83,7 @@ class DemoAgent:
         """The same asked of `agenteval demo-server`, which lets the client call the tools."""
         options = options_for(request, self._setup, self._options)
         messages = to_openai_messages(Transcript(request.messages, request.tool_calls))
-        without = tool_changes(request.context).without
+        without = tool_changes(request.context).withheld
         return WrittenRequest(
             "http://127.0.0.1:8137/v1/chat/completions",
             {},

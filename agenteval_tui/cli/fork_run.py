@@ -21,6 +21,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import listed
 from agenteval_tui.core.private_files import read_small
 from agenteval_tui.formats.documents.fork import forks_document
 from agenteval_tui.history.records import RunRow
@@ -29,7 +30,7 @@ from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.events import Event, Graded
 from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.runs.fork.oracle import Oracle
-from agenteval_tui.runs.fork.plan import Question, questions_of, requests_left
+from agenteval_tui.runs.fork.plan import Question, questions_of, requests_left, takes_tools
 from agenteval_tui.runs.fork.sweep import read_sweep
 from agenteval_tui.views.fork import forks_view, price_text
 from agenteval_tui.views.fork_origin import agent_label, edit_text
@@ -91,6 +92,11 @@ def fork_run(invocation: Invocation, reference: str, options: ForkOptions) -> in
         unseen = max((one.unseen for one in questions), default=0)
         if unseen and not options.as_json:
             invocation.note(f"sent as the model saw it: without {count(unseen, 'message')}, or with a shorter text")
+        gone = dict.fromkeys(name for one in questions for name in one.conversation.unseen_tools)
+        if gone and not options.as_json:
+            words = f"the model was not offered {listed(tuple(gone))} at this point"
+            offered = takes_tools(oracle.source.agent)
+            invocation.note(f"{words}, and is not now" if offered else f"{words}; this agent has its own tools")
         _check_saving(oracle, questions, options)
         permit_oracle(invocation, oracle, questions)
         oracle.check_tools(questions)

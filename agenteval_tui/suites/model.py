@@ -151,6 +151,9 @@ class Context(_Checked):
     without_tools: list[str] = Field(
         default_factory=_no_items, description="Tools of the agent to withhold from its model."
     )
+    unseen_tools: list[str] = Field(
+        default_factory=_no_items, description="As without_tools, of tools that the agent need not have."
+    )
     changed_tools: dict[str, ChangedTool] = Field(
         default_factory=_no_entries,
         description="Other descriptions of tools for the model, by name.",

@@ -88,6 +88,15 @@ async def test_the_bundled_agent_does_without_it(run_agent: Run) -> None:
     assert less.transcript.final_output
 
 
+async def test_an_unseen_tool_need_not_be_there(run_agent: Run) -> None:
+    text = "What do customers say about the Aurora Kettle?"
+    less = await run_agent({"kind": "demo", "pace": 0}, text, context={"unseen_tools": ["issue_voucher", "gone"]})
+    assert [call.name for call in less.transcript.tool_calls] == ["search_products", "get_reviews"]
+    changes = ToolChanges(unseen=("find", "gone"))
+    changes.check(("find", "cancel"))
+    assert [one.name for one in changes.offered([ToolSpec("find"), ToolSpec("cancel")])] == ["cancel"]
+
+
 def test_changes_are_laid_over_those_of_the_test() -> None:
     made = ToolChanges(("b", "a"), {"d": ToolChange("", {"type": "object"})}).laid_over(
         {

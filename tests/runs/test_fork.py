@@ -17,6 +17,7 @@ from scripted import Request
 from threaded import serving
 
 from agenteval_tui.agents.recording.cassette import left_in
+from agenteval_tui.agents.tools.changes import ToolChanges
 from agenteval_tui.analysis.agreement import judge_figures
 from agenteval_tui.analysis.blame.free_answer import RepetitionReader
 from agenteval_tui.analysis.causes import filter_scope, group_failures, newest_scope
@@ -60,7 +61,7 @@ from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.resume import resume_plan, stored_plan
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
-from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool
 
 SUITE = """
 name: Shop
@@ -644,6 +645,21 @@ def test_a_step_that_is_changed_is_sent_though_the_model_did_not_see_it() -> Non
     assert sent(fork(restarted, 7, [Text(1, "uno")])) == ["system S", "user uno", "user five"]
     inserted = sent(fork(restarted, 7, [Insert(5, "user", "and?")]))
     assert inserted == ["system S", "user three", "user and?", "user five"]
+
+
+def test_a_tool_that_the_model_was_not_offered_is_not_offered_by_a_fork() -> None:
+    find, cancel = OfferedTool("find"), OfferedTool("cancel")
+    seen = seen_run(((1,), 2), ((1, 2, 3), 4), ((1, 2, 3, 4, 5), 6), ((1, 7), 8))
+    assert seen.requests is not None
+    offered = [(find, cancel), (find,), (find,), (cancel,)]
+    asked = [replace(one, tools=tools) for one, tools in zip(seen.requests.all, offered, strict=True)]
+    elsewhere = replace(asked[0], number=5, line=2, tools=(OfferedTool("pay"),), answer=None)
+    run = replace(seen, requests=ModelRequests.of([*asked, elsewhere]))
+    assert [fork(run, step).unseen_tools for step in (1, 3, 5, 7)] == [(), ("cancel",), ("cancel",), ("find",)]
+    context = fork(run, 3, [Tools(ToolChanges(("find",)))]).context({"unseen_tools": ["pay"], "input_data": 1})
+    assert context == {"input_data": 1, "without_tools": ["find"], "unseen_tools": ["pay", "cancel"]}
+    unknown = replace(run, requests=ModelRequests.of(asked, (), ("tools",)))
+    assert fork(unknown, 3).unseen_tools == ()
 
 
 def test_without_known_requests_all_is_sent() -> None:

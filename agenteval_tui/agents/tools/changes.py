@@ -1,7 +1,7 @@
 """What differs, for one run, of the tools that an agent has: which it is not given, and what is told otherwise of one.
 
-It travels in the testing context (`without_tools`, `changed_tools`), as mock tools do: so it is stored with a run, is
-part of what tells requests apart, and goes wherever the context goes.
+It travels in the testing context (`without_tools`, `unseen_tools`, `changed_tools`), as mock tools do: so it is stored
+with a run, is part of what tells requests apart, and goes wherever the context goes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from agenteval_tui.agents.base import ToolSpec
 from agenteval_tui.core.errors import AgentevalError
 
 WITHOUT = "without_tools"
+UNSEEN = "unseen_tools"
 CHANGED = "changed_tools"
 
 
@@ -28,14 +29,20 @@ class ToolChange(Struct, frozen=True, omit_defaults=True):
 
 class ToolChanges(Struct, frozen=True, omit_defaults=True):
     """`without`: the names of tools that the model is not offered, and can't call. `changed`: by name, what it is told
-    of a tool that it is offered."""
+    of a tool that it is offered. `unseen`: as `without`, of tools that the agent need not have."""
 
     without: tuple[str, ...] = ()
     changed: Mapping[str, ToolChange] = field(default_factory=dict)
+    unseen: tuple[str, ...] = ()
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """The names of all tools that the model is not offered."""
+        return (*self.without, *self.unseen)
 
     def offered(self, specs: Sequence[ToolSpec]) -> list[ToolSpec]:
         """What the model is told, of tools that have these specs."""
-        return [self._changed(spec) for spec in specs if spec.name not in self.without]
+        return [self._changed(spec) for spec in specs if spec.name not in self.withheld]
 
     def check(self, known: Collection[str]) -> None:
         """Raise `AgentevalError` where a tool is named that is not among the known ones."""
@@ -51,10 +58,13 @@ class ToolChanges(Struct, frozen=True, omit_defaults=True):
         """The context with these changes beside those that it has; a change of the same tool wins."""
         before = tool_changes(context)
         without = (*before.without, *(name for name in self.without if name not in before.without))
+        unseen = dict.fromkeys((*before.unseen, *self.unseen))
         changed = {**before.changed, **self.changed}
-        changed_context = {name: value for name, value in context.items() if name not in (WITHOUT, CHANGED)}
+        changed_context = {name: value for name, value in context.items() if name not in (WITHOUT, UNSEEN, CHANGED)}
         if without:
             changed_context[WITHOUT] = list(without)
+        if unseen:
+            changed_context[UNSEEN] = list(unseen)
         if remaining := {name: tool_change for name, tool_change in changed.items() if name not in without}:
             changed_context[CHANGED] = {name: _plain(tool_change) for name, tool_change in remaining.items()}
         return changed_context
@@ -72,10 +82,11 @@ class ToolChanges(Struct, frozen=True, omit_defaults=True):
 
 def tool_changes(context: Mapping[str, Any]) -> ToolChanges:
     """The changes that a testing context has."""
-    without, changed = context.get(WITHOUT) or (), context.get(CHANGED) or {}
-    if not without and not changed:
+    without, unseen = tuple(context.get(WITHOUT) or ()), tuple(context.get(UNSEEN) or ())
+    changed = context.get(CHANGED) or {}
+    if not without and not unseen and not changed:
         return NO_CHANGES
-    return ToolChanges(tuple(without), {name: ToolChange(**fields) for name, fields in changed.items()})
+    return ToolChanges(without, {name: ToolChange(**fields) for name, fields in changed.items()}, unseen)
 
 
 def _plain(change: ToolChange) -> dict[str, Any]:

@@ -143,7 +143,7 @@ class Toolbox(Struct):
 
     def _all(self) -> dict[str, Tool]:
         tools = {**self.tools, **self.replacing}
-        return {name: tool for name, tool in tools.items() if name not in self.changes.without}
+        return {name: tool for name, tool in tools.items() if name not in self.changes.withheld}
 
     def _add(self, tool: Tool) -> None:
         name = tool.spec.name

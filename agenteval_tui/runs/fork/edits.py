@@ -51,8 +51,8 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
 
     A step is told with all that belongs to it: calls with their results. Where it ends with an answer, what the user
     said next is told too. After that a simulated user speaks anew. What the model did not see any more at that point is
-    left out, and results of tools stand as it saw them, unless an edit is about them (`unseen_before`). Raises
-    `ForkError`.
+    left out, and results of tools stand as it saw them, unless an edit is about them (`unseen_before`). Tools that it
+    was not offered are left out, too (`unseen_tools`). Raises `ForkError`.
     """
     messages, calls = transcript.messages, transcript.tool_calls
     check_step(transcript, step)
@@ -124,7 +124,8 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
     if later and later[0].simulated and (not told or told[-1].role not in ANSWERED):
         told.append(later[0])
     return complete(
-        replace(_renumbered(told, changed), tools=tools), [one.content for one in later if not one.simulated]
+        replace(_renumbered(told, changed), tools=tools, unseen_tools=unseen_tools(transcript, end)),
+        [one.content for one in later if not one.simulated],
     )
 
 
@@ -146,6 +147,20 @@ def unseen_before(transcript: Transcript, end: int) -> tuple[frozenset[int], dic
     kept = of_calls.keys() | (prompts if prompts <= unseen else set())
     left_out = frozenset(place for place in (unseen - kept) | results if place <= end)
     return left_out, {place: text for place, text in others.items() if place <= end and place not in left_out}
+
+
+def unseen_tools(transcript: Transcript, end: int) -> tuple[str, ...]:
+    """The tools that the model was not offered when it answered the conversation up to message `end`, and was offered
+    in other requests of the same agent. Nothing where that is not known."""
+    requests = transcript.requests
+    number = 0 if requests is None or "tools" in requests.unrecorded else Sight(transcript).request_at(end + 1)
+    if requests is None or not number:
+        return ()
+    at = requests.references[number - 1]
+    offered = {tool.name for tool in requests.tools[at.tools]}
+    same_agent = [one for one in requests.references if one.line == at.line]
+    others = dict.fromkeys(tool.name for one in same_agent for tool in requests.tools[one.tools])
+    return tuple(name for name in others if name not in offered)
 
 
 def _require_results(transcript: Transcript, told: Mapping[int, Message], known: Collection[int]) -> None:
@@ -280,7 +295,9 @@ def complete(conversation: Conversation, turns: Iterable[str] = ()) -> Conversat
             "nothing is left for the agent to answer",
             mend="choose an earlier step, or insert a user message",
         )
-    return Conversation(messages, conversation.tool_calls, tuple(left), tools=conversation.tools)
+    return Conversation(
+        messages, conversation.tool_calls, tuple(left), tools=conversation.tools, unseen_tools=conversation.unseen_tools
+    )
 
 
 def check_calls(conversation: Conversation) -> None:

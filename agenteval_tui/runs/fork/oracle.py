@@ -106,7 +106,7 @@ class Oracle:
     def gone_tools(self, conversation: Conversation) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """(the tools that were called in it and that the agent does not have any more, those that it has). Blocks;
         raises as `tools_of`."""
-        offered = self.tools(replace(conversation, tools=None)) if conversation.tool_calls else None
+        offered = self.tools(replace(conversation, tools=None, unseen_tools=())) if conversation.tool_calls else None
         names = tuple(one.name for one in offered or ())
         called = dict.fromkeys(one.name for one in conversation.tool_calls)
         return () if offered is None else tuple(one for one in called if one not in names), names

@@ -220,7 +220,10 @@ def fork_plan(
     for one in questions:
         if one.conversation.tools is not None:
             check_tools(source.agent)
-        name = question_of(source, one.conversation)
+        conversation = one.conversation
+        if not takes_tools(source.agent):
+            conversation = replace(conversation, unseen_tools=())
+        name = question_of(source, conversation)
         rows = tuple(row for origin, row in known if origin.question == name)[:count]
         taken = {row.repetition for row in rows}
         asked = planned.get(name, 0)
@@ -229,7 +232,7 @@ def fork_plan(
         planned[name] = asked + len(wanted)
         origin = ForkOrigin(source.row.id, one.step, one.edits, purpose, name, one.label)
         answers.append(rows)
-        missing.append(tuple(_run(source, one.conversation, origin, number) for number in wanted))
+        missing.append(tuple(_run(source, conversation, origin, number) for number in wanted))
     return ForkPlan(tuple(answers), tuple(missing))
 
 

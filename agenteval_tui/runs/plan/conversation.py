@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.agents.tools.changes import ToolChanges
+from agenteval_tui.agents.tools.changes import NO_CHANGES, ToolChanges
 from agenteval_tui.core.attachment_files import keep
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.plan.user import UserBrief
@@ -37,7 +37,8 @@ class Conversation(Struct, frozen=True):
     """`messages` are what the agent answers first, with the calls in them; `turns` are sent after that, and then a
     simulated user with the brief `user` speaks. `files`: those that were read for it, as the suite names them.
 
-    `tools`: what is changed of the agent's tools, beside what the test's context changes; None: nothing."""
+    `tools`: what is changed of the agent's tools, beside what the test's context changes; None: nothing.
+    `unseen_tools`: those that the model was not offered at that point of the run that this is made of."""
 
     messages: tuple[Message, ...]
     tool_calls: tuple[ToolCall, ...] = ()
@@ -45,10 +46,13 @@ class Conversation(Struct, frozen=True):
     user: UserBrief | None = None
     files: tuple[str, ...] = ()
     tools: ToolChanges | None = None
+    unseen_tools: tuple[str, ...] = ()
 
     def context(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
         """The testing context with which it is asked."""
-        return context if self.tools is None else self.tools.laid_over(context)
+        if self.tools is None and not self.unseen_tools:
+            return context
+        return replace(self.tools or NO_CHANGES, unseen=self.unseen_tools).laid_over(context)
 
 
 class Conversations:
