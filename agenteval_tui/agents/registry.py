@@ -47,7 +47,9 @@ def make_agent(
     """
     permission.require_agent(config, base_dir, env)
     full = expand(dict(config), env)
-    setup = AgentSetup(name, full, base_dir, env, transcripts, permission, config)
+    setup = AgentSetup(
+        name, config=full, base_dir=base_dir, env=env, transcripts=transcripts, permission=permission, written=config
+    )
     agent = _class_of(name, full.get("kind"))(setup)
     if not isinstance(agent, Agent):
         raise AgentevalError(

@@ -241,13 +241,13 @@ def _versions(by_version: Mapping[str, _Version]) -> tuple[VersionFigures, ...]:
         figures.append(
             VersionFigures(
                 digest,
-                len(version.seen),
-                version.labelled,
-                version.silent,
-                agreement(version.pairs.values()),
-                len(both),
-                sum(now and not then for now, then in right),
-                sum(then and not now for now, then in right),
+                judged=len(version.seen),
+                labelled=version.labelled,
+                silent=version.silent,
+                agreement=agreement(version.pairs.values()),
+                both=len(both),
+                better=sum(now and not then for now, then in right),
+                worse=sum(then and not now for now, then in right),
             )
         )
     return tuple(figures)

@@ -218,19 +218,19 @@ class _Facts(Struct):
             oldest = (first.run, *self.runs[first.run])
         return CauseGroup(
             cause_from(signature),
-            tuple(failure.run for failure in failures),
-            tuple(self.runs[failure.run][0] for failure in failures),
-            tuple(self.tests[test][0] for test in tests),
-            tuple(self.tests[test][1] for test in tests),
-            tuple(failure.position for failure in failures),
-            tuple(failure.criterion for failure in failures),
-            len(failures) / failed if failed else 0.0,
-            sum(self.ended.get(test, 0) for test in counts),
-            self.runs[failures[0].run][1],
-            oldest[2],
-            oldest[1],
-            trend,
-            before,
+            runs=tuple(failure.run for failure in failures),
+            run_ids=tuple(self.runs[failure.run][0] for failure in failures),
+            tests=tuple(self.tests[test][0] for test in tests),
+            test_names=tuple(self.tests[test][1] for test in tests),
+            positions=tuple(failure.position for failure in failures),
+            hashes=tuple(failure.criterion for failure in failures),
+            share=len(failures) / failed if failed else 0.0,
+            ended=sum(self.ended.get(test, 0) for test in counts),
+            newest_ms=self.runs[failures[0].run][1],
+            since_ms=oldest[2],
+            since_run=oldest[1],
+            trend=trend,
+            before=before,
         )
 
 

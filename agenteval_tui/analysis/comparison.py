@@ -147,19 +147,28 @@ def compare_runs(
             _test_change(
                 key,
                 list(dict.fromkeys(cases)),
-                sides,
-                (results_a, results_b),
-                quarantined,
-                seed,
-                variables or {},
-                changed,
+                sides=sides,
+                results=(results_a, results_b),
+                quarantined=quarantined,
+                seed=seed,
+                variables=variables or {},
+                setup=changed,
             )
         )
     # Within a state what changed most comes first, then as the tests were run.
     ranked = sorted(tests, key=lambda one: (ORDER.index(one.state), -_weight(one)))
     checks = (_checks_not_made(a, results_a), _checks_not_made(b, results_b))
     known = {run.id: run for side in (a, b) for run in side.runs}
-    return Comparison(a, b, overall(sides, seed=seed), tuple(ranked), by_variation, checks, known, paired)
+    return Comparison(
+        a,
+        b=b,
+        overall=overall(sides, seed=seed),
+        tests=tuple(ranked),
+        by_variation=by_variation,
+        checks_not_made=checks,
+        runs=known,
+        paired=paired,
+    )
 
 
 def _read(store: Store, side: Side) -> Results:

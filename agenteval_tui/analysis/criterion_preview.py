@@ -67,7 +67,15 @@ def open_trial(
     criteria = [WorkCriterion(spec, spec.config_text, index) for index, spec in enumerate(saved)]
     criteria.append(WorkCriterion(CriterionSpec("", "", ""), "", None, new=True))
     run = ended[at]
-    bench = Workbench(store, run, store.transcript(run.id), store.results(run.id), tuple(criteria), loaded, "")
+    bench = Workbench(
+        store,
+        run=run,
+        transcript=store.transcript(run.id),
+        stored=store.results(run.id),
+        criteria=tuple(criteria),
+        loaded=loaded,
+        note="",
+    )
     return Trial(bench, ended, at)
 
 

@@ -82,7 +82,15 @@ def versions(store: Store, suite_key: str, test_id: str, criterion: str) -> Vers
         for criterion_version in criterion_versions
     }
     was = store.read(lambda connection: former_name(connection, suite_key, test_id, criterion, names))
-    return Versions(suite_key, test_id, criterion, tuple(criterion_versions), texts, current, was)
+    return Versions(
+        suite_key,
+        test_id=test_id,
+        criterion=criterion,
+        versions=tuple(criterion_versions),
+        texts=texts,
+        current=current,
+        was_named=was,
+    )
 
 
 def load(suite_key: str) -> LoadedSuite:
@@ -169,7 +177,13 @@ def compare_versions(
             sole = sole_of_results(store.results(run_id)) if any(label.whole for label in own) else ""
             named = replace(spec, name=name)  # the version may be stored under another test's name
             answers = stored_answers(
-                [named], transcript, variables[run_id], replies.get(run_id, ()), own, sole, labelled
+                [named],
+                transcript,
+                variables=variables[run_id],
+                stored=replies.get(run_id, ()),
+                labels=own,
+                sole=sole,
+                labelled=labelled,
             )
             criterion_result = compile_criterion(named).check(
                 transcript, variables[run_id], explain=False, replies=answers

@@ -95,12 +95,12 @@ def stored_runs(store: Store, rows: Sequence[RunRow]) -> GoodRuns:
     names = ", ".join(short_id(row.id) for row in rows[:5])
     return GoodRuns(
         transcripts,
-        tuple(row.id for row in rows),
-        first.agent,
-        path if path.is_file() else None,
-        task_messages(task) if task is not None else (),
-        f"Made of run{'s' if len(rows) > 1 else ''} {names}{' and others' if len(rows) > 5 else ''}.",
-        tuple(row.id for row in rows if row.status in ("failed", "error")),
+        ids=tuple(row.id for row in rows),
+        agent=first.agent,
+        suite=path if path.is_file() else None,
+        given=task_messages(task) if task is not None else (),
+        origin=f"Made of run{'s' if len(rows) > 1 else ''} {names}{' and others' if len(rows) > 5 else ''}.",
+        failed=tuple(row.id for row in rows if row.status in ("failed", "error")),
     )
 
 

@@ -123,7 +123,17 @@ def _explanation(
     own = tuple(label for label in labels if label.criterion in names)
     ending, notes = ending_of(transcript), transcript.notes
     raised = raised_around(transcript, (result for _, result in criteria))
-    return Explanation(row, criteria, transcript.error, divergence, own, ending, notes, judged, raised=raised)
+    return Explanation(
+        row,
+        criteria=criteria,
+        error=transcript.error,
+        divergence=divergence,
+        labels=own,
+        ending=ending,
+        notes=notes,
+        judged=judged,
+        raised=raised,
+    )
 
 
 def criterion_named(run: str, results: Sequence[CriterionResult], name: str) -> tuple[int, CriterionResult]:

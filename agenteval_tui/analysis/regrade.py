@@ -147,7 +147,13 @@ def _answers(
         run_labels = tuple(label for label in labels if label.run_id == row.id)
         sole = sole_of_specs(rules.specs)
         replies = stored_answers(
-            rules.specs, transcript, variables, own, run_labels, sole, judge_labels.of(row.suite_key)
+            rules.specs,
+            transcript,
+            variables=variables,
+            stored=own,
+            labels=run_labels,
+            sole=sole,
+            labelled=judge_labels.of(row.suite_key),
         )
         by_run[row.id] = replies, own
         cases.append(JudgeRequestGroup(row.suite_key, rules.specs, transcript, variables, run_labels, replies))
@@ -183,7 +189,15 @@ def with_labels(store: Store, row: RunRow) -> str:
         return ""
     labels, sole = store.labels([row.id]), sole_of_results(results)
     labelled = JudgeLabels(store).of(row.suite_key)
-    replies = stored_answers(specs.values(), transcript, row.variables, store.replies(row.id), labels, sole, labelled)
+    replies = stored_answers(
+        specs.values(),
+        transcript,
+        variables=row.variables,
+        stored=store.replies(row.id),
+        labels=labels,
+        sole=sole,
+        labelled=labelled,
+    )
     fresh = []
     for result in results:
         spec = specs.get(result.criterion)

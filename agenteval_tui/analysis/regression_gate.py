@@ -189,12 +189,12 @@ def compare_to_baseline(
     rows_chosen = any(name in _SAMPLES_ROWS for name in selected)
     return BaselineResult(
         comparison,
-        gate,
-        regressions,
-        tuple(test for test in gate.tests if test.key in regressions.tests),
-        tuple(test for test in gate.tests if test.key in fell),
-        tuple(notice for test in gate.tests for notice in _notices(test, gate.runs, rows_chosen=rows_chosen)),
-        selected,
+        gating=gate,
+        regressions=regressions,
+        regressed=tuple(test for test in gate.tests if test.key in regressions.tests),
+        by_chance=tuple(test for test in gate.tests if test.key in fell),
+        notices=tuple(notice for test in gate.tests for notice in _notices(test, gate.runs, rows_chosen=rows_chosen)),
+        selected=selected,
     )
 
 

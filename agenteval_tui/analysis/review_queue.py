@@ -122,9 +122,18 @@ def _of_results(store: Store, runs: RunFilter, why: Why) -> list[QueueItem]:
             if why == "needs_review" and position >= 0:
                 question = _question_of(store, row.id, position)
             items.append(
-                QueueItem(row.id, row.suite_name, row.test_id, row.test_name, row.status, why,
-                     position, name, question)
-            )  # fmt: skip
+                QueueItem(
+                    row.id,
+                    suite=row.suite_name,
+                    test_id=row.test_id,
+                    test_name=row.test_name,
+                    status=row.status,
+                    why=why,
+                    position=position,
+                    criterion=name,
+                    question=question,
+                )
+            )
     return items
 
 
@@ -156,9 +165,17 @@ def _differing(store: Store, labels: dict[str, list[Label]], only: RunFilter) ->
             run, _, number = address.partition("/")
             row, position = by_id[run], int(number) - 1
             items.append(
-                QueueItem(row.id, row.suite_name, row.test_id, row.test_name, row.status, "disagreement",
-                     position, figures.criterion)
-            )  # fmt: skip
+                QueueItem(
+                    row.id,
+                    suite=row.suite_name,
+                    test_id=row.test_id,
+                    test_name=row.test_name,
+                    status=row.status,
+                    why="disagreement",
+                    position=position,
+                    criterion=figures.criterion,
+                )
+            )
     return items
 
 

@@ -181,6 +181,16 @@ def _verdict(gate: Gate, runs: list[RunRow]) -> GateVerdict:
         interval = rate_over_rows([(tally.passed, tally.n) for tally in map(counted, rows.values())])
     first = runs[0]
     return GateVerdict(
-        first.suite_key, first.suite_name, first.test_id, first.test_name, first.variation, gate,
-        whole.passed, whole.n, whole.errors, sum(run.status == "needs_review" for run in runs), interval, stopped,
-    )  # fmt: skip
+        first.suite_key,
+        suite_name=first.suite_name,
+        test_id=first.test_id,
+        test_name=first.test_name,
+        variation=first.variation,
+        gate=gate,
+        passed=whole.passed,
+        n=whole.n,
+        errors=whole.errors,
+        waiting=sum(run.status == "needs_review" for run in runs),
+        interval=interval,
+        stopped_early=stopped,
+    )

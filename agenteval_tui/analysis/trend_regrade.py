@@ -69,7 +69,14 @@ def regrade_history(store: Store, trend_query: TrendQuery) -> Regrading:
         counts.add(regrade_result, transcript)
     left_out = len(listed) - len(statuses)
     return Regrading(
-        statuses, counts.scores, counts.causes, changed, left_out, errors, since_ms or (trend_query.since_ms or 0), cut
+        statuses,
+        scores=counts.scores,
+        causes=counts.causes,
+        changed=changed,
+        left_out=left_out,
+        errors=errors,
+        since_ms=since_ms or (trend_query.since_ms or 0),
+        cut=cut,
     )
 
 

@@ -301,26 +301,33 @@ def _trend(
             shown[group] = name
             grouped.setdefault(group, []).extend(listed)
     place = {one.row: number for number, one in enumerate(bins)}
-    taken = {measure: _taken(connection, picked, bins, measure, wanted.group, by_key, names) for measure in measures}
+    taken = {
+        measure: _taken(
+            connection, picked, places=bins, measure=measure, group=wanted.group, counted=by_key, names=names
+        )
+        for measure in measures
+    }
     series = [
         Series(
             key,
-            shown[key],
-            figures(listed, count_errors=wanted.count_errors),
-            _points(listed, place, wanted.count_errors),
-            {measure: _spent_points(found.get(key, {}), place) for measure, found in taken.items()},
-            {
+            name=shown[key],
+            overall=figures(listed, count_errors=wanted.count_errors),
+            points=_points(listed, place, wanted.count_errors),
+            spent={measure: _spent_points(found.get(key, {}), place) for measure, found in taken.items()},
+            spent_overall={
                 measure: spent([value for values in found.get(key, {}).values() for value in values])
                 for measure, found in taken.items()
             },
             # A group that is a test has no other one.
-            {} if wanted.group == "test" else _other_tests(listed, place),
+            other_tests={} if wanted.group == "test" else _other_tests(listed, place),
         )
         for key, listed in grouped.items()
     ]
     series.sort(key=_worst_first)
     runs = sum([one.passed + one.failed + one.errors + one.review for one in tallies])
-    return Trend(wanted, since_ms, wanted.until_ms, by, tuple(bins), tuple(series), runs)
+    return Trend(
+        wanted, since_ms=since_ms, until_ms=wanted.until_ms, by=by, bins=tuple(bins), series=tuple(series), runs=runs
+    )
 
 
 def _worst_first(series: Series) -> tuple[float, int, str]:
@@ -348,13 +355,13 @@ def _merged(tallies: Iterable[Tally], *, count_errors: bool) -> OutcomeRates:
     rate = mean([pass_rate(good, n) or 0.0 for good, n in counts])
     return OutcomeRates(
         len(merged),
-        sum(n for _, n in counts),
-        passed,
-        failed,
-        errors,
-        review,
-        rate,
-        interval_over(counts),
+        n=sum(n for _, n in counts),
+        passed=passed,
+        failed=failed,
+        errors=errors,
+        review=review,
+        rate=rate,
+        interval=interval_over(counts),
     )
 
 

@@ -199,7 +199,15 @@ def decide(
         message = _quarantine(store, group, until_ms, note, who)
     elif decision == "label":
         message = _label(store, group, passed, note, who)
-    triaged = Decision(group.cause.signature, decision, note, who, now_ms(), until_ms, context_of(group))
+    triaged = Decision(
+        group.cause.signature,
+        decision=decision,
+        note=note,
+        who=who,
+        at_ms=now_ms(),
+        until_ms=until_ms,
+        context=context_of(group),
+    )
     triage.decide(store, triaged)
     return DecisionResult(triaged, message)
 

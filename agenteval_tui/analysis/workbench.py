@@ -158,14 +158,22 @@ class Workbench:
             why = "The stored criteria of this run can't be read" if lost else "This run has no criteria yet"
             if not (note or criteria[:-1]):
                 note = f"{why}. Write one in `scratch` to try it on all runs of the execution."
-        return cls(store, run, transcript, stored, criteria, loaded, note)
+        return cls(store, run=run, transcript=transcript, stored=stored, criteria=criteria, loaded=loaded, note=note)
 
     def with_changes(self, *, run_id: str = "", criteria: tuple[WorkCriterion, ...] = ()) -> Workbench:
         """The same stored runs, with another open run or other criteria. Keeps everything that was read already."""
         run = self.store.run(run_id) if run_id else self.run
         transcript = self.store.transcript(run.id) if run_id else self.transcript
         stored = self.store.results(run.id) if run_id else self.stored
-        other = Workbench(self.store, run, transcript, stored, criteria or self.criteria, self.loaded, self.note)
+        other = Workbench(
+            self.store,
+            run=run,
+            transcript=transcript,
+            stored=stored,
+            criteria=criteria or self.criteria,
+            loaded=self.loaded,
+            note=self.note,
+        )
         other._pools, other._preloaded, other._said = self._pools, self._preloaded, self._said
         other._transcripts, other._cached_characters = self._transcripts, self._cached_characters
         other._saved_outcomes, other._judge_labels = self._saved_outcomes, self._judge_labels

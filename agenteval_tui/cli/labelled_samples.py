@@ -80,7 +80,15 @@ def _runs(lines: list[Mapping[str, Any]], suite: Suite, key: str) -> Iterator[tu
             criteria=tuple(spec.hash for spec in specs), specs=tuple(map(spec_to_dict, specs)),
         )  # fmt: skip
         ended = RunEnded(
-            planned.id, str(verdict.outcome), verdict.score, now_ms(), transcript.timing.total_ms, 1, transcript,
-            verdict.results, verdict.warnings, verdict_sentence(verdict),
-        )  # fmt: skip
+            planned.id,
+            status=str(verdict.outcome),
+            score=verdict.score,
+            started_ms=now_ms(),
+            duration_ms=transcript.timing.total_ms,
+            attempts=1,
+            transcript=transcript,
+            results=verdict.results,
+            warnings=verdict.warnings,
+            why=verdict_sentence(verdict),
+        )
         yield planned, ended

@@ -148,7 +148,16 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
     out.view(gates_view(outcome.gates, missed_only=progress.quiet))
     against = _against(out, store, row)
     counts = dict(outcome.counts)
-    return RunReport(row, counts, outcome.pass_rate, interrupted, outcome.all_left_out, outcome.gates, against, broke)
+    return RunReport(
+        row,
+        counts=counts,
+        pass_rate=outcome.pass_rate,
+        interrupted=interrupted,
+        all_left_out=outcome.all_left_out,
+        gates=outcome.gates,
+        against=against,
+        broke=broke,
+    )
 
 
 def _ab(row: ExecutionRow, runs: Sequence[RunRow]) -> View:

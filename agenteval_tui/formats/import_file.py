@@ -100,7 +100,9 @@ def import_file(
         before = store.imported(_key(chosen.name, digest))
         if before is not None:
             return _already(store, before, chosen.name)
-        return _import(source, digest, store, chosen, on_progress, dry_run, derive)
+        return _import(
+            source, digest, store=store, format_=chosen, on_progress=on_progress, dry_run=dry_run, derive=derive
+        )
 
 
 @contextmanager
@@ -237,7 +239,16 @@ def _runs(
         if repetition is None or repetition in repetitions:
             repetition = max(repetitions, default=0) + 1
         repetitions.add(repetition)
-        planned = planned_run(recording, record.id, position, key, suite, source, repetition, specs)
+        planned = planned_run(
+            recording,
+            record.id,
+            position=position,
+            suite_key=key,
+            suite=suite,
+            source=source,
+            repetition=repetition,
+            specs=specs,
+        )
         yield planned, run_end(planned.id, recording)
 
 

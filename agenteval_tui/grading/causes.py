@@ -269,7 +269,15 @@ def cause_of(result: CriterionResult) -> Cause | None:
         broken = next((metric for metric in result.metrics if metric.outcome is Outcome.ERROR), None)
         of = result if broken is None else broken
         condition, about, way = error_way(of.code, of.fields, of.message)
-        return Cause("error", name, prototype, "" if broken is None else broken.type, condition, about, way)
+        return Cause(
+            "error",
+            criterion=name,
+            prototype=prototype,
+            metric="" if broken is None else broken.type,
+            condition=condition,
+            about=about,
+            way=way,
+        )
     if result.outcome is not Outcome.FAILED:
         return None
     if result.source:
@@ -294,7 +302,9 @@ def _of_metric(result: CriterionResult, metric: MetricResult, name: str) -> Caus
     if line is None:
         return Cause("failed", name, prototype, metric.type, "score")
     condition, about, way = way_of(metric.type, line)
-    return Cause("failed", name, prototype, metric.type, condition, about, way)
+    return Cause(
+        "failed", criterion=name, prototype=prototype, metric=metric.type, condition=condition, about=about, way=way
+    )
 
 
 def deciding_line(result: CriterionResult) -> Evidence | None:

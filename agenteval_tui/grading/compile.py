@@ -163,7 +163,7 @@ class Checker:
         try:
             return self._check(transcript, variables or {}, explain, replies)
         except (SlowPatternError, PlaceholderError, ExtractionError) as problem:
-            return self._result(Outcome.ERROR, None, problem.code, problem.fields, (), None, problem.message)
+            return self._result(Outcome.ERROR, None, code=problem.code, fields=problem.fields, message=problem.message)
         except Exception as problem:
             # A plug-in's mistake, or ours: it must not take the other results with it.
             fields = {"what": "check", "type": type(problem).__name__, "message": str(problem)}
@@ -205,7 +205,15 @@ class Checker:
         if isinstance(expected, str) and not expected.strip() and expected is not self.spec.expected_value:
             expected = None  # a hole in the data: there is nothing to compare with
         spec = self.spec
-        return Context(expected, variables, explain, replies, spec.name, spec.negate, spec.pass_threshold)
+        return Context(
+            expected,
+            variables=variables,
+            explain=explain,
+            replies=replies,
+            criterion=spec.name,
+            negate=spec.negate,
+            pass_threshold=spec.pass_threshold,
+        )
 
     def _check(
         self,

@@ -237,12 +237,23 @@ def _aligned(searched: str, needle: str, text: str, own_needle: str, side: str, 
         likeness = fuzz.ratio(searched, needle)
         if likeness < _CUTOFF and side != "equals":
             return None
-        return _first_difference(searched, needle, text, own_needle, 0, len(searched), likeness / 100, case)
+        return _first_difference(
+            searched,
+            needle,
+            text=text,
+            needle=own_needle,
+            start=0,
+            end=len(searched),
+            likeness=likeness / 100,
+            case=case,
+        )
     if side == "starts_with":
         likeness = fuzz.ratio(searched[: len(needle)], needle)
         if likeness >= _CUTOFF:
             end = min(len(needle), len(searched))
-            return _first_difference(searched, needle, text, own_needle, 0, end, likeness / 100, case)
+            return _first_difference(
+                searched, needle, text=text, needle=own_needle, start=0, end=end, likeness=likeness / 100, case=case
+            )
     alignment = fuzz.partial_ratio_alignment(needle, searched, score_cutoff=_CUTOFF)
     if alignment is None:
         return None
@@ -250,7 +261,9 @@ def _aligned(searched: str, needle: str, text: str, own_needle: str, side: str, 
         searched, needle, *_within_a_line(searched, needle, alignment.dest_start, alignment.dest_end)
     )
     likeness = fuzz.ratio(searched[start:end], needle)
-    return _first_difference(searched, needle, text, own_needle, start, end, likeness / 100, case)
+    return _first_difference(
+        searched, needle, text=text, needle=own_needle, start=start, end=end, likeness=likeness / 100, case=case
+    )
 
 
 def _of_the_whole(
@@ -265,9 +278,20 @@ def _of_the_whole(
         end = min(start + len(needle), len(text))
     case = bool(near_match.fields.get("case"))
     if not (case or ignore_case):
-        return _first_difference(text, needle, text, needle, start, end, near_match.likeness, False)
+        return _first_difference(
+            text, needle, text=text, needle=needle, start=start, end=end, likeness=near_match.likeness, case=False
+        )
     first, last = len(text[:start].lower()), len(text[:end].lower())
-    return _first_difference(text.lower(), needle.lower(), text, needle, first, last, near_match.likeness, case)
+    return _first_difference(
+        text.lower(),
+        needle.lower(),
+        text=text,
+        needle=needle,
+        start=first,
+        end=last,
+        likeness=near_match.likeness,
+        case=case,
+    )
 
 
 def _within_a_line(text: str, needle: str, start: int, end: int) -> tuple[int, int]:

@@ -260,17 +260,17 @@ def _read_requests(
 ) -> ModelRequests:
     requests = ModelRequests(
         tuple([_read_message(one, told) for one in messages]),
-        tuple([told[one].content if isinstance(one, int) else one for one in systems]),
-        tuple([tuple([OfferedTool(*tool) for tool in listed]) for listed in tools]),
-        tuple(parameters),
-        tuple(
+        systems=tuple([told[one].content if isinstance(one, int) else one for one in systems]),
+        tools=tuple([tuple([OfferedTool(*tool) for tool in listed]) for listed in tools]),
+        parameters=tuple(parameters),
+        references=tuple(
             [
                 RequestReference(line, model, system, tuple([(first, end) for first, end in stretches]), *rest)
                 for line, model, system, stretches, *rest in references
             ]
         ),
-        tuple([RequestLine(*line) for line in lines]),
-        tuple(unrecorded),
+        lines=tuple([RequestLine(*line) for line in lines]),
+        unrecorded=tuple(unrecorded),
     )
     if not requests.is_complete:
         raise ValueError("these bytes are not a transcript: a request refers to a text that is not there")
@@ -320,7 +320,17 @@ def _message_with_attachments(m: Message) -> tuple[object, ...]:
 def _message(m: list[Any]) -> Message:
     simulated = len(m) > 7 and bool(m[7])
     attachments = tuple([Attachment(*one) for one in m[8]]) if len(m) > 8 else ()
-    return Message(m[0], m[1], m[2], tuple(m[3]), m[4], m[5], m[6], simulated, attachments)
+    return Message(
+        m[0],
+        content=m[1],
+        reasoning=m[2],
+        tool_calls=tuple(m[3]),
+        tool_call=m[4],
+        tool_call_id=m[5],
+        name=m[6],
+        simulated=simulated,
+        attachments=attachments,
+    )
 
 
 def _error(error: RunError | None) -> tuple[object, ...] | None:
@@ -443,21 +453,21 @@ def _result(head: list[Any], rest: list[Any], metrics: list[list[Any]]) -> Crite
     value, value_spans, message, source, code, fields, *derived = rest
     return CriterionResult(
         criterion,
-        Outcome(outcome),
-        score,
-        severity,
-        weight,
-        negate,
-        prototype,
-        content_hash,
-        value,
-        _read_spans(value_spans),
-        tuple([_metric(*parts) for parts in metrics]),
-        message,
-        source,
-        code,
-        fields or {},
-        derived == [True],
+        outcome=Outcome(outcome),
+        score=score,
+        severity=severity,
+        weight=weight,
+        negate=negate,
+        prototype_class=prototype,
+        criterion_hash=content_hash,
+        value=value,
+        value_spans=_read_spans(value_spans),
+        metrics=tuple([_metric(*parts) for parts in metrics]),
+        message=message,
+        source=source,
+        code=code,
+        fields=fields or {},
+        derived=derived == [True],
     )
 
 
@@ -465,7 +475,18 @@ def _metric(head: list[Any], evidence: list[list[Any]]) -> MetricResult:
     name, kind, outcome, score, weight, neutral, *said = head
     message, code, fields = said or ("", "", None)
     lines = tuple([_read_evidence(*parts) for parts in evidence])
-    return MetricResult(name, kind, Outcome(outcome), score, weight, neutral, lines, message, code, fields or {})
+    return MetricResult(
+        name,
+        type=kind,
+        outcome=Outcome(outcome),
+        score=score,
+        weight=weight,
+        neutral=neutral,
+        evidence=lines,
+        message=message,
+        code=code,
+        fields=fields or {},
+    )
 
 
 def _read_evidence(

@@ -124,7 +124,15 @@ class _Remove(Struct):
         attempts = spent_by_attempts(connection, runs)
         for run, execution, test, status, cached, *spent, _, _, _ in rows:
             if status in TOTAL_OF:
-                withdraw(connection, totals, run, execution, test, status, () if cached else spent)
+                withdraw(
+                    connection,
+                    totals,
+                    run=run,
+                    execution=execution,
+                    test=test,
+                    status=status,
+                    spent=() if cached else spent,
+                )
             totals.add(execution, "runs", -1)
             for column, number in attempts.get(run, ()):
                 totals.add(execution, column, -number)

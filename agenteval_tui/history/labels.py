@@ -189,7 +189,17 @@ def labels_of(connection: sqlite3.Connection, run_ids: Sequence[str] | None) -> 
 def _label(row: Sequence[Any]) -> Label:
     run, rating, criterion, comment, who, at_ms, passed, number, digest = row
     given = None if passed is None else bool(passed)
-    return Label(run, rating, criterion, comment, who, at_ms, given, number, digest)
+    return Label(
+        run,
+        rating=rating,
+        criterion=criterion,
+        comment=comment,
+        who=who,
+        at_ms=at_ms,
+        passed=given,
+        id=number,
+        criterion_hash=digest,
+    )
 
 
 # Which label counts

@@ -314,7 +314,15 @@ class _Merge(Struct):
             f"SELECT test, status, {ASKED}, input_tokens, output_tokens, cost FROM runs WHERE id = ?", (run,)
         ).fetchone()
         if status == "cancelled":
-            withdraw(connection, totals, run, execution, test, status, () if cached else spent)
+            withdraw(
+                connection,
+                totals,
+                run=run,
+                execution=execution,
+                test=test,
+                status=status,
+                spent=() if cached else spent,
+            )
 
 
 # Rows of another history file: read by the execution that they belong to, and put in under numbers of this one
@@ -467,13 +475,13 @@ class MergeResult(MergeCounts, frozen=True):
         """Both together."""
         return MergeResult(
             self.executions + other.executions,
-            self.runs + other.runs,
-            self.completed + other.completed,
-            self.labels + other.labels,
-            self.already + other.already,
-            tuple(dict.fromkeys((*self.left_out, *other.left_out))),
-            self.taken_back + other.taken_back,
-            tuple(dict.fromkeys((*self.relabelled, *other.relabelled))),
+            runs=self.runs + other.runs,
+            completed=self.completed + other.completed,
+            labels=self.labels + other.labels,
+            already=self.already + other.already,
+            left_out=tuple(dict.fromkeys((*self.left_out, *other.left_out))),
+            taken_back=self.taken_back + other.taken_back,
+            relabelled=tuple(dict.fromkeys((*self.relabelled, *other.relabelled))),
         )
 
 

@@ -172,5 +172,14 @@ def _unpacked(row: Sequence[Any], criterion: str = "") -> StoredReply:
     except (zlib.error, ValueError, TypeError, KeyError, RecursionError) as wrong:
         raise HistoryError(f"a judge's stored reply can't be read: {wrong}") from wrong
     traceback = traceback_from(raised[0]) if raised else None
-    reply = Reply(raw, model, error, tokens_in, tokens_out, cost, at_ms, traceback)
+    reply = Reply(
+        raw,
+        model=model,
+        error=error,
+        input_tokens=tokens_in,
+        output_tokens=tokens_out,
+        cost=cost,
+        at_ms=at_ms,
+        traceback=traceback,
+    )
     return StoredReply(made, answerer, reply, criterion)

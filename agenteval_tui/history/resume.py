@@ -54,7 +54,7 @@ class Resume(Struct):
             queued += 1
             if was in TOTAL_OF:
                 spent = () if cached else rest[-3:]
-                withdraw(connection, totals, run, execution, test, was, spent)
+                withdraw(connection, totals, run=run, execution=execution, test=test, status=was, spent=spent)
                 if not cached:
                     _keep_what_was_paid(connection, totals, execution, run, rest)
             connection.execute(

@@ -177,7 +177,15 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
             plan = plan_with(connection, plan, *ended.asked)
             connection.execute("UPDATE runs SET plan = ? WHERE id = ?", (plan, run))
         if was in TOTAL_OF:
-            withdraw(connection, totals, run, execution, test, was, () if was_cached or recording else spent_before)
+            withdraw(
+                connection,
+                totals,
+                run=run,
+                execution=execution,
+                test=test,
+                status=was,
+                spent=() if was_cached or recording else spent_before,
+            )
         cached = ended.cached or bool(was_cached)  # graded again it is still an answer that was known before
         usage, error = transcript.usage, transcript.error
         updates.append(

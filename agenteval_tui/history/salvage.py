@@ -737,7 +737,13 @@ def _column(table: str, name: str, kind: str, required: bool, default: str | Non
         check, empty = import_validation.is_object, "{}"
     known = kind if kind in _TYPES else "TEXT"
     return _Column(
-        name, known, required, _literal(default), import_validation.WORDS.get((table, name), ()), check, empty
+        name,
+        kind=known,
+        required=required,
+        default=_literal(default),
+        words=import_validation.WORDS.get((table, name), ()),
+        json=check,
+        empty=empty,
     )
 
 

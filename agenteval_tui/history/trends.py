@@ -253,7 +253,19 @@ def tallies(
         for which, (passed, failed, errors, review) in ends.items():
             number, variation = (which, "") if isinstance(which, int) else which
             test, row = divmod(number, _ROWS)
-            found.append(Tally(at, test if by_test else key, test, variation, row, passed, failed, errors, review))
+            found.append(
+                Tally(
+                    at,
+                    key=test if by_test else key,
+                    test=test,
+                    variation=variation,
+                    row=row,
+                    passed=passed,
+                    failed=failed,
+                    errors=errors,
+                    review=review,
+                )
+            )
     return found
 
 

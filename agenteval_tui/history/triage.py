@@ -158,7 +158,9 @@ def read_all(connection: sqlite3.Connection) -> list[Decision]:
         "SELECT signature, decision, note, who, at_ms, until_ms, context FROM triage ORDER BY at_ms DESC, id DESC"
     )
     return [
-        Decision(signature, decision, note, who, at_ms, until_ms, _context(context))
+        Decision(
+            signature, decision=decision, note=note, who=who, at_ms=at_ms, until_ms=until_ms, context=_context(context)
+        )
         for signature, decision, note, who, at_ms, until_ms, context in rows.fetchall()
     ]
 

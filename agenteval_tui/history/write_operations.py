@@ -158,7 +158,15 @@ class DeleteExecution(Struct):
         ).fetchall()
         for run, test, status, cached, *spent, _ in rows:
             if status in TOTAL_OF:
-                withdraw(connection, totals, run, execution, test, status, () if cached else spent)
+                withdraw(
+                    connection,
+                    totals,
+                    run=run,
+                    execution=execution,
+                    test=test,
+                    status=status,
+                    spent=() if cached else spent,
+                )
         forget_runs(connection, [row[0] for row in rows])
         baselines.delete_baselines_of(connection, execution, [row[0] for row in rows])
         gone = [(row[0],) for row in rows]

@@ -244,13 +244,13 @@ class RunAttempts:
         self.failed_attempts.append(
             FailedAttempt(
                 self.attempt,
-                error.kind,
-                error.message,
-                (time.monotonic() - self.asked_at) * 1000,
-                self._attempt_ms,
-                used.input_tokens,
-                used.output_tokens,
-                used.cost,
+                kind=error.kind,
+                message=error.message,
+                duration_ms=(time.monotonic() - self.asked_at) * 1000,
+                at_ms=self._attempt_ms,
+                input_tokens=used.input_tokens,
+                output_tokens=used.output_tokens,
+                cost=used.cost,
             )
         )
         self._tell(AttemptFailed, self.run, self.attempt, error.message, wait_s, error.kind, error.mend)

@@ -36,12 +36,12 @@ def start(request: ExecutionRequest) -> Live:
     live_dir()  # say at once, and here, when there is no place for sockets
     whole = ExecutionRequest(
         tuple(str(Path(path).absolute()) for path in request.paths),
-        request.options,
-        str(Path(request.db or history_file()).absolute()),
-        str(Path(request.config_dir or config_dir()).absolute()),
-        request.resume,
-        request.errors,
-        request.fork,
+        options=request.options,
+        db=str(Path(request.db or history_file()).absolute()),
+        config_dir=str(Path(request.config_dir or config_dir()).absolute()),
+        resume=request.resume,
+        errors=request.errors,
+        fork=request.fork,
     )
     log_file = _log_file()
     sent = json.dumps(to_builtins(whole)).encode()

@@ -36,7 +36,19 @@ def read_criteria(path: Path, data: bytes | None = None) -> list[CriterionSpec]:
 
     def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
         line, column = places.line_and_column(start)
-        problems.append(Problem(str(path), line, column, line, column, "error", code, message, fix))
+        problems.append(
+            Problem(
+                str(path),
+                line=line,
+                column=column,
+                end_line=line,
+                end_column=column,
+                severity="error",
+                code=code,
+                message=message,
+                fix=fix,
+            )
+        )
 
     criteria = _from_json(text, path)
     if criteria is None:

@@ -50,19 +50,23 @@ def program_for(
     kind = config.get("kind")
     request = AgentRequest(
         run.messages,
-        config,
-        run.context,
-        run.ref.test,
-        run.ref.repetition,
-        run.seed,
-        run.tool_calls,
-        run.ref.run,
+        config=config,
+        context=run.context,
+        test_id=run.ref.test,
+        repetition=run.ref.repetition,
+        seed=run.seed,
+        tool_calls=run.tool_calls,
+        run=run.ref.run,
         variables=run.variables,
     )
     if kind == "python":
-        program = _python(request, agent.name, agent.base_dir, config, env, permission, listen)
+        program = _python(
+            request, agent.name, base_dir=agent.base_dir, config=config, env=env, permission=permission, listen=listen
+        )
     elif kind == "command":
-        program = _command(request, agent.name, agent.base_dir, config, env, permission, listen)
+        program = _command(
+            request, agent.name, base_dir=agent.base_dir, config=config, env=env, permission=permission, listen=listen
+        )
     else:
         raise AgentevalError(
             f"agent {agent.name!r} is of the kind {kind}, whose code does not run here",

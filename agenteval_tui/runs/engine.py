@@ -318,13 +318,30 @@ class Engine:
     def _attempts(self, run: RunPlan) -> RunAttempts:
         agent, ref = self.state.agents[run.agent.hash], run.ref
         request = AgentRequest(
-            run.messages, agent.config, run.context, ref.test, ref.repetition, run.seed, run.tool_calls, ref.run,
-            variables=run.variables, paid=self._paid(run),
-        )  # fmt: skip
+            run.messages,
+            config=agent.config,
+            context=run.context,
+            test_id=ref.test,
+            repetition=ref.repetition,
+            seed=run.seed,
+            tool_calls=run.tool_calls,
+            run=ref.run,
+            variables=run.variables,
+            paid=self._paid(run),
+        )
         attempts = RunAttempts(
-            run, agent.agent, request, agent.retries, self._tell, agent.price, agent.withheld, agent.error_on_finish,
-            self._users.of(run), self._around.of(run) if self._around is not None else None, self._probes,
-        )  # fmt: skip
+            run,
+            agent=agent.agent,
+            request=request,
+            retries=agent.retries,
+            tell=self._tell,
+            price=agent.price,
+            withheld=agent.withheld,
+            error_on_finish=agent.error_on_finish,
+            user=self._users.of(run),
+            around=self._around.of(run) if self._around is not None else None,
+            probes=self._probes,
+        )
         attempts.limit = lambda: self.state.used_up(self._used_by_others())
         attempts.room = self._room
         return attempts

@@ -165,9 +165,15 @@ def _groups(plan: Plan) -> Iterator[_Group]:
             if asks is None:
                 asks = asking[id(run.specs)] = any(asks_judge(spec) for spec in run.specs)
             group = _Group(
-                run.suite_key, ref.test, ref.agent, run.agent.hash, ref.variation, _limit(run), asks,
-                run.user is not None,
-            )  # fmt: skip
+                run.suite_key,
+                test=ref.test,
+                agent=ref.agent,
+                agent_hash=run.agent.hash,
+                variation=ref.variation,
+                limit=_limit(run),
+                asks=asks,
+                simulated=run.user is not None,
+            )
             found[key] = group
         group.runs += 1
         group.may_stop += run.stop is not None and ref.repetition > 1

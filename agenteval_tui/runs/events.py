@@ -510,4 +510,8 @@ def _with_id(state: Mapping[str, Any]) -> dict[str, Any]:
 def _with_ref(state: Mapping[str, Any], refs: Mapping[str, Any]) -> dict[str, Any]:
     """`refs`: the known runs, by id; of any other run only the id is known."""
     run = state["run"]
-    return {**state, "ref": refs.get(run) or to_builtins(RunRef(run, "", "", "", 0, 0, ""))}
+    return {
+        **state,
+        "ref": refs.get(run)
+        or to_builtins(RunRef(run, test="", test_name="", variation="", row=0, repetition=0, agent="")),
+    }

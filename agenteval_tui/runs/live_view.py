@@ -163,7 +163,16 @@ class ExecutionView:
         states = tuple(run.copy() for run in self.runs.values() if run.status != "queued")
         ended_runs, throttled = tuple(self.ended_runs), tuple(self.throttled.values())
         services = tuple(self.services.values())
-        return Snapshot(self.seq, self.planned, states, ended_runs, self.progress, self.ended, throttled, services)
+        return Snapshot(
+            self.seq,
+            planned=self.planned,
+            states=states,
+            ended_runs=ended_runs,
+            progress=self.progress,
+            ended=self.ended,
+            throttled=throttled,
+            services=services,
+        )
 
     def shown(self, run_id: str) -> RunShown | None:
         """The state of one run as an event; None when there is no such run."""

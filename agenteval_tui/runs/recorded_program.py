@@ -465,7 +465,16 @@ def live_recording(
     """A recording, for those who watch; its `ref` and `execution` say how it will be stored."""
     if plan is not None:
         return LiveRecording(plan.execution_id, plan.title, plan.runs[0].ref, handshake=handshake)
-    ref = RunRef(new_id(), program.test, program.name, "", 0, 1, program.name, UNGRADED)
+    ref = RunRef(
+        new_id(),
+        test=program.test,
+        test_name=program.name,
+        variation="",
+        row=0,
+        repetition=1,
+        agent=program.name,
+        suite=UNGRADED,
+    )
     if of is None:
         return LiveRecording(new_id(), f"{program.name} (recorded)", ref, handshake=handshake)
     ref = replace(ref, test=of.test_id, test_name=of.test_name, suite=of.suite_name)
@@ -584,9 +593,16 @@ def input_told(store: Store, row: RunRow) -> bytes | None:
     if _is_recorded(run.agent):
         return None
     request = AgentRequest(
-        run.messages, config, run.context, run.ref.test, run.ref.repetition, run.seed, run.tool_calls, run.ref.run,
+        run.messages,
+        config=config,
+        context=run.context,
+        test_id=run.ref.test,
+        repetition=run.ref.repetition,
+        seed=run.seed,
+        tool_calls=run.tool_calls,
+        run=run.ref.run,
         variables=run.variables,
-    )  # fmt: skip
+    )
     return input_of(request, options)
 
 

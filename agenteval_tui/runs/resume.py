@@ -251,9 +251,18 @@ def _runs(missing: list[RunRow], tasks: Mapping[str, StoredTask], setup: Setup, 
 
 def _ref(row: RunRow, gates: StoredGates) -> RunRef:
     gate = gates.of(row.suite_key, row.test_id)
-    return RunRef(row.id, row.test_id, row.test_name, row.variation, row.row, row.repetition, row.agent, row.suite_name,
-        row.row_key, gate.pass_rate if gate is not None else None,
-    )  # fmt: skip
+    return RunRef(
+        row.id,
+        test=row.test_id,
+        test_name=row.test_name,
+        variation=row.variation,
+        row=row.row,
+        repetition=row.repetition,
+        agent=row.agent,
+        suite=row.suite_name,
+        row_key=row.row_key,
+        gate=gate.pass_rate if gate is not None else None,
+    )
 
 
 def _earlier(store: Store, rows: list[RunRow], missing: set[str], gates: StoredGates) -> list[EarlierRun]:
@@ -271,16 +280,16 @@ def _earlier(store: Store, rows: list[RunRow], missing: set[str], gates: StoredG
         made.append(
             EarlierRun(
                 _ref(row, gates),
-                row.status,
-                row.score,
-                failed,
-                row.duration_ms or 0.0,
+                status=row.status,
+                score=row.score,
+                failed=failed,
+                duration_ms=row.duration_ms or 0.0,
                 # What came from the history was paid for there.
-                None if row.cached else row.input_tokens,
-                None if row.cached else row.output_tokens,
-                None if row.cached else row.cost,
-                row.error_message,
-                row.checks_not_made,
+                input_tokens=None if row.cached else row.input_tokens,
+                output_tokens=None if row.cached else row.output_tokens,
+                cost=None if row.cached else row.cost,
+                error=row.error_message,
+                not_made=row.checks_not_made,
             )
         )
     return made

@@ -129,12 +129,12 @@ class SimulatedUsers:
         return _Answer(
             Reply(
                 clean.cut(clean.text(got.transcript.final_output)),
-                clean.text(model),
-                "" if error is None else error.message,
-                used.input_tokens,
-                used.output_tokens,
-                cost_of(player.price, model, used),
-                now_ms(),
+                model=clean.text(model),
+                error="" if error is None else error.message,
+                input_tokens=used.input_tokens,
+                output_tokens=used.output_tokens,
+                cost=cost_of(player.price, model, used),
+                at_ms=now_ms(),
             ),
             error,
         )
@@ -204,9 +204,17 @@ class SimulatedUser:
         if player.reads_variables and run.variables:
             payload["variables"] = json_like(run.variables)
         asked = AgentRequest(
-            messages, player.config, {SIMULATED_USER: brief}, run.ref.test, run.ref.repetition, run.seed,
-            so_far.tool_calls if replayed else (), self._id, turn, run.variables,
-        )  # fmt: skip
+            messages,
+            config=player.config,
+            context={SIMULATED_USER: brief},
+            test_id=run.ref.test,
+            repetition=run.ref.repetition,
+            seed=run.seed,
+            tool_calls=so_far.tool_calls if replayed else (),
+            run=self._id,
+            turn=turn,
+            variables=run.variables,
+        )
         return RemoteRequest("user", player.name, payload), asked
 
     def _failed(self, error: RunError) -> RunError:

@@ -125,4 +125,13 @@ def run_ended(attempts: RunAttempts, judged: GradedRun, transcript: Transcript, 
 def run_never_begun(run: RunPlan, judged: GradedRun) -> RunEnded:
     """The end of a run that no agent was asked: it was cancelled before, or not needed. It has no times."""
     transcript = Transcript(messages=run.messages, tool_calls=run.tool_calls)
-    return RunEnded(run.ref.run, judged.status, None, None, None, 0, transcript, why=judged.why)
+    return RunEnded(
+        run.ref.run,
+        status=judged.status,
+        score=None,
+        started_ms=None,
+        duration_ms=None,
+        attempts=0,
+        transcript=transcript,
+        why=judged.why,
+    )

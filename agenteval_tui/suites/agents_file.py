@@ -51,7 +51,19 @@ def read_agents_file(path: Path) -> tuple[dict[str, AgentConfig], tuple[Problem,
     def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
         line, column = places.line_and_column(start)
         end_line, end_column = places.line_and_column(end)
-        problems.append(Problem(str(path), line, column, end_line, end_column, "error", code, message, fix))
+        problems.append(
+            Problem(
+                str(path),
+                line=line,
+                column=column,
+                end_line=end_line,
+                end_column=end_column,
+                severity="error",
+                code=code,
+                message=message,
+                fix=fix,
+            )
+        )
 
     root, _ = compose(text, report)
     if root is None or is_null(root):

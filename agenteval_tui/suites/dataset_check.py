@@ -56,7 +56,17 @@ class DatasetCheck(Struct):
         self, line: int, code: str, message: str, fix: str | None = None, severity: Severity = "error"
     ) -> Problem:
         """A problem with a whole line of the dataset."""
-        return Problem(str(self.path), line, 1, line, 1, severity, code, message, fix)
+        return Problem(
+            str(self.path),
+            line=line,
+            column=1,
+            end_line=line,
+            end_column=1,
+            severity=severity,
+            code=code,
+            message=message,
+            fix=fix,
+        )
 
     def prompt_problems(self) -> list[Problem]:
         """What is wrong where the rows must say what the agent is asked: at most one problem."""
@@ -204,4 +214,14 @@ def _as_problem(path: Path, error: AgentevalError) -> Problem:
     parts = error.where.rsplit(":", 2)
     if len(parts) == 3 and parts[1].isdecimal() and parts[2].isdecimal():
         line, column = int(parts[1]), int(parts[2])
-    return Problem(str(path), line, column, line, column, "error", "unreadable", error.what, error.mend or None)
+    return Problem(
+        str(path),
+        line=line,
+        column=column,
+        end_line=line,
+        end_column=column,
+        severity="error",
+        code="unreadable",
+        message=error.what,
+        fix=error.mend or None,
+    )

@@ -428,7 +428,19 @@ class LineReader:
     ) -> None:
         """Note a problem on `line` (the last one if None)."""
         at = self.number if line is None else line
-        self.problems.append(Problem(self._file, at, column, at, end_column, "error", code, message, fix))
+        self.problems.append(
+            Problem(
+                self._file,
+                line=at,
+                column=column,
+                end_line=at,
+                end_column=end_column,
+                severity="error",
+                code=code,
+                message=message,
+                fix=fix,
+            )
+        )
 
     def taken(self) -> list[Problem]:
         """The problems since the last time this was asked."""
@@ -673,7 +685,17 @@ def _yaml_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
     def problem(code: str, start: int, end: int, message: str, fix: str | None) -> Problem:
         line, column = places.line_and_column(start)
         end_line, end_column = places.line_and_column(max(end, start))
-        return Problem(str(path), line, column, end_line, end_column, "error", code, message, fix)
+        return Problem(
+            str(path),
+            line=line,
+            column=column,
+            end_line=end_line,
+            end_column=end_column,
+            severity="error",
+            code=code,
+            message=message,
+            fix=fix,
+        )
 
     problems: list[Problem] = []
     root, whole = compose(text, lambda *details: problems.append(problem(*details)))

@@ -122,7 +122,9 @@ class LoadedSuite(Struct, frozen=True, eq=False):
         self, code: str, start: int, end: int, message: str, fix: str | None = None, severity: Severity = "error"
     ) -> Problem:
         """A problem at the offsets `start`..`end` of this file's text."""
-        return _problem(str(self.path), self.places, code, start, end, message, fix, severity)
+        return _problem(
+            str(self.path), self.places, code=code, start=start, end=end, message=message, fix=fix, severity=severity
+        )
 
 
 def load_suite(path: Path | str) -> LoadedSuite:
@@ -144,7 +146,15 @@ def _load_found(path: Path) -> LoadedSuite:
     try:
         return load_suite(path)
     except AgentevalError as error:
-        return LoadedSuite(path, str(path.resolve()), "", "", None, (unreadable(path, error),), LineIndex(""))
+        return LoadedSuite(
+            path,
+            key=str(path.resolve()),
+            text="",
+            digest="",
+            suite=None,
+            problems=(unreadable(path, error),),
+            places=LineIndex(""),
+        )
 
 
 def unreadable(path: Path, error: AgentevalError) -> Problem:
@@ -154,7 +164,17 @@ def unreadable(path: Path, error: AgentevalError) -> Problem:
     before, _, number = head.rpartition(":")
     if last.isdecimal() and number.isdecimal() and before:
         line, column = int(number), int(last)
-    return Problem(str(path), line, column, line, column, "error", "unreadable", error.what, error.mend or None)
+    return Problem(
+        str(path),
+        line=line,
+        column=column,
+        end_line=line,
+        end_column=column,
+        severity="error",
+        code="unreadable",
+        message=error.what,
+        fix=error.mend or None,
+    )
 
 
 def load_bytes(data: bytes, path: Path) -> LoadedSuite:
@@ -174,7 +194,17 @@ def _problem(
 ) -> Problem:
     line, column = places.line_and_column(start)
     end_line, end_column = places.line_and_column(max(end, start))
-    return Problem(file, line, column, end_line, end_column, severity, code, message, fix)
+    return Problem(
+        file,
+        line=line,
+        column=column,
+        end_line=end_line,
+        end_column=end_column,
+        severity=severity,
+        code=code,
+        message=message,
+        fix=fix,
+    )
 
 
 def tree_of(text: str, report: Report) -> tuple[Node | None, bool, bool]:
@@ -201,7 +231,14 @@ def _load(text: str, path: Path, digest: str, bom: bool) -> LoadedSuite:
 
     def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
         if len(problems) < MAX_PROBLEMS:
-            problems.append((start, _problem(str(path), places, code, start, end, message, fix, "error")))
+            problems.append(
+                (
+                    start,
+                    _problem(
+                        str(path), places, code=code, start=start, end=end, message=message, fix=fix, severity="error"
+                    ),
+                )
+            )
 
     suite = None
     root, whole, cut = tree_of(text, report)

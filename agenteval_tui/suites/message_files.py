@@ -61,7 +61,7 @@ def attached(
 def _attachment(kind: str, media_type: str, size: int | None, name: str, description: str, url: str) -> Attachment:
     words = on_one_line(description, _SHOWN) or on_one_line(name, _SHOWN)
     mark = f"[{kind}: {words}]" if words else f"[{kind}]"
-    return Attachment(media_type, size, "", name, description, url, mark)
+    return Attachment(media_type, size=size, name=name, description=description, url=url, mark=mark)
 
 
 def _read(path: Path, kind: str) -> bytes:

@@ -140,7 +140,17 @@ def _wrong_header(path: Path, line: int, names: Sequence[str]) -> Iterator[Probl
 
 
 def _problem(path: Path, line: int, code: str, message: str, fix: str, *, column: int = 1) -> Problem:
-    return Problem(str(path), line, column, line, column + 1, "error", code, message, fix)
+    return Problem(
+        str(path),
+        line=line,
+        column=column,
+        end_line=line,
+        end_column=column + 1,
+        severity="error",
+        code=code,
+        message=message,
+        fix=fix,
+    )
 
 
 def _plain(value: Any) -> Any:

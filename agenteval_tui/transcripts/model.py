@@ -168,12 +168,12 @@ class Usage(Struct, frozen=True, omit_defaults=True):
         """Both together; what neither measured stays None. The cost is None if only one side's tokens have a price."""
         return Usage(
             _sum(self.input_tokens, other.input_tokens),
-            _sum(self.output_tokens, other.output_tokens),
-            _sum(self.cached_tokens, other.cached_tokens),
-            _sum(self.reasoning_tokens, other.reasoning_tokens),
-            None if self._leaves_unpriced(other) or other._leaves_unpriced(self) else _sum(self.cost, other.cost),
-            _sum(self.cache_write_tokens, other.cache_write_tokens),
-            _sum(self.cache_write_1h_tokens, other.cache_write_1h_tokens),
+            output_tokens=_sum(self.output_tokens, other.output_tokens),
+            cached_tokens=_sum(self.cached_tokens, other.cached_tokens),
+            reasoning_tokens=_sum(self.reasoning_tokens, other.reasoning_tokens),
+            cost=None if self._leaves_unpriced(other) or other._leaves_unpriced(self) else _sum(self.cost, other.cost),
+            cache_write_tokens=_sum(self.cache_write_tokens, other.cache_write_tokens),
+            cache_write_1h_tokens=_sum(self.cache_write_1h_tokens, other.cache_write_1h_tokens),
         )
 
     @property

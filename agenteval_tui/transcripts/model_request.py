@@ -136,27 +136,27 @@ class ModelRequests(Struct, frozen=True, dict=True, omit_defaults=True, forbid_u
             [
                 RequestReference(
                     request.line,
-                    request.model,
-                    systems.place(request.system),
-                    tuple(_stretches(map(messages.place, request.messages))),
-                    tools.place(request.tools),
-                    parameters.place(request.parameters),
-                    request.previous,
-                    request.cached_tokens,
-                    request.error,
-                    request.answer,
+                    model=request.model,
+                    system=systems.place(request.system),
+                    messages=tuple(_stretches(map(messages.place, request.messages))),
+                    tools=tools.place(request.tools),
+                    parameters=parameters.place(request.parameters),
+                    previous=request.previous,
+                    cached_tokens=request.cached_tokens,
+                    error=request.error,
+                    answer=request.answer,
                 )
                 for request in requests
             ]
         )
         return cls(
             tuple(messages.entries),
-            tuple(systems.entries),
-            tuple(tools.entries),
-            tuple(parameters.entries),
-            references,
-            tuple(lines),
-            tuple([part for part in UNRECORDED if part in missing]),
+            systems=tuple(systems.entries),
+            tools=tuple(tools.entries),
+            parameters=tuple(parameters.entries),
+            references=references,
+            lines=tuple(lines),
+            unrecorded=tuple([part for part in UNRECORDED if part in missing]),
         )
 
     def line(self, number: int) -> RequestLine:
@@ -223,16 +223,16 @@ class ModelRequests(Struct, frozen=True, dict=True, omit_defaults=True, forbid_u
         messages = tuple([message for first, end in reference.messages for message in self.messages[first:end]])
         return ModelRequest(
             number,
-            reference.line,
-            reference.model,
-            self.systems[reference.system],
-            messages,
-            self.tools[reference.tools],
-            self.parameters[reference.parameters],
-            reference.previous,
-            reference.cached_tokens,
-            reference.error,
-            reference.answer,
+            line=reference.line,
+            model=reference.model,
+            system=self.systems[reference.system],
+            messages=messages,
+            tools=self.tools[reference.tools],
+            parameters=self.parameters[reference.parameters],
+            previous=reference.previous,
+            cached_tokens=reference.cached_tokens,
+            error=reference.error,
+            answer=reference.answer,
         )
 
 

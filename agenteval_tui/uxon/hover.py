@@ -66,7 +66,16 @@ def hover(text: str, offset: int, schema: Type) -> Hover | None:
 def _of_property(start: int, end: int, prop: Property) -> Hover:
     default = "" if prop.default is None else shown(prop.default)
     allowed = tuple(shown(value) for value in _allowed(prop.type))
-    return Hover(start, end, prop.name, prop.doc, _in_words(prop.type), prop.required, default, allowed)
+    return Hover(
+        start,
+        end=end,
+        title=prop.name,
+        doc=prop.doc,
+        type=_in_words(prop.type),
+        required=prop.required,
+        default=default,
+        allowed=allowed,
+    )
 
 
 def _in_words(kind: Type) -> str:

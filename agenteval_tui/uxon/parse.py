@@ -666,7 +666,7 @@ def finish_object(text: str, start: int, end: int, members: list[Member], report
         fix = None if not whole else Fix('add "*/" at the end', (TextEdit(last, last, ', "*/": ""'),))
         report(Diagnostic("warning", "open-comment", message, opened.key_start, opened.key_end, fix))
     off = len(members) > 1 and members[0].key == "/*" and members[-1].key == "*/"
-    return Node("object", start, end, value, tuple(members), (), off)
+    return Node("object", start=start, end=end, value=value, members=tuple(members), commented=off)
 
 
 def _duplicate(text: str, start: int, members: list[Member], index: int) -> Diagnostic:

@@ -71,15 +71,15 @@ def spot_at(document: Document, schema: Type, offset: int) -> SchemaLocation | N
                 below = _into(spot, member)
                 return SchemaLocation(
                     node,
-                    spot.types,
-                    member,
-                    spot.owner,
-                    member,
-                    below.property,
-                    below.holder,
-                    below.holder_types,
-                    below.free,
-                    below.variants,
+                    types=spot.types,
+                    name=member,
+                    owner=spot.owner,
+                    member=member,
+                    property=below.property,
+                    holder=below.holder,
+                    holder_types=below.holder_types,
+                    free=below.free,
+                    variants=below.variants,
                 )
             spot = _into(spot, member)
         elif node.kind == "array":
@@ -88,14 +88,13 @@ def spot_at(document: Document, schema: Type, offset: int) -> SchemaLocation | N
                 return spot
             spot = SchemaLocation(
                 item,
-                _items_of(spot.types),
-                None,
-                node,
-                spot.member,
-                spot.property,
-                spot.holder,
-                spot.holder_types,
-                spot.free,
+                types=_items_of(spot.types),
+                owner=node,
+                member=spot.member,
+                property=spot.property,
+                holder=spot.holder,
+                holder_types=spot.holder_types,
+                free=spot.free,
             )
         else:
             return spot
@@ -110,25 +109,48 @@ def _into(spot: SchemaLocation, member: Member) -> SchemaLocation:
         if isinstance(kind, MapType):
             return SchemaLocation(
                 member.value,
-                flat(kind.value),
-                None,
-                node,
-                member,
-                spot.property,
-                spot.holder,
-                spot.holder_types,
-                member.key if spot.free is None else spot.free,
+                types=flat(kind.value),
+                owner=node,
+                member=member,
+                property=spot.property,
+                holder=spot.holder,
+                holder_types=spot.holder_types,
+                free=member.key if spot.free is None else spot.free,
             )
         variants = kind.variants
         if variants is not None and member.key == variants.discriminator:
             prop = discriminator(variants)
-            return SchemaLocation(member.value, (prop.type,), None, node, member, prop, node, (kind,), None, variants)
+            return SchemaLocation(
+                member.value,
+                types=(prop.type,),
+                owner=node,
+                member=member,
+                property=prop,
+                holder=node,
+                holder_types=(kind,),
+                variants=variants,
+            )
         for prop in properties_of(node, kind):
             if member.key == prop.name or member.key in prop.aliases:
-                return SchemaLocation(member.value, flat(prop.type), None, node, member, prop, node, (kind,))
+                return SchemaLocation(
+                    member.value,
+                    types=flat(prop.type),
+                    owner=node,
+                    member=member,
+                    property=prop,
+                    holder=node,
+                    holder_types=(kind,),
+                )
     inner = (_ANYTHING,) if any(_anything(kind) for kind in spot.types) else ()
     return SchemaLocation(
-        member.value, inner, None, node, member, spot.property, spot.holder, spot.holder_types, spot.free
+        member.value,
+        types=inner,
+        owner=node,
+        member=member,
+        property=spot.property,
+        holder=spot.holder,
+        holder_types=spot.holder_types,
+        free=spot.free,
     )
 
 

@@ -749,7 +749,15 @@ def change_cells(
     who = ("quarantine", "warn") if change.quarantine else _who(change, criterion, attributed, versions)
     points = "" if score else _points(subject)
     was, now = as_text(subject.was), as_text(subject.now)
-    return ChangeCells(SIGNS[change.state], change_name(change, criterion), was, now, points, who, divergence)
+    return ChangeCells(
+        SIGNS[change.state],
+        name=change_name(change, criterion),
+        was=was,
+        now=now,
+        points=points,
+        who=who,
+        divergence=divergence,
+    )
 
 
 def _points(change: TestChange | CriterionChange) -> str:

@@ -52,7 +52,17 @@ def gone_tools_text(gone: Sequence[str], remaining: Sequence[str]) -> str:
 def forks_view(forks: Forks) -> View:
     """The run and its branches, the best one first: its rate with the interval, and why continuations failed."""
     run = forks.run
-    rows = [_row("the run itself", run.status, forks.passed, forks.decided, forks.interval, _why(run), run.id)]
+    rows = [
+        _row(
+            "the run itself",
+            run.status,
+            passed=forks.passed,
+            decided=forks.decided,
+            interval=forks.interval,
+            why=_why(run),
+            key=run.id,
+        )
+    ]
     for branch in ranked(forks.branches):
         first = next(
             (answer for answer in branch.answers if not answer.passed), branch.answers[0] if branch.answers else None
@@ -60,7 +70,17 @@ def forks_view(forks: Forks) -> View:
         status = first.status if first is not None else ""
         why = branch.stopped if first is None else "" if first.passed else _why(first.run)
         key = first.run.id if first is not None else ""
-        rows.append(_row(branch_text(branch), status, branch.passed, branch.decided, interval_of(branch), why, key))
+        rows.append(
+            _row(
+                branch_text(branch),
+                status,
+                passed=branch.passed,
+                decided=branch.decided,
+                interval=interval_of(branch),
+                why=why,
+                key=key,
+            )
+        )
     columns = (
         Column("branch"), Column("passed", "right"), Column("rate", "right"), Column("95 % interval"), Column("why")
     )  # fmt: skip

@@ -122,10 +122,10 @@ def make_client(
         raise NoWayError(server.told("connection", error.what, error.mend)) from None
     return HttpClient(
         connection.client,
-        url,
-        sent,
-        replace(server, proxy=connection.proxy),
-        options.timeouts,
-        int(options.max_reply_mb * 1_000_000),
-        options.query,
+        url=url,
+        headers=sent,
+        server=replace(server, proxy=connection.proxy),
+        timeouts=options.timeouts,
+        max_bytes=int(options.max_reply_mb * 1_000_000),
+        query=options.query,
     )

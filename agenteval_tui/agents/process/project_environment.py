@@ -88,7 +88,13 @@ def project_environment(
         if one not in first and one != folder
     ]
     return ProjectEnvironment(
-        folder, chosen, tuple(first), tuple(last), env_files(folder, config), tool_of(folders), around
+        folder,
+        interpreter=chosen,
+        path=tuple(first),
+        last=tuple(last),
+        env_files=env_files(folder, config),
+        tool=tool_of(folders),
+        around=around,
     )
 
 

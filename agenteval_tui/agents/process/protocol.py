@@ -163,7 +163,15 @@ class EventReader:
             missing.append("parameters")
         agent, error = str(event.get("agent") or ""), str(event.get("error") or "")
         return [
-            ModelAsked(messages, answer, about, agent, error, duration_in(event.get("duration_ms")) or 0.0, missing)
+            ModelAsked(
+                messages,
+                answer=answer,
+                about=about,
+                agent=agent,
+                error=error,
+                duration_ms=duration_in(event.get("duration_ms")) or 0.0,
+                unrecorded=missing,
+            )
         ]
 
     def _told_message(self, given: Any) -> Mapping[str, Any]:

@@ -209,7 +209,17 @@ class _Assembly:
                     remaining.append(tool)
         for tool in remaining:
             took = tool.ended_ms - tool.started_ms
-            self.use(UsedTool(tool.started_ms, "", tool.name, tool.arguments, tool.result, tool.failed, took))
+            self.use(
+                UsedTool(
+                    tool.started_ms,
+                    id="",
+                    name=tool.name,
+                    arguments=tool.arguments,
+                    result=tool.result,
+                    failed=tool.failed,
+                    took_ms=took,
+                )
+            )
 
     def _open(self) -> list[str]:
         """Calls that models made and no server of a tool saw, whose results are not told yet."""
@@ -285,16 +295,16 @@ class _Assembly:
         requests = [
             ModelRequest(
                 number,
-                lines[turn.talk].number,
-                turn.asked.request.model or turn.asked.reply.model,
-                turn.asked.request.system,
-                turn.asked.request.messages,
-                turn.asked.request.tools,
-                turn.asked.request.parameters,
-                turn.asked.request.previous or turn.asked.request.conversation,
-                turn.asked.reply.usage.cached_tokens,
-                turn.asked.reply.error,
-                None if turn.answer is None else places.get(id(turn.answer)),
+                line=lines[turn.talk].number,
+                model=turn.asked.request.model or turn.asked.reply.model,
+                system=turn.asked.request.system,
+                messages=turn.asked.request.messages,
+                tools=turn.asked.request.tools,
+                parameters=turn.asked.request.parameters,
+                previous=turn.asked.request.previous or turn.asked.request.conversation,
+                cached_tokens=turn.asked.reply.usage.cached_tokens,
+                error=turn.asked.reply.error,
+                answer=None if turn.answer is None else places.get(id(turn.answer)),
             )
             for number, turn in enumerate(self._turns_made, 1)
         ]

@@ -173,7 +173,15 @@ def tool_request(exchange: Exchange) -> ToolRequest | None:
     if _input_required(exchange) is not None:
         result = None
     arguments = json.dumps({} if raw is None else raw, ensure_ascii=False)
-    return ToolRequest(server, name, arguments, result, failed, exchange.started_ms, exchange.ended_ms)
+    return ToolRequest(
+        server,
+        name=name,
+        arguments=arguments,
+        result=result,
+        failed=failed,
+        started_ms=exchange.started_ms,
+        ended_ms=exchange.ended_ms,
+    )
 
 
 def _result(body: Mapping[str, Any]) -> tuple[str | None, bool]:

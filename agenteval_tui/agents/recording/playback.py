@@ -127,7 +127,15 @@ class Playback:
         if recorded is None:
             return ()
         before, after = (
-            ModelRequest(1, 1, request.model, request.system, request.messages, request.tools, request.parameters)
+            ModelRequest(
+                1,
+                line=1,
+                model=request.model,
+                system=request.system,
+                messages=request.messages,
+                tools=request.tools,
+                parameters=request.parameters,
+            )
             for request in (recorded, now)
         )
         last_answer = max(

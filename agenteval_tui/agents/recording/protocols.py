@@ -171,7 +171,16 @@ def read_reply(question: Question, answer: Answer) -> Reply:
             message["tool_calls"] = open_calls
     used = reply.usage or Usage()
     notes = reply.figures.notes
-    return Reply(message, reply.model, reply.finish_reason, used, _id_of(answer), error, notes, tuple(before))
+    return Reply(
+        message,
+        model=reply.model,
+        finish_reason=reply.finish_reason,
+        usage=used,
+        id=_id_of(answer),
+        error=error,
+        notes=notes,
+        before=tuple(before),
+    )
 
 
 def _hosted(call: HostedCall, text: str) -> list[dict[str, Any]]:

@@ -347,4 +347,12 @@ class OpenExchange:
         answer = self.answer or (self.so_far() if self.so_far is not None else None)
         answer = answer or Answer(0, error="the program did not wait for the answer", whole=False)
         ended = now_ms if self.ended_ms is None else self.ended_ms
-        return Exchange(self.question, answer, session, self.started_ms, ended, self.live, self.refused)
+        return Exchange(
+            self.question,
+            answer=answer,
+            session=session,
+            started_ms=self.started_ms,
+            ended_ms=ended,
+            live=self.live,
+            refused=self.refused,
+        )

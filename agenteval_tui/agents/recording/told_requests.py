@@ -64,7 +64,15 @@ def asked_in(
     begun = float(number) if started is None else started
     reply = Reply(answered, request.model, error=error)
     missing = (("tools", "parameters") if about is None else ()) if unrecorded is None else unrecorded
-    return Asked(begun, max(begun, ended or begun), begun, request, reply, agent, frozenset[RequestPart](missing))
+    return Asked(
+        begun,
+        ended_ms=max(begun, ended or begun),
+        first_ms=begun,
+        request=request,
+        reply=reply,
+        agent=agent,
+        unrecorded=frozenset[RequestPart](missing),
+    )
 
 
 def _text(value: Any) -> str:

@@ -193,12 +193,12 @@ def _stored(store: Store, row: RunRow) -> Repetitions:
         divergence = divergence_among(store, row.id, [*own, *others])
     return Repetitions(
         len(own),
-        sum(run_row.status == "passed" for run_row in own),
-        sum(other.status == "passed" for other in others),
-        len(others),
-        divergence.tree,
-        divergence.fork,
-        divergence.compared,
+        passed=sum(run_row.status == "passed" for run_row in own),
+        passed_elsewhere=sum(other.status == "passed" for other in others),
+        runs_elsewhere=len(others),
+        tree=divergence.tree,
+        parting=divergence.fork,
+        compared=divergence.compared,
     )
 
 

@@ -250,12 +250,12 @@ class Shrinker:
         removed = self._confirmed if ending != "stopped" else self._smallest
         return Shrunk(
             self.case,
-            removed,
-            ending,
-            first,
-            self._count(removed),
-            minimal and ending in ("shrunk", "whole"),
-            len(self._counts),
-            self._answers,
-            why,
+            removed=removed,
+            ending=ending,
+            first=first,
+            last=self._count(removed),
+            minimal=minimal and ending in ("shrunk", "whole"),
+            questions=len(self._counts),
+            answers=self._answers,
+            why=why,
         )

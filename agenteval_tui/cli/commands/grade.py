@@ -124,7 +124,18 @@ def command(
         assert path is not None
         return _grade_given(invocation, specs, path, given, as_json, ask, by_line=transcript_file is None)
     wanted = (judge, trust)
-    return _grade_stored(invocation, suites, criteria_file, execution, run_ref, tests, given, save, as_json, wanted)
+    return _grade_stored(
+        invocation,
+        suites,
+        criteria_file=criteria_file,
+        execution=execution,
+        run_ref=run_ref,
+        tests=tests,
+        variables=given,
+        save=save,
+        as_json=as_json,
+        asked=wanted,
+    )
 
 
 def _asking(
@@ -214,7 +225,9 @@ def _grade_given(
         if len(first) == 1 and not by_line:
             run = first[0]
             return _grade_one(invocation.out, specs, run.transcript, {**run.variables, **variables}, as_json, ask)
-        return _grade_several(invocation, specs, chain(first, runs), variables, as_json, ask, name)
+        return _grade_several(
+            invocation, specs, runs=chain(first, runs), variables=variables, as_json=as_json, ask=ask, name=name
+        )
 
 
 @contextmanager

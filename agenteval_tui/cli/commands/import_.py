@@ -71,10 +71,28 @@ def command(
         with standard_input_file(invocation, "a recording") as read:
             files = tuple(read if file == STDIN else file for file in files)
             try:
-                return _import(invocation, files, format_name, to, dry_run, as_json, not no_derived, trust)
+                return _import(
+                    invocation,
+                    files,
+                    format_name=format_name,
+                    to=to,
+                    dry_run=dry_run,
+                    as_json=as_json,
+                    derive=not no_derived,
+                    trust=trust,
+                )
             except AgentevalError as error:
                 raise _renamed(error, read) from None
-    return _import(invocation, files, format_name, to, dry_run, as_json, not no_derived, trust)
+    return _import(
+        invocation,
+        files,
+        format_name=format_name,
+        to=to,
+        dry_run=dry_run,
+        as_json=as_json,
+        derive=not no_derived,
+        trust=trust,
+    )
 
 
 def _import(
@@ -97,7 +115,17 @@ def _import(
     with invocation.store() as store:
         for number, (path, in_folder) in enumerate(paths, 1):
             try:
-                done.append(_one(invocation, store, path, format_name, dry_run, as_json, derive))
+                done.append(
+                    _one(
+                        invocation,
+                        store,
+                        path=path,
+                        format_name=format_name,
+                        dry_run=dry_run,
+                        as_json=as_json,
+                        derive=derive,
+                    )
+                )
             except KeyboardInterrupt:
                 _stopped(invocation, path, done, len(paths) - number)
                 raise

@@ -81,7 +81,9 @@ def command(
     with invocation.store(to_look=True) as store:
         row, _, result = find_criterion(invocation.references(store), reference)
         if reask is not None:
-            return _reask(invocation, trust, store, row, result, reask, judge, as_json)
+            return _reask(
+                invocation, trust, store=store, row=row, result=result, times=reask, judge=judge, as_json=as_json
+            )
         return _said(invocation.out, store, row, result, as_json)
 
 

@@ -70,7 +70,9 @@ def command(
     if remove and (says or comment or score is not None):
         raise click.UsageError("--remove removes a label: give no verdict or comment with it")
     if key or score is not None:
-        return _feedback(invocation, reference, says, key, score, comment, who, remove)
+        return _feedback(
+            invocation, reference, says=says, key=key, score=score, comment=comment, who=who, remove=remove
+        )
     if not says and not remove:
         raise click.UsageError("say passed or failed, or a rating from 1 to 5; --remove removes a label")
     if scores := [word for word in says if word not in _SAYS]:

@@ -102,15 +102,15 @@ def command(
     span, now = window_ms(window), now_ms()
     wanted = TrendQuery(
         None if span is None else now - span,
-        now + 1,
-        by,  # type: ignore[arg-type]
-        check_group(group) if group else "",
-        paths,
-        suites,
-        tests,
-        tags,
-        agents,
-        count_errors,
+        until_ms=now + 1,
+        by=by,  # type: ignore[arg-type]
+        group=check_group(group) if group else "",
+        paths=paths,
+        suites=suites,
+        tests=tests,
+        tags=tags,
+        agents=agents,
+        count_errors=count_errors,
         # Suites that are named are meant, wherever they are.
         projects=() if paths else invocation.projects,
     )

@@ -79,7 +79,18 @@ def command(
     if decision is None:
         raise click.UsageError(f"give a decision about {cause}: {', '.join(_CHOICES)}")
     with invocation.store() as store:
-        return _decide(invocation, store, cause, decision, note, until_ms, who, execution, passed, as_json)
+        return _decide(
+            invocation,
+            store,
+            cause=cause,
+            decision=decision,
+            note=note,
+            until_ms=until_ms,
+            who=who,
+            execution=execution,
+            passed=passed,
+            as_json=as_json,
+        )
 
 
 def _decide(

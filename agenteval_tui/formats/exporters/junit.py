@@ -72,11 +72,14 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
                 _case(
                     store,
                     row,
-                    [*properties_of(causes.get(row.id, ()), decided), *(_failed_hooks(store, row) if hooked else ())],
-                    held,
-                    gates,
-                    labels.get(row.id, ()),
-                    feedback.get(row.id, ()),
+                    properties=[
+                        *properties_of(causes.get(row.id, ()), decided),
+                        *(_failed_hooks(store, row) if hooked else ()),
+                    ],
+                    held=held,
+                    gates=gates,
+                    labels=labels.get(row.id, ()),
+                    feedback=feedback.get(row.id, ()),
                 )
             )
         lines.append("  </testsuite>")

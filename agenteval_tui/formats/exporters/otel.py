@@ -59,7 +59,7 @@ def _otlp_of(run: ExportRun, not_kept: Sequence[str] = ()) -> dict[str, Any]:
     ]
     names = {call.name for call in transcript.tool_calls}
     models = [
-        _step(step, index, trace, root, row.id, begin, transcript.model)
+        _step(step, index, trace=trace, root=root, run=row.id, begin=begin, model=transcript.model)
         for index, step in enumerate(transcript.timing.steps)
         if step.name not in names
     ]

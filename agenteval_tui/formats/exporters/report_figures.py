@@ -431,12 +431,21 @@ def _test(
     interval = line["interval"]
     which = (line["suite"], line["test"], line["variation"], line["row"], line["row_key"])
     return TestLine(
-        line["id"], line["name"], line["suite"], line["passed"], line["n"], line["errors"],
-        interval and tuple(interval),
-        line["latency_ms"]["p50"], line["flaky"], line["stopped_early"], notes.get((line["suite"], line["test"]), ""),
-        gates.get((line["suite"], line["test"], line["variation"]), ""),
-        ends.get((*which, "needs_review"), 0), sum(ends.get((*which, status), 0) for status in _NOT_RUN),
-    )  # fmt: skip
+        line["id"],
+        name=line["name"],
+        suite=line["suite"],
+        passed=line["passed"],
+        n=line["n"],
+        errors=line["errors"],
+        interval=interval and tuple(interval),
+        p50_ms=line["latency_ms"]["p50"],
+        flaky=line["flaky"],
+        stopped_early=line["stopped_early"],
+        quarantine=notes.get((line["suite"], line["test"]), ""),
+        gate=gates.get((line["suite"], line["test"], line["variation"]), ""),
+        waiting=ends.get((*which, "needs_review"), 0),
+        not_run=sum(ends.get((*which, status), 0) for status in _NOT_RUN),
+    )
 
 
 def _day(ms: int) -> str:

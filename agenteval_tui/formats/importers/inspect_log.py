@@ -540,7 +540,15 @@ def _model_event(event: Mapping[str, Any], sample: _Sample, started: float | Non
     tools = sample.tools.place(as_list(event.get("tools")))
     model, error = plain_text(event.get("model")), plain_text(event.get("error"))
     return _ModelEvent(
-        messages, ours, tools, parameters, _without_media(answer, Counter()), model, error, started, ended
+        messages,
+        ours=ours,
+        tools=tools,
+        parameters=parameters,
+        answer=_without_media(answer, Counter()),
+        model=model,
+        error=error,
+        started=started,
+        ended=ended,
     )
 
 

@@ -241,13 +241,13 @@ def _untold(call_id: str, name: str, step: Step | None, run: Mapping[str, Any], 
     outputs = run.get("outputs")
     return UntoldCall(
         call_id or f"run_{plain_text(run['id'])}",
-        name,
-        run.get("inputs"),
-        error or (None if outputs is None else _text(outputs)),
-        bool(error),
-        after,
-        None if step is None else step.started_ms,
-        None if step is None else step.duration_ms,
+        name=name,
+        arguments=run.get("inputs"),
+        result=error or (None if outputs is None else _text(outputs)),
+        failed=bool(error),
+        after=after,
+        started_ms=None if step is None else step.started_ms,
+        duration_ms=None if step is None else step.duration_ms,
     )
 
 

@@ -521,7 +521,9 @@ def asked_of(span: Span, base: float, agents: Sequence[Span] = ()) -> Asked | No
     unrecorded: frozenset[RequestPart] = frozenset(("tools",)) if tools is None else frozenset()
     name = plain_text(about.get("gen_ai.agent.name")) or _agent_around(span, agents)
     begun = ended if first is None else started + first * 1000
-    return Asked(started, ended, begun, request, reply, name, unrecorded)
+    return Asked(
+        started, ended_ms=ended, first_ms=begun, request=request, reply=reply, agent=name, unrecorded=unrecorded
+    )
 
 
 _REQUEST = "gen_ai.request."

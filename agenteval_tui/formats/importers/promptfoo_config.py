@@ -105,7 +105,9 @@ def tests_of(config: Mapping[str, Any], file: Path) -> FoundTests:
     if isinstance(default, str):
         default = files.value(default.removeprefix("file://"))
     providers = Providers(found.note)
-    adding = _Adding(config, _mapping(default), prompts, files, found, code, providers)
+    adding = _Adding(
+        config, default=_mapping(default), prompts=prompts, files=files, found=found, code=code, providers=providers
+    )
     given = config.get("tests")
     listed = given if isinstance(given, list) else [given] if given else []
     scenarios = config["scenarios"] if isinstance(config.get("scenarios"), list) else []

@@ -435,7 +435,13 @@ def _untold(span: Span, after: int) -> UntoldCall:
     took = None if span.started is None or span.ended is None else max(0.0, span.ended - span.started)
     result = _result(span) or None
     return UntoldCall(
-        span.call_id or f"span_{span.id}", span.name, span.asked, result, bool(span.error), after, None, took
+        span.call_id or f"span_{span.id}",
+        name=span.name,
+        arguments=span.asked,
+        result=result,
+        failed=bool(span.error),
+        after=after,
+        duration_ms=took,
     )
 
 

@@ -221,7 +221,16 @@ class Listener:
         self._repetitions[suite, named.test_id] += 1
         repetition = self._repetitions[suite, named.test_id]
         place, key = self._begun, f"listen:{suite}"
-        return planned_run(named, self.execution, place, key, suite, SOURCE, repetition, self._options.criteria)
+        return planned_run(
+            named,
+            self.execution,
+            position=place,
+            suite_key=key,
+            suite=suite,
+            source=SOURCE,
+            repetition=repetition,
+            specs=self._options.criteria,
+        )
 
     async def _end(self, trace: OpenTrace) -> None:
         recording = trace.recording()
@@ -303,8 +312,16 @@ class Listener:
 
 
 def _ref(planned: PlannedRun) -> RunRef:
-    return RunRef(planned.id, planned.test_id, planned.test_name, planned.variation, 0, planned.repetition,
-                  planned.agent, planned.suite_name)  # fmt: skip
+    return RunRef(
+        planned.id,
+        test=planned.test_id,
+        test_name=planned.test_name,
+        variation=planned.variation,
+        row=0,
+        repetition=planned.repetition,
+        agent=planned.agent,
+        suite=planned.suite_name,
+    )
 
 
 class _Run(Struct):

@@ -127,13 +127,13 @@ def _property(name: str, field: FieldInfo) -> Property:
     default = None if field.default is PydanticUndefined else field.default
     return Property(
         names[0],
-        _bounded(_type(field.annotation, tuple(field.metadata)), field),
-        field.is_required(),
-        " ".join((field.description or "").split()),
-        default,
-        tuple(names[1:]),
-        str(extra.get("facts", "")) if isinstance(extra := field.json_schema_extra, dict) else "",
-        tuple(field.examples or ()),
+        type=_bounded(_type(field.annotation, tuple(field.metadata)), field),
+        required=field.is_required(),
+        doc=" ".join((field.description or "").split()),
+        default=default,
+        aliases=tuple(names[1:]),
+        facts=str(extra.get("facts", "")) if isinstance(extra := field.json_schema_extra, dict) else "",
+        examples=tuple(field.examples or ()),
     )
 
 

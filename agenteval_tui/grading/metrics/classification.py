@@ -67,7 +67,17 @@ class Classification(Metric):
                 fields["case"], near = True, spans
             elif self.labels is not None and self._fold(label) not in {self._fold(label) for label in self.labels}:
                 fields["known"] = self.labels
-        return Evidence(CONDITION, passed, "", expected, as_evidence(text), spans, near, "label", code, fields)
+        return Evidence(
+            CONDITION,
+            passed=passed,
+            expected=expected,
+            found=as_evidence(text),
+            spans=spans,
+            near=near,
+            group="label",
+            code=code,
+            fields=fields,
+        )
 
     def findings(self) -> Iterator[ConfigWarning]:
         if self.labels is None:

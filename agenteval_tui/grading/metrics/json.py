@@ -199,33 +199,69 @@ class _CompiledJson:
             return () if source is None else source.place(path)
 
         shortened = _kept(data)
-        yield Evidence("parses", True, "", "JSON", shortened, place(()), (), "parses", Code.PARSES)
+        yield Evidence(
+            "parses", passed=True, expected="JSON", found=shortened, spans=place(()), group="parses", code=Code.PARSES
+        )
         if self._schema is not None:
             errors = self._schema.errors(data)
             if not errors:
                 yield Evidence("schema", True, spans=place(()), group="schema", code=Code.FITS)
             for number, (path, code, fields) in enumerate(errors):
                 name = "schema" if len(errors) == 1 else f"schema[{number}]"
-                yield Evidence(name, False, "", None, dotted_path(path), place(path), (), "schema", code, fields)
+                yield Evidence(
+                    name,
+                    passed=False,
+                    found=dotted_path(path),
+                    spans=place(path),
+                    group="schema",
+                    code=code,
+                    fields=fields,
+                )
         group = "required_keys"
         for number, key in self._keys:
             name = f"required_keys[{number}]"
             path, there = _find_key(data, key)
             if there:
-                yield Evidence(name, True, "", key, key, place(path), (), group, Code.PRESENT, {"key": key})
+                yield Evidence(
+                    name,
+                    passed=True,
+                    expected=key,
+                    found=key,
+                    spans=place(path),
+                    group=group,
+                    code=Code.PRESENT,
+                    fields={"key": key},
+                )
                 continue
             fields = {"key": key, "path": list(path), "there": content_fields(_at(data, path))}
-            yield Evidence(name, False, "", key, None, (), place(path), group, Code.MISSING, fields)
+            yield Evidence(
+                name, passed=False, expected=key, near=place(path), group=group, code=Code.MISSING, fields=fields
+            )
         if self._metric.compares:
             expected = self._metric.equals
             problems = list(islice(differences(expected, data), _DIFFERENCES))
             if not problems:
-                yield Evidence("equals", True, "", expected, shortened, place(()), (), "equals", Code.EQUAL)
+                yield Evidence(
+                    "equals",
+                    passed=True,
+                    expected=expected,
+                    found=shortened,
+                    spans=place(()),
+                    group="equals",
+                    code=Code.EQUAL,
+                )
             for number, (path, code, fields) in enumerate(problems):
                 name = "equals" if len(problems) == 1 else f"equals[{number}]"
                 shortened_expected = _kept(expected)
                 yield Evidence(
-                    name, False, "", shortened_expected, dotted_path(path), place(path), (), "equals", code, fields
+                    name,
+                    passed=False,
+                    expected=shortened_expected,
+                    found=dotted_path(path),
+                    spans=place(path),
+                    group="equals",
+                    code=code,
+                    fields=fields,
                 )
 
 
@@ -265,7 +301,17 @@ def _no_json(value: Value, problem: NotJsonError) -> Evidence:
             fields["block"] = True
         else:
             fields["part"] = text[part[0] : part[1]][:100]
-    return Evidence("parses", False, "", "JSON", quoted(text, 100), spans, near, "parses", Code.NOT_JSON, fields)
+    return Evidence(
+        "parses",
+        passed=False,
+        expected="JSON",
+        found=quoted(text, 100),
+        spans=spans,
+        near=near,
+        group="parses",
+        code=Code.NOT_JSON,
+        fields=fields,
+    )
 
 
 def _kept(data: Any) -> Any:

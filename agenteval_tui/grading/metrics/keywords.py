@@ -124,4 +124,6 @@ def _evidence(keywords: tuple[tuple[int, str], ...], ignore_case: bool, value: V
             fields["empty"] = True
         elif miss is not None:
             fields["near"] = miss.fields
-        yield Evidence(name, False, "", keyword, None, (), near, "Keywords", Code.MISSING, fields)
+        yield Evidence(
+            name, passed=False, expected=keyword, near=near, group="Keywords", code=Code.MISSING, fields=fields
+        )

@@ -134,20 +134,29 @@ def _find(secret: str, value: Value) -> tuple[int, int, bool] | None:
 def _secret(name: str, secret: str, leak: tuple[int, int, bool] | None, value: Value) -> Evidence:
     fields: dict[str, Any] = {"secret": True, "side": "contains", "forbidden": True}
     if leak is None:
-        return Evidence(name, True, "", secret, None, (), (), "secrets", Code.MISSING, fields)
+        return Evidence(name, passed=True, expected=secret, group="secrets", code=Code.MISSING, fields=fields)
     start, end, plain = leak
     fields["line"] = line_of(value.text, start)
     if not plain:
         fields["spelled"] = True
     piece = value.text[start:end]
-    return Evidence(name, False, "", secret, piece, value.spans(start, end), (), "secrets", Code.PRESENT, fields)
+    return Evidence(
+        name,
+        passed=False,
+        expected=secret,
+        found=piece,
+        spans=value.spans(start, end),
+        group="secrets",
+        code=Code.PRESENT,
+        fields=fields,
+    )
 
 
 def _overlap(runs: list[tuple[int, int]], least: int, value: Value) -> Evidence:
     name, group = "min_overlap", "system prompt"
     if not runs:
         fields: dict[str, Any] = {"words": least}
-        return Evidence(name, True, "", least, 0, (), (), group, Code.MISSING, fields)
+        return Evidence(name, passed=True, expected=least, found=0, group=group, code=Code.MISSING, fields=fields)
     words = words_without_markup(value.text)
     spans: list[Span] = []
     for first, last in runs[:_RUNS]:
@@ -158,7 +167,9 @@ def _overlap(runs: list[tuple[int, int]], least: int, value: Value) -> Evidence:
     longest = last - first + 1
     fields = {"words": longest, "text": piece[:200]}
     places = tuple(dict.fromkeys(spans))[:SPANS]
-    return Evidence(name, False, "", least, longest, places, (), group, Code.PRESENT, fields)
+    return Evidence(
+        name, passed=False, expected=least, found=longest, spans=places, group=group, code=Code.PRESENT, fields=fields
+    )
 
 
 def _origin(transcript: Transcript, run: list[str], least: int) -> Iterator[Span]:

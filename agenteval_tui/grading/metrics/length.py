@@ -74,14 +74,18 @@ def _evidence(name: str, bound: int, sizes: dict[str, int], value: Value) -> Evi
     size = sizes[unit]
     fields = {"measure": unit, "count": size, ("least" if name.startswith("min") else "most"): bound}
     if _holds(name, bound, sizes):
-        return Evidence(name, True, "", bound, size, (), (), unit, Code.WITHIN, fields)
+        return Evidence(name, passed=True, expected=bound, found=size, group=unit, code=Code.WITHIN, fields=fields)
     if name.startswith("min"):
         spans = value.spans(0, len(value.text)) if value.text else ()
-        return Evidence(name, False, "", bound, size, spans, (), unit, Code.TOO_FEW, fields)
+        return Evidence(
+            name, passed=False, expected=bound, found=size, spans=spans, group=unit, code=Code.TOO_FEW, fields=fields
+        )
     # What is marked is what is too much.
     start = bound
     if unit == "words":
         first = next(islice(words(value.text), bound, None), None)
         start = first.start if first is not None else 0
     spans = value.spans(start, len(value.text))
-    return Evidence(name, False, "", bound, size, spans, (), unit, Code.TOO_MANY, fields)
+    return Evidence(
+        name, passed=False, expected=bound, found=size, spans=spans, group=unit, code=Code.TOO_MANY, fields=fields
+    )

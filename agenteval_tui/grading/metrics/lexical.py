@@ -57,14 +57,33 @@ class Lexical(Metric):
         expected, actual = as_evidence(other), as_evidence(value.text)
         spans = value.spans(0, len(value.text)) if value.text else ()
         if passed:
-            return Evidence(self.method, True, "", expected, actual, spans, (), "Lexical", Code.WITHIN, fields)
+            return Evidence(
+                self.method,
+                passed=True,
+                expected=expected,
+                found=actual,
+                spans=spans,
+                group="Lexical",
+                code=Code.WITHIN,
+                fields=fields,
+            )
         miss = nearest(value, other, "equals", False)
         if not value.text:
             fields["empty"] = True
         elif miss is not None:
             fields["near"] = miss.fields
         near = () if miss is None else value.spans(miss.start, miss.end)
-        return Evidence(self.method, False, "", expected, actual, spans, near, "Lexical", Code.TOO_LOW, fields)
+        return Evidence(
+            self.method,
+            passed=False,
+            expected=expected,
+            found=actual,
+            spans=spans,
+            near=near,
+            group="Lexical",
+            code=Code.TOO_LOW,
+            fields=fields,
+        )
 
     def findings(self) -> Iterator[ConfigWarning]:
         if self.min == 0:

@@ -97,7 +97,15 @@ class Metric(BaseModel):
     ) -> MetricResult:
         """A result that is a verdict. `score` is 0..1. `message`: words for it where no evidence has any."""
         outcome, kind = Outcome.PASSED if passed else Outcome.FAILED, type(self).__name__
-        return MetricResult(self.name or kind, kind, outcome, score, self.weight, False, evidence, message)
+        return MetricResult(
+            self.name or kind,
+            type=kind,
+            outcome=outcome,
+            score=score,
+            weight=self.weight,
+            evidence=evidence,
+            message=message,
+        )
 
     def error(
         self,
@@ -110,7 +118,14 @@ class Metric(BaseModel):
         """A result that is none: the check could not run. Why: a code with fields, or a plug-in's own message."""
         kind = self.type_name
         return MetricResult(
-            self.name or kind, kind, Outcome.ERROR, None, self.weight, False, evidence, message, code, fields or {}
+            self.name or kind,
+            type=kind,
+            outcome=Outcome.ERROR,
+            weight=self.weight,
+            evidence=evidence,
+            message=message,
+            code=code,
+            fields=fields or {},
         )
 
     def error_from(self, problem: CodedError) -> MetricResult:

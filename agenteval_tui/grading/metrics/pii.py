@@ -195,8 +195,8 @@ def _evidence(kind: PiiKind, value: Value, allowed: set[str]) -> Evidence:
             break
     fields: dict[str, Any] = {"kind": kind.name}
     if not hits:
-        return Evidence(kind.name, True, "", None, None, (), (), "Pii", Code.MISSING, fields)
+        return Evidence(kind.name, passed=True, group="Pii", code=Code.MISSING, fields=fields)
     spans = tuple(span for start, end in hits for span in value.spans(start, end))
     first = text[hits[0][0] : hits[0][1]]
     fields |= {"count": len(hits), "lines": list(dict.fromkeys(line_of(text, start) for start, _ in hits))}
-    return Evidence(kind.name, False, "", None, first, spans, (), "Pii", Code.PRESENT, fields)
+    return Evidence(kind.name, passed=False, found=first, spans=spans, group="Pii", code=Code.PRESENT, fields=fields)

@@ -55,12 +55,29 @@ class Readability(Metric):
         fields |= {"words": len(words), "sentences": sentences, "syllables": per_word}
         group = "Readability"
         if passed:
-            return Evidence("max_grade", True, "", self.max_grade, level, (), (), group, Code.WITHIN, fields)
+            return Evidence(
+                "max_grade",
+                passed=True,
+                expected=self.max_grade,
+                found=level,
+                group=group,
+                code=Code.WITHIN,
+                fields=fields,
+            )
         # What could be said more simply: the longest words.
         hard = sorted({word.text: word for word in words if syllables(word.text) > _HARD}.values(), key=_weight)[:5]
         spans = tuple(span for word in hard for span in value.spans(word.start, word.end))
         fields["hardest"] = [abbreviate(word.text) for word in hard]
-        return Evidence("max_grade", False, "", self.max_grade, level, spans, (), group, Code.TOO_HIGH, fields)
+        return Evidence(
+            "max_grade",
+            passed=False,
+            expected=self.max_grade,
+            found=level,
+            spans=spans,
+            group=group,
+            code=Code.TOO_HIGH,
+            fields=fields,
+        )
 
     def findings(self) -> Iterator[ConfigWarning]:
         if self.max_grade is None:

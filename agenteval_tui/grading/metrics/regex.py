@@ -110,7 +110,16 @@ def _evidence(pattern: Pattern, unwanted: bool, value: Value) -> Evidence:
         lines = list(dict.fromkeys(line_of(value.text, hit.start()) for hit in hits))
         fields |= {"lines": lines, "count": len(hits), **({"or_more": True} if len(hits) == _HITS else {})}
         text = as_evidence(hits[0][0], FOUND)
-        return Evidence(name, not unwanted, "", pattern.text, text, spans, (), "Regex", Code.PRESENT, fields)
+        return Evidence(
+            name,
+            passed=not unwanted,
+            expected=pattern.text,
+            found=text,
+            spans=spans,
+            group="Regex",
+            code=Code.PRESENT,
+            fields=fields,
+        )
     near: tuple[Span, ...] = ()
     if not unwanted and not value.text:
         fields["empty"] = True
@@ -118,4 +127,6 @@ def _evidence(pattern: Pattern, unwanted: bool, value: Value) -> Evidence:
         miss = beginning(pattern, value.text)
         if miss is not None:
             fields["near"], near = miss.fields, value.spans(miss.start, miss.end)
-    return Evidence(name, unwanted, "", pattern.text, None, (), near, "Regex", Code.MISSING, fields)
+    return Evidence(
+        name, passed=unwanted, expected=pattern.text, near=near, group="Regex", code=Code.MISSING, fields=fields
+    )

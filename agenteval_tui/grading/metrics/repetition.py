@@ -49,14 +49,31 @@ class Repetition(Metric):
         fields |= {"count": repeated, "words": len(words)}
         group = "Repetition"
         if passed:
-            return Evidence("max_ratio", True, "", self.max_ratio, ratio, (), (), group, Code.WITHIN, fields)
+            return Evidence(
+                "max_ratio",
+                passed=True,
+                expected=self.max_ratio,
+                found=ratio,
+                group=group,
+                code=Code.WITHIN,
+                fields=fields,
+            )
         most = [(word, number) for word, number in counts.most_common(5) if number > 1]
         written = {word.text.lower(): word.text for word in reversed(words)}  # as it is written first
         fields["often"] = [[written.get(word, word)[:60], number] for word, number in most]
         top = {word for word, _ in most}
         again = islice((word for word in _again(words) if word.text.lower() in top), SPANS)
         spans = tuple(span for word in again for span in value.spans(word.start, word.end))
-        return Evidence("max_ratio", False, "", self.max_ratio, ratio, spans, (), group, Code.TOO_HIGH, fields)
+        return Evidence(
+            "max_ratio",
+            passed=False,
+            expected=self.max_ratio,
+            found=ratio,
+            spans=spans,
+            group=group,
+            code=Code.TOO_HIGH,
+            fields=fields,
+        )
 
     def findings(self) -> Iterator[ConfigWarning]:
         if self.max_ratio is None:

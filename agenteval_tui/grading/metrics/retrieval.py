@@ -66,12 +66,14 @@ class Retrieval(Metric):
             fields: dict[str, Any] = {"measure": name, "k": self.k, "amount": amount}
             least = minimums.get(name)
             if least is None:
-                yield Evidence(name, None, "", None, amount, (), (), "Retrieval", Code.MEASURED, fields)
+                yield Evidence(name, passed=None, found=amount, group="Retrieval", code=Code.MEASURED, fields=fields)
                 continue
             holds = amount >= least - 1e-9
             fields["least"] = least
             code = Code.WITHIN if holds else Code.TOO_LOW
-            yield Evidence(f"min_{name}", holds, "", least, amount, (), (), "Retrieval", code, fields)
+            yield Evidence(
+                f"min_{name}", passed=holds, expected=least, found=amount, group="Retrieval", code=code, fields=fields
+            )
         ranks = {document: rank for rank, document in reversed(list(enumerate(documents, start=1)))}
         for number, document in enumerate(self.relevant[:_LINES]):
             rank = ranks.get(document)
@@ -79,16 +81,34 @@ class Retrieval(Metric):
             name, group = f"relevant[{number}]", "relevant"
             fields = {"document": document, "rank": rank, "k": self.k}
             if rank is None:
-                yield Evidence(name, None, "", document, None, (), (), group, Code.MISSING, fields)
+                yield Evidence(name, passed=None, expected=document, group=group, code=Code.MISSING, fields=fields)
             elif self.k is not None and rank > self.k:
-                yield Evidence(name, None, "", document, rank, (), where, group, Code.OUT_OF_PLACE, fields)
+                yield Evidence(
+                    name,
+                    passed=None,
+                    expected=document,
+                    found=rank,
+                    near=where,
+                    group=group,
+                    code=Code.OUT_OF_PLACE,
+                    fields=fields,
+                )
             else:
-                yield Evidence(name, None, "", document, rank, where, (), group, Code.PRESENT, fields)
+                yield Evidence(
+                    name,
+                    passed=None,
+                    expected=document,
+                    found=rank,
+                    spans=where,
+                    group=group,
+                    code=Code.PRESENT,
+                    fields=fields,
+                )
         relevant = set(self.relevant)
         others = [document for document in documents[: self.k] if document not in relevant]
         if others:
             code, fields = Code.UNEXPECTED, {"documents": others[:_LINES], "count": len(others)}
-            yield Evidence("not relevant", None, "", None, len(others), (), (), "relevant", code, fields)
+            yield Evidence("not relevant", passed=None, found=len(others), group="relevant", code=code, fields=fields)
 
     def findings(self) -> Iterator[ConfigWarning]:
         minimums = self._minimums()

@@ -61,7 +61,7 @@ class LimitMetric(Metric):
             amount = self.measured(name, value.transcript)
             if amount is None or not math.isfinite(amount):
                 code, fields = Code.NOT_MEASURED, {"measure": self.measure(name)}
-                line = Evidence(name, None, "", bound, None, (), (), self.type_name, code, fields)
+                line = Evidence(name, passed=None, expected=bound, group=self.type_name, code=code, fields=fields)
                 return self.error("", (line,), code=code, fields=fields)
             holds = amount <= bound
             held += holds
@@ -74,7 +74,16 @@ class LimitMetric(Metric):
         fields = {"measure": self.measure(name), "amount": amount, "most": bound}
         places = () if holds else self.places(name, transcript)
         code = Code.WITHIN if holds else Code.TOO_MANY if isinstance(bound, int) else Code.TOO_HIGH
-        return Evidence(name, holds, "", bound, amount, places, (), self.type_name, code, fields)
+        return Evidence(
+            name,
+            passed=holds,
+            expected=bound,
+            found=amount,
+            spans=places,
+            group=self.type_name,
+            code=code,
+            fields=fields,
+        )
 
     def findings(self) -> Iterator[ConfigWarning]:
         if self.checks_nothing():

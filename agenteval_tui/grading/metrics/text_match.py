@@ -183,7 +183,15 @@ def _all(needles: tuple[tuple[int, str], ...]) -> Condition:
         missed = 0
         for number, needle in needles:
             near = missed < _NEAR_OF_LIST
-            line = _look(f"contains_all[{number}]", "Contains", "contains", needle, False, value, near)
+            line = _look(
+                f"contains_all[{number}]",
+                "Contains",
+                side="contains",
+                needle=needle,
+                ignore_case=False,
+                value=value,
+                near=near,
+            )
             missed += not line.passed
             yield line
 
@@ -292,7 +300,14 @@ def _look(
             fields["line"] = line_of(text, start)
         code = Code.EQUAL if side == "equals" else Code.PRESENT
         return Evidence(
-            name, True, "", needle, as_evidence(text[start:end]), value.spans(start, end), (), group, code, fields
+            name,
+            passed=True,
+            expected=needle,
+            found=as_evidence(text[start:end]),
+            spans=value.spans(start, end),
+            group=group,
+            code=code,
+            fields=fields,
         )
     miss = _nearest(value, needle, side, ignore_case) if near else None
     return _missed(name, group, needle, side, value, miss)
@@ -323,7 +338,17 @@ def _missed(name: str, group: str, expected: Any, side: Side, value: Value, miss
             excerpt = as_evidence(text[miss.start : miss.end])
     near = value.spans(miss.start, miss.end) if miss is not None else ()
     code = Code.DIFFERS if side == "equals" else Code.MISSING
-    return Evidence(name, False, "", expected, excerpt, looked_at, near, group, code, fields)
+    return Evidence(
+        name,
+        passed=False,
+        expected=expected,
+        found=excerpt,
+        spans=looked_at,
+        near=near,
+        group=group,
+        code=code,
+        fields=fields,
+    )
 
 
 def _length(expected: Any) -> int:

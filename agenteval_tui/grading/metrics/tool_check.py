@@ -414,7 +414,17 @@ def _usage(number: int, tool: Tool, own: Numbered, calls: tuple[ToolCall, ...], 
         fields["perhaps"] = [_named(other, tool, calls) for other in others[:_NEAREST]]
         near = tuple(Span("tool", other.call or 0) for other in others)
     code = Code.TOO_FEW if times < tool.least else Code.TOO_MANY
-    return Evidence(name, False, "", phrase, times, spans, near, "usage", code, fields)
+    return Evidence(
+        name,
+        passed=False,
+        expected=phrase,
+        found=times,
+        spans=spans,
+        near=near,
+        group="usage",
+        code=code,
+        fields=fields,
+    )
 
 
 def _nearest(tool: Tool, calls: tuple[ToolCall, ...], nearest: Nearest) -> dict[str, Any]:
@@ -472,7 +482,16 @@ def _arguments(
                 fields["entry"] = elsewhere[index]
         passed = None if faulty and not right and index in elsewhere else right
         value = kept_value(call.arguments)
-        yield Evidence(condition, passed, "", expected, value, spans, (), "arguments", code, fields)
+        yield Evidence(
+            condition,
+            passed=passed,
+            expected=expected,
+            found=value,
+            spans=spans,
+            group="arguments",
+            code=code,
+            fields=fields,
+        )
     if len(own) > 1 and not all(right for *_, right in judged):
         places = {index: position for position, index, *_ in judged}
         for pair in nearest:
@@ -517,7 +536,16 @@ def _forbidden(number: int, name: str, calls: tuple[ToolCall, ...]) -> Evidence:
     if not hits:
         return Evidence(condition, True, "", name, 0, group="forbidden", code=Code.NOT_CALLED, fields=fields)
     spans = tuple(Span("tool", index) for index in hits[:_SPANS])
-    return Evidence(condition, False, "", name, len(hits), spans, (), "forbidden", Code.CALLED, fields)
+    return Evidence(
+        condition,
+        passed=False,
+        expected=name,
+        found=len(hits),
+        spans=spans,
+        group="forbidden",
+        code=Code.CALLED,
+        fields=fields,
+    )
 
 
 # How a call differs from what is expected of it, argument by argument
@@ -623,12 +651,12 @@ def _differs(argument: Expected, actual: Any) -> ArgumentDifference:
     expected_value, plain = _plain_value(argument)
     return ArgumentDifference(
         "differs",
-        argument.name,
-        argument.name,
-        argument.said,
-        actual,
-        hint,
-        0.3 if hint else 0.9,
+        name=argument.name,
+        path=argument.name,
+        expected=argument.said,
+        got=actual,
+        hint=hint,
+        cost=0.3 if hint else 0.9,
         wanted=expected_value,
         is_plain=plain,
     )
@@ -645,19 +673,49 @@ def _leaf(name: str, path: str, expected: Any, actual: Any) -> ArgumentDifferenc
     if not (isinstance(expected, str) and isinstance(actual, str)):
         hint = _other_form(lambda value: same_json(expected, value), actual)
         cost = 0.3 if hint else 0.9
-        return ArgumentDifference("differs", name, path, phrase, actual, hint, cost, wanted=expected, is_plain=True)
+        return ArgumentDifference(
+            "differs",
+            name=name,
+            path=path,
+            expected=phrase,
+            got=actual,
+            hint=hint,
+            cost=cost,
+            wanted=expected,
+            is_plain=True,
+        )
     at = text_difference(expected, actual)
     steps = would_match(expected, actual)
     if steps:
         hint = {"steps": steps, **_around(expected, actual, at)}
         return ArgumentDifference(
-            "differs", name, path, phrase, actual, hint, 0.1, at=at, wanted=expected, is_plain=True
+            "differs",
+            name=name,
+            path=path,
+            expected=phrase,
+            got=actual,
+            hint=hint,
+            cost=0.1,
+            at=at,
+            wanted=expected,
+            is_plain=True,
         )
     likeness = _likeness(expected, actual)
     alike = max(len(expected), len(actual)) > _SHORT and likeness > 0.5
     hint = {**_parting(expected, actual, at), **_around(expected, actual, at)} if alike else {}
     cost = 0.2 + 0.8 * (1 - likeness)
-    return ArgumentDifference("differs", name, path, phrase, actual, hint, cost, at=at, wanted=expected, is_plain=True)
+    return ArgumentDifference(
+        "differs",
+        name=name,
+        path=path,
+        expected=phrase,
+        got=actual,
+        hint=hint,
+        cost=cost,
+        at=at,
+        wanted=expected,
+        is_plain=True,
+    )
 
 
 def _around(expected: str, actual: str, at: int) -> dict[str, Any]:

@@ -198,7 +198,17 @@ def _whole(check: CompiledTrajectory, match: StepMatch, calls: tuple[ToolCall, .
         near = () if match.pairs else _alike(check, calls)
     else:
         code, fields["forbidden"] = Code.CALLED if match.pairs else Code.NOT_CALLED, True
-    return Evidence("calls", match.passed, "", names, len(match.pairs), spans, near, check.mode, code, fields)
+    return Evidence(
+        "calls",
+        passed=match.passed,
+        expected=names,
+        found=len(match.pairs),
+        spans=spans,
+        near=near,
+        group=check.mode,
+        code=code,
+        fields=fields,
+    )
 
 
 def _alike(check: CompiledTrajectory, calls: tuple[ToolCall, ...]) -> tuple[Span, ...]:
@@ -227,7 +237,16 @@ def _expected(
         fields: dict[str, Any] = {"tool": step.name, "wanted": step.said, "call": right}
         if mode == "none":
             fields["forbidden"] = True
-        return Evidence(name, mode != "none", "", step.said, call.name, spans, (), mode, Code.CALLED, fields)
+        return Evidence(
+            name,
+            passed=mode != "none",
+            expected=step.said,
+            found=call.name,
+            spans=spans,
+            group=mode,
+            code=Code.CALLED,
+            fields=fields,
+        )
     fields = {"tool": step.name, "wanted": step.said, "calls": len(calls)}
     if mode == "strict" and check.reference is None:
         fields["position"] = number
@@ -235,9 +254,9 @@ def _expected(
             fields["instead"] = calls[number].name
     near = _nearest(step, calls, owner) if calls else None
     if near is None:
-        return Evidence(name, False, "", step.said, None, (), (), mode, Code.NEVER_CALLED, fields)
+        return Evidence(name, passed=False, expected=step.said, group=mode, code=Code.NEVER_CALLED, fields=fields)
     code, fields["near_call"], spans = near
-    return Evidence(name, False, "", step.said, None, (), spans, mode, code, fields)
+    return Evidence(name, passed=False, expected=step.said, near=spans, group=mode, code=code, fields=fields)
 
 
 def _nearest(
@@ -272,7 +291,15 @@ def _too_much(check: CompiledTrajectory, index: int, calls: tuple[ToolCall, ...]
     call = calls[index]
     fields = {"tool": call.name, "call": index, "arguments": kept_value(call.arguments)}
     spans = (Span("tool", index),)
-    return Evidence(f"calls[+{index}]", False, "", None, call.name, spans, (), check.mode, Code.UNEXPECTED, fields)
+    return Evidence(
+        f"calls[+{index}]",
+        passed=False,
+        found=call.name,
+        spans=spans,
+        group=check.mode,
+        code=Code.UNEXPECTED,
+        fields=fields,
+    )
 
 
 # Which call of a run is which of the expected ones, and what the modes of a Trajectory make of it

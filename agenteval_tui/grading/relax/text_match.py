@@ -34,7 +34,7 @@ def _of(
 ) -> Iterator[Change]:
     path = (*at, name)
     if name == "not_contains_any" and index is not None:
-        yield _without(raw, at, name, index, evidence, 11.0, "allow")
+        yield _without(raw, at, name=name, index=index, evidence=evidence, cost=11.0, verb="allow")
         return
     if name == "contains_all" and index is not None:
         yield from _of_all(at, raw, index, evidence, text)
@@ -107,7 +107,7 @@ def _of_all(at: Path, raw: Mapping[str, Any], index: int, evidence: Evidence, te
     if piece := _common(needle, text, "contains"):
         title = f"look for less than {quoted(needle, 40)}: {quoted(piece, 40)}"
         yield Change(title, (ConfigEdit("set", (*path, index), piece),), 2.3 - len(piece) / len(needle))
-    yield _without(raw, at, "contains_all", index, evidence, 2.0, "no longer require")
+    yield _without(raw, at, name="contains_all", index=index, evidence=evidence, cost=2.0, verb="no longer require")
     yield Change("drop `contains_all`", (ConfigEdit("remove", path),), 3.5)
     if len([entry for entry in listed if entry]) > 1 and "contains_any" not in raw:
         # One op for all the needles that are missing: the same change fixes each of them.

@@ -38,7 +38,7 @@ def tool_changes(
         place = (*at, listed, number)
         written = raw[listed][number]
         key = f"{at}{listed}[{number}]"
-        changes = [*_usage(key, place, tool, tools, number, own, calls)]
+        changes = [*_usage(key, place, tool=tool, tools=tools, number=number, own=own, calls=calls)]
         changes += _arguments(key, place, written, tool, own)
         conditions = frozenset(condition for condition, _ in changes)
         broken[number] = frozenset(condition for condition in conditions if not condition.endswith(".usage"))

@@ -152,16 +152,16 @@ def services_in(services: Mapping[str, Service], folder: Path) -> Iterator[Servi
         ready = one.ready
         yield ServicePlan(
             name,
-            str(folder),
-            command,
-            shell,
-            one.cwd,
-            dict(one.env),
-            ready.url or "",
-            ready.port or 0,
-            ready.log or "",
-            one.timeout,
-            one.reuse_existing,
+            folder=str(folder),
+            command=command,
+            shell=shell,
+            cwd=one.cwd,
+            env=dict(one.env),
+            url=ready.url or "",
+            port=ready.port or 0,
+            log=ready.log or "",
+            timeout_s=one.timeout,
+            reuse_existing=one.reuse_existing,
         )
 
 
@@ -215,7 +215,7 @@ def _hook(hook: str | list[str] | Hook, phase: str, scope: str) -> HookPlan:
     if hook.callable is not None:
         return HookPlan(phase, scope, callable=hook.callable, env=dict(hook.env), timeout_s=hook.timeout)
     command, shell = _words(hook.command or "", hook.shell)
-    return HookPlan(phase, scope, command, shell, "", dict(hook.env), hook.timeout)
+    return HookPlan(phase, scope=scope, command=command, shell=shell, env=dict(hook.env), timeout_s=hook.timeout)
 
 
 def _words(command: str | list[str], shell: bool) -> tuple[tuple[str, ...], str]:

@@ -159,7 +159,17 @@ def _imported(row: RunRow, agent: str, user_agents: Mapping[str, AgentConfig] | 
         suites = []  # the current folder is not a project
     having = [one for one in suites if one.suite is not None and agent in one.suite.agents]
     suite, folder = (having[0].suite, Path(having[0].key).parent) if having else (None, config_dir())
-    ref = RunRef(row.id, row.test_id, row.test_name, "", row.row, 1, agent, row.suite_name, row.row_key)
+    ref = RunRef(
+        row.id,
+        test=row.test_id,
+        test_name=row.test_name,
+        variation="",
+        row=row.row,
+        repetition=1,
+        agent=agent,
+        suite=row.suite_name,
+        row_key=row.row_key,
+    )
     run = RunPlan(
         ref, row.suite_key, row.suite_name, agent_plan(agent, suite, folder, mine), (), {}, (), row.variables,
         TIMEOUT_S, None, row.tags, 0,

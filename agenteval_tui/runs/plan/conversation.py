@@ -249,14 +249,14 @@ def _with(message: Message, content: str) -> Message:
     # Thrice as quick as `replace`, for 100,000 rows.
     return Message(
         message.role,
-        content,
-        message.reasoning,
-        message.tool_calls,
-        message.tool_call,
-        message.tool_call_id,
-        message.name,
-        message.simulated,
-        message.attachments,
+        content=content,
+        reasoning=message.reasoning,
+        tool_calls=message.tool_calls,
+        tool_call=message.tool_call,
+        tool_call_id=message.tool_call_id,
+        name=message.name,
+        simulated=message.simulated,
+        attachments=message.attachments,
     )
 
 

@@ -67,7 +67,7 @@ def lay_out(
             first, last = offsets[first], offsets[last]
         if last >= first:
             pieces.append((first, last, one))
-            insertions.extend(_insertions(one, first, last, start, end, number, shown))
+            insertions.extend(_insertions(one, first, last=last, start=start, end=end, number=number, shown=shown))
     shown, pieces, extra = _insert(shown, pieces, insertions)
     spans = wrap(shown, width)
     for first, last, _ in extra:

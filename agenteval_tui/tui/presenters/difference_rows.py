@@ -88,7 +88,7 @@ def _halves(pair: Pair, room: int, *, full: bool) -> list[tuple[_Half | None, _H
         side = "right" if pair.left is None else "left"
         body = body_of(pair.step)
         rows = _limited(
-            _rows(body, pair.step, 0, len(body.text), room, side, (), full),
+            _rows(body, pair.step, start=0, end=len(body.text), room=room, side=side, words=(), full=full),
             full,
             _ALONE.get(pair.step.kind, _MOST),
             side,
@@ -96,7 +96,7 @@ def _halves(pair: Pair, room: int, *, full: bool) -> list[tuple[_Half | None, _H
         return [(None, row) if side == "right" else (row, None) for row in rows]
     mine = body_of(pair.left)
     if pair.state == "same":
-        rows = _rows(mine, pair.left, 0, len(mine.text), room, "", (), full)
+        rows = _rows(mine, pair.left, start=0, end=len(mine.text), room=room, side="", words=(), full=full)
         return [(row, row) for row in _limited(rows, full, _SAME, "")]
     theirs = body_of(pair.right, pair.left)
     stretches = compare_texts(mine.text[:_COMPARED], theirs.text[:_COMPARED])

@@ -53,13 +53,13 @@ def plot_lines(
         high = _round_up(max(values, default=1.0))
     plot = Plot(
         curves,
-        _labels(found),
-        low,
-        high,
-        _AXIS[shown],
-        cursor,
-        below if shown == "rate" else None,
-        f" alert below {below * 100:g} % " if below is not None else "",
+        labels=_labels(found),
+        low=low,
+        high=high,
+        say=_AXIS[shown],
+        cursor=cursor,
+        limit=below if shown == "rate" else None,
+        limit_words=f" alert below {below * 100:g} % " if below is not None else "",
     )
     return draw(plot, width, height)
 

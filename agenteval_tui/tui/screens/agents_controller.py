@@ -234,7 +234,15 @@ class AgentsController:
             return []
         about = self.found.about.get(agent.key, About())
         check = key_of("agents.check", keymap)
-        lines = agent_lines(agent, self.reports, about.needs, about.keys, width - 1, check, about.around)
+        lines = agent_lines(
+            agent,
+            self.reports,
+            trusting=about.needs,
+            keys=about.keys,
+            width=width - 1,
+            check_key=check,
+            around=about.around,
+        )
         return [((" ", ""), *line) for line in lines]
 
     def chat_heading(self, agent: Configured | None) -> tuple[str, Much]:

@@ -207,7 +207,16 @@ class HelpScreen(Sheet["bool | None"]):
     def _lines(self, width: int) -> list[Line]:
         scope, own, part = self._scope, self._pane_scope, self._part
         keymap, typing = self._keymap, self._typing
-        return help_lines(scope, keymap, width, self._pane, own, part, typing, with_ids=self._with_ids)
+        return help_lines(
+            scope,
+            keymap,
+            width=width,
+            pane=self._pane,
+            pane_scope=own,
+            part=part,
+            typing=typing,
+            with_ids=self._with_ids,
+        )
 
     def action_toggle_ids(self) -> None:
         """Show the actions' names, which a keymap file needs, or not."""

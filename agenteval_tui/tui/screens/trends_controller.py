@@ -155,7 +155,16 @@ class TrendsController:
 
     def request(self, projects: tuple[str, ...], now: int) -> TrendRequest:
         """What is to be read now."""
-        return TrendRequest(self.window, self.by, self.group, self.words, self.shown, self.below, projects, now)
+        return TrendRequest(
+            self.window,
+            by=self.by,
+            group=self.group,
+            words=self.words,
+            shown=self.shown,
+            below=self.below,
+            projects=projects,
+            now=now,
+        )
 
     def outdate(self) -> None:
         """What is below the drawing no longer fits what is asked."""
@@ -314,7 +323,16 @@ class TrendsController:
         """The drawing."""
         if self.trend is None:
             return []
-        return plot_lines(self.trend, self.shown, width, height, self.cursor, self.below, self.chosen, self._breaks)
+        return plot_lines(
+            self.trend,
+            self.shown,
+            width=width,
+            height=height,
+            cursor=self.cursor,
+            below=self.below,
+            chosen=self.chosen,
+            breaks=self._breaks,
+        )
 
     def readout_lines(self, width: int) -> list[Line]:
         """The facts under the cursor of the time axis."""

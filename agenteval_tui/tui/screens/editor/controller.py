@@ -637,5 +637,11 @@ def validate_form(
         said = f"{error.what} ({error.mend})" if error.mend else error.what
         return Validation([], said, bad, diagnostics)
     path = str(loaded.path)
-    problems += [FieldProblem(Problem(path, 1, 1, 1, 1, "error", "syntax", said), key) for key, said in bad.items()]
+    problems += [
+        FieldProblem(
+            Problem(path, line=1, column=1, end_line=1, end_column=1, severity="error", code="syntax", message=said),
+            key,
+        )
+        for key, said in bad.items()
+    ]
     return Validation(problems, "", bad, diagnostics)

@@ -667,7 +667,9 @@ class EditorScreen(FrameScreen):
         next_key = key_of("edit.next_problem", self.agenteval.keymap)
 
         def lines(width: int) -> list[Line]:
-            shown = problem_rows(problems, error, names, width, most, selected, next_key)
+            shown = problem_rows(
+                problems, error, names=names, width=width, most=most, selected=selected, next_key=next_key
+            )
             self._problems = shown.owners
             return shown.lines
 

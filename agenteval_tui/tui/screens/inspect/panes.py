@@ -286,7 +286,9 @@ class EvidencePane(TitledPane[InspectController]):
         has_some, self._drawn = self._drawn is not None, shown
 
         def lay_out(width: int, most: int | None) -> tuple[list[Line], dict[int, Target]]:
-            made = looked_rows(bench, number, result, results, width - 1, facts, keys, most)
+            made = looked_rows(
+                bench, number, result=result, others=results, width=width - 1, facts=facts, keys=keys, most=most
+            )
             return indented(made.lines), made.targets
 
         def evidence(width: int) -> list[Line]:
