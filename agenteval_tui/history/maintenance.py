@@ -7,7 +7,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -391,7 +391,7 @@ class _Mend(Struct):
         """Know the time."""
         self.at_ms = now_ms()
 
-    def apply(self, connection: sqlite3.Connection, totals: Totals) -> Any:
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Count, take out, index."""
         admit_losses(connection)
         forget_lost_examples(connection)

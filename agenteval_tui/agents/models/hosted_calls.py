@@ -76,7 +76,7 @@ def _inner(part: Mapping[str, Any], *keys: str) -> Mapping[str, Any] | None:
     return next((inner for key in keys if isinstance(inner := part.get(key), Mapping)), None)
 
 
-def _given(item: Mapping[str, Any]) -> Any:
+def _given(item: Mapping[str, Any]) -> dict[str, Any]:
     action = item.get("action")
     if isinstance(action, Mapping):
         return {key: value for key, value in action.items() if key not in ("type", "sources")}

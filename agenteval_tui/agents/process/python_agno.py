@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import sys
 import uuid
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
@@ -26,7 +27,7 @@ def runner(agent: Any, target: Any) -> Any:
     return None
 
 
-async def _run(agent: Any, request: Any, target: Any, workflow: Any) -> Any:
+async def _run(agent: Any, request: Any, target: Any, workflow: Any) -> AsyncIterator[Any]:
     prompt = pieces.prompt_of(request, target)
     state = contexts.fields_of(request, target, "the state of the session")
     # A session of its own: the request brings all that was said.
@@ -41,7 +42,7 @@ async def _run(agent: Any, request: Any, target: Any, workflow: Any) -> Any:
         yield event
 
 
-def _history(messages: Any) -> Any:
+def _history(messages: Any) -> Iterator[Any]:
     for message in messages:
         names = ("role", "content", "tool_calls", "tool_call_id")
         yield {name: message[name] for name in names if message.get(name) is not None}
@@ -61,7 +62,7 @@ class Pieces:
         self._answers: Any = {}  # how often the model of a run was asked
         self._heard: Any = set()  # the runs whose events came
 
-    def read(self, piece: Any) -> Any:
+    def read(self, piece: Any) -> bool:
         """Whether this could be read."""
         name = type(piece).__name__
         if name in ("RunOutput", "TeamRunOutput", "WorkflowRunOutput"):
@@ -125,7 +126,7 @@ class Pieces:
         if not messages and not hasattr(output, "step_results"):
             self._said.total(output, pieces.usage_of(getattr(output, "metrics", None) or {}))
 
-    def _messages_of(self, output: Any, agent: Any) -> Any:
+    def _messages_of(self, output: Any, agent: Any) -> list[Any]:
         """The messages of a run; those of a team's members come before its answer."""
         messages = self._messages(getattr(output, "messages", None) or (), agent)
         inner: Any = []
@@ -160,16 +161,16 @@ class Pieces:
         self._read({"type": "error", "kind": "agent", "message": str(reason or "the run of Agno failed")}, True)
 
 
-def _is_own(output: Any) -> Any:
+def _is_own(output: Any) -> bool:
     """Whether what a run gave is no text of an agent, which has told it."""
     last = (getattr(output, "step_results", None) or [None])[-1]
     return getattr(last, "executor_type", None) not in ("agent", "team")
 
 
-def _call(tool: Any) -> Any:
+def _call(tool: Any) -> dict[str, Any]:
     return {"id": tool.tool_call_id, "name": tool.tool_name, "arguments": pieces.plain(tool.tool_args or {})}
 
 
-def _result(tool: Any) -> Any:
+def _result(tool: Any) -> dict[str, Any]:
     message = {"role": "tool", "call_id": tool.tool_call_id, "name": tool.tool_name, "text": str(tool.result or "")}
     return dict(message, error=bool(tool.tool_call_error))

@@ -12,6 +12,7 @@ import dataclasses
 import inspect
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 # In the child, the modules beside this one are no package: it loads them under these names, before this one.
@@ -137,14 +138,14 @@ class Reader:
             self._note("text_only", self._plain)
         return self.said.news(end=True)
 
-    def _text(self, text: Any, kind: Any) -> Any:
+    def _text(self, text: Any, kind: Any) -> None:
         """An answer that says nothing of tool calls."""
         self._plain = kind
         self.said.text(text)
 
     # What it is.
 
-    def _read(self, piece: Any, streamed: Any) -> Any:
+    def _read(self, piece: Any, streamed: Any) -> None:
         if piece is None:
             return
         if isinstance(piece, str):
@@ -185,7 +186,7 @@ class Reader:
             self._frameworks[framework] = framework.Pieces(self.said, self._read)
         return self._frameworks[framework].read(piece)
 
-    def _dict(self, piece: Any, streamed: Any) -> Any:
+    def _dict(self, piece: Any, streamed: Any) -> None:
         kind = piece.get("type")
         whole, self._told_whole = self._told_whole, True  # all of these have their calls in them
         if kind in MODES and "data" in piece and "ns" in piece:  # LangGraph's stream, version 2
@@ -214,7 +215,7 @@ class Reader:
             self._told_whole = whole
             self._answer(piece, streamed)
 
-    def _list(self, piece: Any, streamed: Any) -> Any:
+    def _list(self, piece: Any, streamed: Any) -> None:
         if not piece and streamed:
             return  # a list that is still to grow
         if all(isinstance(item, (str, bool, int, float, type(None))) for item in piece):
@@ -264,10 +265,10 @@ class Reader:
         )
 
     @staticmethod
-    def _is_result(value: Any) -> Any:
+    def _is_result(value: Any) -> bool:
         return hasattr(value, "new_messages") or hasattr(value, "to_input_list") or frameworks.of(value) is not None
 
-    def _raw(self, event: Any) -> Any:
+    def _raw(self, event: Any) -> None:
         if event.get("type") == "done":
             self._settle()
         self.said.event(event)
@@ -282,7 +283,7 @@ class Reader:
             messages.extend(pieces.results_in(item, self._note))
         return messages
 
-    def _message(self, piece: Any, streamed: Any) -> Any:
+    def _message(self, piece: Any, streamed: Any) -> None:
         if type(piece).__name__.endswith("MessageChunk") and pieces.made_by(piece, "langchain_core"):
             self._chunk(piece)
             return
@@ -295,7 +296,7 @@ class Reader:
             messages[0]["usage"] = usage
         self.said.append(messages)
 
-    def _chunk(self, piece: Any) -> Any:
+    def _chunk(self, piece: Any) -> None:
         self._told_whole = True
         key = piece.id or "chunks"
         earlier = self._chunks.get(key)
@@ -312,7 +313,7 @@ class Reader:
         elif message["role"] == "tool":
             self.said.append([message])
 
-    def _settle(self) -> Any:
+    def _settle(self) -> None:
         """Chunks whose end was not announced are whole now; so is the state that a graph had at the end."""
         for key, merged in self._chunks.items():
             message = pieces.message_of(merged, self._note)
@@ -325,7 +326,7 @@ class Reader:
         if state is not None:
             self._answer(state, False)
 
-    def _graph_state(self, piece: Any) -> Any:
+    def _graph_state(self, piece: Any) -> None:
         messages = [message for message in piece["messages"] if pieces.is_message(message)]
         if len(messages) == len(piece["messages"]):
             self.said.whole(self._messages(messages))
@@ -340,12 +341,12 @@ class Reader:
         for event in _usage(piece):
             self.said.total(piece, event)
 
-    def _interrupted(self, piece: Any) -> Any:
+    def _interrupted(self, piece: Any) -> None:
         for interrupt in piece.get("__interrupt__") or ():
             value = pieces.field(interrupt, "value")
             self._note("interrupted", value if isinstance(value, str) else type(value).__name__)
 
-    def _updates(self, piece: Any) -> Any:
+    def _updates(self, piece: Any) -> bool:
         """What nodes of a graph changed, by their names; False where this is something else."""
         values = [update for value in piece.values() for update in (value if isinstance(value, list) else [value])]
         changed = [value for value in values if isinstance(value, dict) and "messages" in value]
@@ -373,7 +374,7 @@ class Reader:
                 self.said.final(pieces.text_of(update["structured_response"], self._note))
         return True
 
-    def _task(self, piece: Any) -> Any:
+    def _task(self, piece: Any) -> bool:
         """An event of the stream modes `tasks` and `debug`; False where this is something else."""
         if isinstance(piece.get("payload"), dict) and {"step", "timestamp", "type"} <= set(piece):
             piece = piece["payload"]
@@ -382,7 +383,7 @@ class Reader:
         self._mode("tasks", piece)
         return True
 
-    def _part_of_stream(self, piece: Any, streamed: Any) -> Any:
+    def _part_of_stream(self, piece: Any, streamed: Any) -> bool:
         """A tuple as LangGraph streams it; False for others."""
         if piece and isinstance(piece[0], tuple) and all(isinstance(step, str) for step in piece[0]):
             piece = piece[1:]  # the graph within the graph that it comes from
@@ -398,7 +399,7 @@ class Reader:
             return True
         return False
 
-    def _mode(self, mode: Any, data: Any) -> Any:
+    def _mode(self, mode: Any, data: Any) -> None:
         if mode == "custom":
             self._custom(data)
         elif mode in ("debug", "tasks"):
@@ -419,13 +420,13 @@ class Reader:
         elif mode != "checkpoints":
             self._read(data, True)
 
-    def _custom(self, data: Any) -> Any:
+    def _custom(self, data: Any) -> None:
         if isinstance(data, str) or self._readable(data):
             self._read(data, True)
         else:
             self._note("left_out", "custom data of a graph: " + pieces.type_of(data))
 
-    def _stream_event(self, event: Any) -> Any:
+    def _stream_event(self, event: Any) -> None:
         """An event of `astream_events`."""
         data = event["data"] if isinstance(event["data"], dict) else {}
         name, top = event["event"], not event.get("parent_ids")
@@ -442,7 +443,7 @@ class Reader:
 
     # Chat Completions and the Responses API.
 
-    def _completion(self, piece: Any) -> Any:
+    def _completion(self, piece: Any) -> None:
         choice = _data(piece["choices"][0]) if piece["choices"] else {"delta": {}}
         if choice.get("delta") is not None and choice.get("message") is None:
             made = pieces.message_of(dict(_data(choice["delta"]), role="assistant"), self._note)
@@ -461,7 +462,7 @@ class Reader:
         about = {"finish": choice.get("finish_reason"), "model": piece.get("model")}
         self.said.about(**{name: value for name, value in about.items() if value})
 
-    def _response_items(self, items: Any, agent: Any = None) -> Any:
+    def _response_items(self, items: Any, agent: Any = None) -> None:
         for item in items:
             key = (pieces.field(item, "type"), pieces.field(item, "call_id") or id(item))
             if all(item[0] != key for item in self._items):
@@ -469,12 +470,12 @@ class Reader:
         _, raw_items, agents = zip(*self._items) if self._items else ((), (), ())  # noqa: B905 - Python 3.8
         self.said.whole(pieces.from_items(raw_items, self._note, agents))
 
-    def _response(self, response: Any) -> Any:
+    def _response(self, response: Any) -> None:
         """A whole response of the Responses API."""
         self._response_items(pieces.field(response, "output") or ())
         self._of_response(response)
 
-    def _of_response(self, response: Any) -> Any:
+    def _of_response(self, response: Any) -> None:
         self.said.total(
             pieces.real_id(pieces.field(response, "id")) or response,
             pieces.usage_of(pieces.field(response, "usage") or {}),
@@ -485,7 +486,7 @@ class Reader:
 
     # openai-agents.
 
-    def _openai_agents(self, piece: Any) -> Any:
+    def _openai_agents(self, piece: Any) -> bool:
         if hasattr(piece, "to_input_list") and hasattr(piece, "new_items"):
             items = [new_item for new_item in piece.new_items if pieces.field(new_item, "raw_item") is not None]
             raw, agents = [item.raw_item for item in items], [_agent_of(item) for item in items]
@@ -515,7 +516,7 @@ class Reader:
             return False
         return True
 
-    def _raw_response(self, data: Any) -> Any:
+    def _raw_response(self, data: Any) -> None:
         kind = pieces.field(data, "type") or ""
         if kind in ("response.output_text.delta", "response.refusal.delta"):
             self.said.text(data.delta, agent=self._agent)
@@ -527,7 +528,7 @@ class Reader:
 
     # pydantic-ai.
 
-    def _pydantic(self, piece: Any) -> Any:
+    def _pydantic(self, piece: Any) -> bool:
         if pieces.is_pydantic(piece):
             self.said.whole(pieces.from_pydantic(piece, self._note))
             return True
@@ -556,7 +557,7 @@ class Reader:
             return False
         return True
 
-    def _pydantic_result(self, result: Any) -> Any:
+    def _pydantic_result(self, result: Any) -> None:
         messages = [message for each in result.new_messages() for message in pieces.from_pydantic(each, self._note)]
         self.said.whole(messages)
         self.said.only_total(result, pieces.usage_of(_used(result)))
@@ -566,7 +567,7 @@ class Reader:
         if output is not None and not callable(output):
             self.said.final(pieces.text_of(output, self._note))
 
-    def _pydantic_event(self, kind: Any, event: Any) -> Any:
+    def _pydantic_event(self, kind: Any, event: Any) -> None:
         self.said.empty = False
         if kind == "part_start":
             if event.index == 0 or not self._open:
@@ -590,14 +591,14 @@ class Reader:
         elif kind != "final_result":
             self._note("left_out", "an event of the kind " + str(kind))
 
-    def _pydantic_piece(self, kind: Any, text: Any) -> Any:
+    def _pydantic_piece(self, kind: Any, text: Any) -> None:
         if isinstance(text, str) and text and kind in ("text", "thinking"):
             key = ("response", self._responses)
             self.said.text(text, key=key, what="text" if kind == "text" else "reasoning")
 
     # Anything else.
 
-    def _object(self, piece: Any, streamed: Any) -> Any:
+    def _object(self, piece: Any, streamed: Any) -> None:
         data = _data(piece)
         if isinstance(data, dict):
             self._foreign = pieces.foreign_type(piece)
@@ -608,7 +609,7 @@ class Reader:
         else:
             self._note("unread", pieces.type_of(piece))
 
-    def _answer(self, piece: Any, streamed: Any) -> Any:
+    def _answer(self, piece: Any, streamed: Any) -> None:
         """A dict with an answer in it, or one that is the answer."""
         answer = next((name for name in ANSWERS if piece.get(name) is not None), None)
         if answer is None:
@@ -642,7 +643,7 @@ class Reader:
             self.said.about(model=str(piece["model"]))
         self._beside(piece, answer)
 
-    def _beside(self, piece: Any, answer: Any) -> Any:
+    def _beside(self, piece: Any, answer: Any) -> None:
         """What a dict has beside its answer, by name, as far as it is JSON data."""
         outputs: Any = {}
         for name in piece:
@@ -652,7 +653,7 @@ class Reader:
         if outputs.keys() - {answer}:
             self.said.about(outputs=outputs)
 
-    def _as_json(self, piece: Any) -> Any:
+    def _as_json(self, piece: Any) -> None:
         try:
             text = json.dumps(pieces.plain(piece), ensure_ascii=False)
         except (TypeError, ValueError, RecursionError) as error:
@@ -684,7 +685,7 @@ def _used(result: Any) -> Any:
     return usage or {}
 
 
-def _usage(piece: Any) -> Any:
+def _usage(piece: Any) -> Iterator[Any]:
     figures = pieces.usage_of(piece.get("usage") or piece.get("usage_metadata") or {})
     if not figures and isinstance(piece.get("cost"), (int, float)) and not isinstance(piece["cost"], bool):
         figures = {"cost": piece["cost"]}

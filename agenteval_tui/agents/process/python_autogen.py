@@ -4,6 +4,7 @@ standard library, of Python 3.8 or later."""
 from __future__ import annotations
 
 import sys
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
@@ -23,7 +24,7 @@ def runner(agent: Any, target: Any) -> Any:
     return None
 
 
-async def _run(agent: Any, request: Any, target: Any) -> Any:
+async def _run(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
     contexts.refuse(request, target, "agents of AutoGen have no run context")
     earlier = pieces.before(request)
     async with pieces.alone_async(agent):
@@ -43,7 +44,7 @@ async def _run(agent: Any, request: Any, target: Any) -> Any:
             yield piece
 
 
-def _history(messages: Any) -> Any:
+def _history(messages: Any) -> Iterator[Any]:
     """The messages before as a model's context has them."""
     models: Any = sys.modules["autogen_core.models"]
     call: Any = sys.modules["autogen_core"].FunctionCall
@@ -80,7 +81,7 @@ class Pieces:
         self._streamed: Any = {}  # the texts that came in pieces, by the id of their message
         self._read_ids: Any = set()
 
-    def read(self, piece: Any) -> Any:
+    def read(self, piece: Any) -> bool:
         """Whether this could be read."""
         name = type(piece).__name__
         if name == "TaskResult":
@@ -162,5 +163,5 @@ class Pieces:
         self._said.one(answer)
 
 
-def _result(key: Any, name: Any, text: Any, failed: Any) -> Any:
+def _result(key: Any, name: Any, text: Any, failed: Any) -> dict[str, Any]:
     return {"role": "tool", "call_id": str(key), "name": name, "text": text, "error": bool(failed)}

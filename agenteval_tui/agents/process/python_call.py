@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
+from collections.abc import AsyncIterator
 from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
@@ -40,7 +41,7 @@ def run(
     prepared: Any = None,
     how: Any = None,
     state: Any = None,
-) -> Any:
+) -> None:
     """Call what was found at `target` with a request (docs/schemas/agent-request.json), and tell what it gives.
 
     `tell` takes each event (docs/schemas/agent-event.json) as it comes; `wait` runs an awaitable to its end and gives
@@ -78,7 +79,7 @@ def run(
     result: Any = None  # of a stream, where it is mapped
     open_calls: Any = {}
 
-    def telling(event: Any) -> Any:
+    def telling(event: Any) -> None:
         if event["type"] == "tool_call":
             open_calls[event.get("id")] = event["name"]
         elif event["type"] == "tool_result":
@@ -157,7 +158,7 @@ _MAPPED: Any = object()
 """A state was among the pieces, and is mapped already."""
 
 
-def _streams(returned: Any) -> Any:
+def _streams(returned: Any) -> bool:
     return any(hasattr(returned, name) for name in ("__next__", "__anext__", "__aiter__"))
 
 
@@ -165,7 +166,7 @@ def _awaited(result: Any, wait: Any) -> Any:
     return wait(result) if inspect.isawaitable(result) else result
 
 
-def _blame(error: Any, open_calls: Any, tell: Any) -> Any:
+def _blame(error: Any, open_calls: Any, tell: Any) -> None:
     """The tool that raised has that as its result. It is one of the calls without a result, and in the traceback."""
     functions = salvage.functions_in(error)
     raised = [call for call, name in open_calls.items() if name in functions]
@@ -179,7 +180,7 @@ def _blame(error: Any, open_calls: Any, tell: Any) -> Any:
         tell({"type": "tool_result", "id": raised[0], "error": errors.words_of(last)})
 
 
-async def _and_itself(result: Any, stream: Any) -> Any:
+async def _and_itself(result: Any, stream: Any) -> AsyncIterator[Any]:
     async for event in stream:
         yield event
     yield result
@@ -189,7 +190,7 @@ def _follow(returned: Any, reader: Any, tell: Any, wait: Any, state: Any) -> Any
     """Tell what was returned, or what it yields, as it comes. Returns the last of it."""
     last: Any = None
 
-    def events(piece: Any, streamed: Any) -> Any:
+    def events(piece: Any, streamed: Any) -> None:
         nonlocal last
         if isinstance(piece, dict) and "agenteval_state" in piece and state is not None:
             reader.gave, last = True, _MAPPED
@@ -209,7 +210,7 @@ def _follow(returned: Any, reader: Any, tell: Any, wait: Any, state: Any) -> Any
             events(piece, True)
     if hasattr(returned, "__anext__") or inspect.isasyncgen(returned):
 
-        async def following() -> Any:
+        async def following() -> None:
             # All in one task: what a framework keeps in context variables holds from one piece to the next.
             async for piece in returned:
                 events(piece, True)

@@ -72,7 +72,7 @@ _temporary: list[Any] = []
 """What imports from outside of the project left for the end of the process to remove."""
 
 
-def main() -> Any:
+def main() -> None:
     """Answer requests until there are no more."""
     global _requests, _folder
     _folder = os.getcwd()  # noqa: PTH109
@@ -122,7 +122,7 @@ def main() -> Any:
         asked = first
 
 
-def leave() -> Any:
+def leave() -> None:
     """End as an interpreter does, but without taking all modules down: that would copy the memory that forks share."""
     if _running:  # whoever asked is gone
         if os.getpgrp() == os.getpid():
@@ -144,7 +144,7 @@ def leave() -> Any:
     os._exit(0)
 
 
-def _say(number: Any, **answer: Any) -> Any:
+def _say(number: Any, **answer: Any) -> None:
     try:
         text = json.dumps(dict(id=number, **answer))
     except (TypeError, ValueError, RecursionError) as error:
@@ -153,7 +153,7 @@ def _say(number: Any, **answer: Any) -> Any:
     _requests.send(text)
 
 
-def _answer(asked: Any, do: Any) -> Any:
+def _answer(asked: Any, do: Any) -> None:
     try:
         answer = {"returned": do(asked)}
     except BaseException as error:  # also SystemExit: the parent must hear of it
@@ -167,7 +167,7 @@ def _answer(asked: Any, do: Any) -> Any:
     _say(asked["id"], **answer)
 
 
-def _raised(number: Any, error: Any) -> Any:
+def _raised(number: Any, error: Any) -> None:
     _say(number, **_said_of(error))
 
 
@@ -222,7 +222,7 @@ def _await(given: Any) -> Any:
 # What can be asked for.
 
 
-def _do_outside(asked: Any) -> Any:
+def _do_outside(asked: Any) -> dict[str, Any]:
     """Level 1."""
     began = time.perf_counter()
     _requests.will_fork("agenteval-1")
@@ -246,7 +246,7 @@ def _do_outside(asked: Any) -> Any:
     return dict(_shared(before), modules=loaded, ms=(time.perf_counter() - began) * 1000, places=_places_of_packages())
 
 
-def _do_prepare(asked: Any) -> Any:
+def _do_prepare(asked: Any) -> dict[str, Any]:
     """Level 2."""
     global _files
     began = time.perf_counter()
@@ -280,7 +280,7 @@ def _do_prepare(asked: Any) -> Any:
     return dict(shared, told=told, files=files, folders=folders, ms=(time.perf_counter() - began) * 1000)
 
 
-def _tracked() -> Any:
+def _tracked() -> tuple[Any, Any]:
     """The module that sees effects, which has begun to, and what is open by now."""
     effects = _sibling("python_effects")
     if not hasattr(effects, "tracked"):
@@ -288,7 +288,7 @@ def _tracked() -> Any:
     return effects, effects.Before()
 
 
-def _shared(before: Any) -> Any:
+def _shared(before: Any) -> dict[str, Any]:
     _sibling("python_fork").open_standard()
     _sibling("python_output").flush()
     unsafe = before.unsafe()
@@ -317,16 +317,16 @@ def _made_late(number: Any, frame: Any) -> Any:
 _opened: list[Any] = []
 
 
-def _places_of_packages() -> Any:
+def _places_of_packages() -> list[Any]:
     """The folders that change when a package is installed."""
     return [place for place in sys.path if place.endswith(("site-packages", "dist-packages"))]
 
 
-def _do_import(asked: Any) -> Any:
+def _do_import(asked: Any) -> None:
     _sibling("python_target").load(asked["target"], _folder)
 
 
-def _do_import_own(asked: Any) -> Any:
+def _do_import_own(asked: Any) -> None:
     target = _sibling("python_target").within(asked["target"], _folder)
     _sibling("python_project").module_of(target, _sibling("python_effects").is_installed)
 
@@ -354,20 +354,20 @@ def _do_describe(asked: Any) -> Any:
     return _sibling("python_signature").describe(_find(asked["target"]))
 
 
-def _do_agent(asked: Any) -> Any:
+def _do_agent(asked: Any) -> None:
     began = time.perf_counter()
     _go_to(asked)
     found = _find(asked["target"])
     call = _call()
 
-    def prepared() -> Any:
+    def prepared() -> None:
         _signal.signal(_SIGTERM, handler)
         _say(asked["id"], prepared={"name": "import", "ms": (time.perf_counter() - began) * 1000})
 
-    def tell(event: Any) -> Any:
+    def tell(event: Any) -> None:
         _say(asked["id"], event=event)
 
-    def state(value: Any) -> Any:
+    def state(value: Any) -> None:
         _say(asked["id"], state=value)
 
     how = dict(asked.get("how") or {})
@@ -387,7 +387,7 @@ def _do_agent(asked: Any) -> Any:
         if _signal.getsignal(_SIGTERM) is _made_late:
             _signal.signal(_SIGTERM, handler)
         output.end()
-    return None
+    return
 
 
 def _call() -> Any:
@@ -412,7 +412,7 @@ def _do_metric(asked: Any) -> Any:
         output.end()
 
 
-def _go_to(asked: Any) -> Any:
+def _go_to(asked: Any) -> None:
     """Work in the folder of the run, if it has one of its own; a process that served another run goes back."""
     global _moved
     os.environ.update(asked.get("env") or {})
@@ -440,7 +440,7 @@ def _do_hook(asked: Any) -> Any:
         output.end()
 
 
-def _begin_tool(asked: Any) -> Any:
+def _begin_tool(asked: Any) -> None:
     """Start a call and go on reading: several run at once."""
     import asyncio
 
@@ -459,7 +459,7 @@ def _begin_tool(asked: Any) -> Any:
         threading.Thread(target=_sync_tool, args=(number, found, arguments), daemon=True).start()
 
 
-def _tell_of_call(piece: Any) -> Any:
+def _tell_of_call(piece: Any) -> bool:
     """Calls run beside each other: what is printed belongs to the one whose context it is printed in. Of a thread that
     a tool started by itself, that is not known."""
     number = _call_number.get()
@@ -469,7 +469,7 @@ def _tell_of_call(piece: Any) -> Any:
     return True
 
 
-def _sync_tool(number: Any, found: Any, arguments: Any) -> Any:
+def _sync_tool(number: Any, found: Any, arguments: Any) -> None:
     import asyncio
 
     _call_number.set(number)
@@ -485,7 +485,7 @@ def _sync_tool(number: Any, found: Any, arguments: Any) -> Any:
         _say(number, returned=returned)
 
 
-async def _async_tool(number: Any, found: Any, arguments: Any) -> Any:
+async def _async_tool(number: Any, found: Any, arguments: Any) -> None:
     import asyncio
 
     _call_number.set(number)
@@ -514,7 +514,7 @@ def _tool_loop() -> Any:
     return _loops["tools"]
 
 
-def _cancel(number: Any) -> Any:
+def _cancel(number: Any) -> None:
     call = _running.get(number)
     if call is not None:
         call.cancel()

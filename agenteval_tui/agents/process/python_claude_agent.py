@@ -4,6 +4,7 @@ library, of Python 3.8 or later."""
 from __future__ import annotations
 
 import sys
+from collections.abc import AsyncIterator
 from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
@@ -22,7 +23,7 @@ def runner(agent: Any, target: Any) -> Any:
     return None
 
 
-async def _run(agent: Any, request: Any, target: Any) -> Any:
+async def _run(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
     contexts.refuse(request, target, "Claude's agent SDK has no run context")
     # A new session: what was said before is one text with the prompt.
     prompt = pieces.with_history(request, pieces.prompt_of(request, target))
@@ -51,7 +52,7 @@ class Pieces:
         self._messages: Any = {}  # each comes in several parts, by its id
         self._agents: Any = {}  # the names of sub-agents, by the call that started them
 
-    def read(self, piece: Any) -> Any:
+    def read(self, piece: Any) -> bool:
         """Whether this could be read."""
         name = type(piece).__name__
         if name == "AssistantMessage":
@@ -88,7 +89,7 @@ class Pieces:
         self._said.one(dict(answer, calls=list(answer["calls"])))
         self._said.append(results)
 
-    def _results(self, block: Any) -> Any:
+    def _results(self, block: Any) -> list[Any]:
         """The result of a call in a block; [] where this is another one."""
         key = getattr(block, "tool_use_id", None)
         if key is None:

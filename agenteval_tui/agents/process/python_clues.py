@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z")
@@ -51,7 +52,7 @@ def _chain(error: Any) -> Any:
     return causes
 
 
-def _clues(error: Any, outermost: Any, is_own: Any) -> Any:
+def _clues(error: Any, outermost: Any, is_own: Any) -> dict[str, Any]:
     if isinstance(error, ImportError):
         # A fallback for a package that is not there is no cause of what went wrong then.
         if isinstance(error, ModuleNotFoundError) and error.name and isinstance(outermost, ImportError):
@@ -68,11 +69,11 @@ def _clues(error: Any, outermost: Any, is_own: Any) -> Any:
     return {"refused": True} if status == 401 else {}
 
 
-def _frames(error: Any) -> Any:
+def _frames(error: Any) -> list[Any]:
     return [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
 
 
-def _settings(error: Any, frames: Any) -> Any:
+def _settings(error: Any, frames: Any) -> list[Any]:
     """The variables that a settings class of pydantic lacks."""
     model: Any = None
     for frame in frames:
@@ -112,11 +113,11 @@ def _looked_for(error: Any, frames: Any, is_own: Any) -> Any:
     return []
 
 
-def _module(frame: Any) -> Any:
+def _module(frame: Any) -> str:
     return str(frame.f_globals.get("__name__", ""))
 
 
-def _texts(constants: Any) -> Any:
+def _texts(constants: Any) -> Iterator[Any]:
     for constant in constants:
         if isinstance(constant, str):
             yield constant

@@ -27,7 +27,7 @@ CONFIG = ("configurable", "tags", "metadata", "recursion_limit", "max_concurrenc
 """What of LangChain's config can be given as fields beside those of a context."""
 
 
-def of(request: Any) -> Any:
+def of(request: Any) -> tuple[Any, Any]:
     """What the request's `context` option gives: (fields or a value, whether an object was made by a factory)."""
     how = request.get("_how") or {}
     if "made_context" in how:
@@ -35,7 +35,7 @@ def of(request: Any) -> Any:
     return how.get("context"), False
 
 
-def fields_of(request: Any, target: Any, what: Any) -> Any:
+def fields_of(request: Any, target: Any, what: Any) -> dict[str, Any]:
     """The fields of the context, for a framework that takes an object of any; {} where there are none."""
     value = of(request)[0]
     if value is None:
@@ -45,13 +45,13 @@ def fields_of(request: Any, target: Any, what: Any) -> Any:
     return dict(value)
 
 
-def refuse(request: Any, target: Any, problem: Any) -> Any:
+def refuse(request: Any, target: Any, problem: Any) -> None:
     """For a framework that has nothing like a context: it is not left out in silence."""
     if of(request)[0] is not None:
         raise pieces.WrongTarget(target + " can't be given the fields of `context`: " + problem)
 
 
-def refuse_option(request: Any, target: Any) -> Any:
+def refuse_option(request: Any, target: Any) -> None:
     """For a function without a place for the agent's `context`. Fields that only the test has are no fault of it."""
     if (request.get("_how") or {}).get("context_option"):
         problem = " can't be given the fields of `context`: it has no parameter of that name; "
@@ -140,12 +140,12 @@ def _typed(kind: Any, fields: Any, target: Any, what: Any) -> Any:
     return typed
 
 
-def _made_by_init(kind: Any) -> Any:
+def _made_by_init(kind: Any) -> bool:
     """Whether the fields of a class are the parameters of what makes it."""
     return not isinstance(getattr(kind, "model_fields", None), dict) and not dataclasses.is_dataclass(kind)
 
 
-def _needs_nothing(kind: Any) -> Any:
+def _needs_nothing(kind: Any) -> bool:
     """Whether a field can be made without a value: an object of a class that asks for none, as clients and databases
     are. What the standard library has stands for a value that somebody chooses."""
     if not isinstance(kind, type) or _is_typed_dict(kind) or issubclass(kind, enum.Enum):
@@ -156,7 +156,7 @@ def _needs_nothing(kind: Any) -> Any:
     return names is not None and not needed
 
 
-def names_of(kind: Any) -> Any:
+def names_of(kind: Any) -> tuple[Any, Any]:
     """(its fields, those without a default); (None, ()) where nothing says them. True: any field."""
     known = getattr(kind, "model_fields", None)
     if isinstance(known, dict):
@@ -194,7 +194,7 @@ def names_of(kind: Any) -> Any:
     ]
 
 
-def _is_typed_dict(kind: Any) -> Any:
+def _is_typed_dict(kind: Any) -> bool:
     """One of typing_extensions can't be asked by `isinstance` or `issubclass`."""
     return getattr(kind, "__total__", None) is not None and hasattr(kind, "__required_keys__")
 
@@ -237,7 +237,7 @@ def of_openai_agents(agent: Any) -> Any:
     return None
 
 
-def of_graph(graph: Any, request: Any, target: Any) -> Any:
+def of_graph(graph: Any, request: Any, target: Any) -> tuple[Any, Any]:
     """(context, config) for a graph, or for another runnable of LangChain."""
     value, ready = of(request)
     schema = getattr(graph, "context_schema", None)

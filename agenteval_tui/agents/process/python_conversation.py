@@ -14,6 +14,7 @@ A message is a dict: {"role": "assistant", "text", "reasoning", "calls": [{"id",
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -38,7 +39,7 @@ class Conversation:
 
     # What comes in.
 
-    def text(self, text: Any, key: Any = None, what: Any = "text", agent: Any = None) -> Any:
+    def text(self, text: Any, key: Any = None, what: Any = "text", agent: Any = None) -> None:
         """More of the answer (or of the "reasoning"): of the message with this key, or of the current one. `agent`: who
         writes it, if it is new."""
         self.empty = False
@@ -56,7 +57,7 @@ class Conversation:
             self._items.append(item)
         item[what] += text
 
-    def event(self, event: Any) -> Any:
+    def event(self, event: Any) -> None:
         """An event as the agent gave it."""
         self.empty = False
         kind = event.get("type")
@@ -68,7 +69,7 @@ class Conversation:
         self._done = self._done or kind in ("done", "error")
         self._items.append({"role": "event", "event": event, "closed": True})
 
-    def one(self, message: Any) -> Any:
+    def one(self, message: Any) -> None:
         """A message, or as much as there is of it: in the place of the one with its id, else a new one."""
         self.empty = False
         self._fold()
@@ -82,7 +83,7 @@ class Conversation:
         else:
             _replace(earlier, message)
 
-    def whole(self, messages: Any) -> Any:
+    def whole(self, messages: Any) -> None:
         """Messages in their order, of which some may be known: by their ids, by the ids of their calls, or, from the
         first to the last, by what they say."""
         self.empty = self.empty and not messages
@@ -116,7 +117,7 @@ class Conversation:
                 _replace(item, message)
                 at = next(n for n, entry in enumerate(self._items) if entry is item) + 1
 
-    def _forget_joined(self, messages: Any) -> Any:
+    def _forget_joined(self, messages: Any) -> None:
         """Texts of several messages that came as one, in pieces, are the texts of these messages."""
         whole = "".join(message["text"] for message in messages if message["role"] == "assistant")
         texts = [message["text"].strip() for message in messages if message["role"] == "assistant"]
@@ -124,13 +125,13 @@ class Conversation:
             if item["text"].strip() not in texts and "".join(item["text"].split()) == "".join(whole.split()):
                 self._items = [entry for entry in self._items if entry is not item]
 
-    def append(self, messages: Any) -> Any:
+    def append(self, messages: Any) -> None:
         """Messages that are not known, unless by an id."""
         for message in messages[self._begin(messages) :]:
             if message["role"] in ("assistant", "tool"):
                 self.one(message)
 
-    def final(self, text: Any) -> Any:
+    def final(self, text: Any) -> None:
         """The answer, as the framework says it: a message of its own unless the last one says it already."""
         self.empty = False
         self._fold()
@@ -138,7 +139,7 @@ class Conversation:
         if text and (last is None or not _equal(last["text"], text)):
             self._items.append(_complete({"role": "assistant", "text": text}))
 
-    def total(self, of: Any, usage: Any, whole: Any = False) -> Any:
+    def total(self, of: Any, usage: Any, whole: Any = False) -> None:
         """What something (an object, or the id of a response) used in all; this counts more than the messages'."""
         for total in self._totals:
             if total[0] is of or (isinstance(of, str) and total[0] == of):
@@ -147,13 +148,13 @@ class Conversation:
         if usage:
             self._totals.append([of, usage, whole])
 
-    def only_total(self, of: Any, usage: Any) -> Any:
+    def only_total(self, of: Any, usage: Any) -> None:
         """The same of a whole run, which knows more than what was counted while it streamed."""
         if usage:
             self._totals = [total for total in self._totals if total[0] is of or total[2]]
             self.total(of, usage, whole=True)
 
-    def call(self, key: Any, call: Any, agent: Any = None) -> Any:
+    def call(self, key: Any, call: Any, agent: Any = None) -> None:
         """A call of the message with this key (which `agent` writes, if it is new); once, however often it is told."""
         self.empty = False
         self._fold()
@@ -167,24 +168,24 @@ class Conversation:
         item["calls"] = [*item["calls"], call]
         item["closed"] = True
 
-    def close(self) -> Any:
+    def close(self) -> None:
         """The current message is complete; what follows starts a new one."""
         self._fold()
         if self._items:
             self._items[-1]["closed"] = True
 
-    def about(self, model: Any = None, finish: Any = None, outputs: Any = None) -> Any:
+    def about(self, model: Any = None, finish: Any = None, outputs: Any = None) -> None:
         """Which model answered, why its last answer ended, and what was returned beside it."""
         facts = (("model", model), ("finish", finish), ("outputs", outputs))
         self._about = dict(self._about, **{k: v for k, v in facts if v})
 
-    def note(self, code: Any, what: Any) -> Any:
+    def note(self, code: Any, what: Any) -> None:
         """Something that the run must say: what could not be read, for one."""
         if (code, what) not in self._said_notes:
             self._said_notes.add((code, what))
             self._notes.append({"type": "note", "code": code, "what": what})
 
-    def _append(self, message: Any) -> Any:
+    def _append(self, message: Any) -> None:
         self._items.append(_complete(message))
 
     def _begin(self, messages: Any) -> Any:
@@ -208,7 +209,7 @@ class Conversation:
 
     # What goes out.
 
-    def news(self, end: Any = False) -> Any:
+    def news(self, end: Any = False) -> Iterator[Any]:
         """Events of what is new. At the `end` also what was not sure before: usage, model, why it ended."""
         if self._going_on is not None and not end:
             yield {"type": "text", "text": "".join(self._more[self._more_told :])}
@@ -231,14 +232,14 @@ class Conversation:
         if last is not None and last["role"] == "assistant" and not last["closed"] and "told" in last:
             self._going_on = last
 
-    def _fold(self) -> Any:
+    def _fold(self) -> None:
         if self._going_on is not None:
             text = "".join(self._more[: self._more_told])
             self._going_on["told"]["text"] += text
             self._going_on["text"] += "".join(self._more)
             self._going_on, self._more, self._more_told = None, [], 0
 
-    def _stale(self) -> Any:
+    def _stale(self) -> bool:
         visible = [item for item in self._items if _has(item)]
         if len(self._told) > len(visible) or any(entry is not visible[n] for n, entry in enumerate(self._told)):
             return True
@@ -255,7 +256,7 @@ class Conversation:
                 return True
         return False
 
-    def _tell(self, item: Any, sure: Any) -> Any:
+    def _tell(self, item: Any, sure: Any) -> Iterator[Any]:
         sent = item.get("told")
         if sent is None:
             if not _has(item):
@@ -288,7 +289,7 @@ class Conversation:
             yield dict(call, type="tool_call")
 
     @staticmethod
-    def _is_open(items: Any) -> Any:
+    def _is_open(items: Any) -> bool:
         """Whether the last message of these goes on: results of its own calls end it, those of an agent that called
         another one don't."""
         answered: Any = set()
@@ -299,7 +300,7 @@ class Conversation:
             answered.add(item.get("call_id"))
         return False
 
-    def _result(self, item: Any) -> Any:
+    def _result(self, item: Any) -> Iterator[Any]:
         calls = [call for item in self._told if item["role"] == "assistant" for call in item["calls"]]
         ids = {call.get("id") for call in calls}
         events = [item["event"] for item in self._items if item["role"] == "event"]
@@ -312,7 +313,7 @@ class Conversation:
             result["id"] = item["call_id"]
         yield result
 
-    def _end(self) -> Any:
+    def _end(self) -> Iterator[Any]:
         if not self._usage_given:
             figures = [total[1] for total in self._totals]
             if not figures:
@@ -331,7 +332,7 @@ class Conversation:
             yield dict(about, type="done")
 
 
-def _usage(figures: Any) -> Any:
+def _usage(figures: Any) -> Iterator[Any]:
     """Events for what was used in each place: they are added up where they are read."""
     for figure in figures:
         if figure:
@@ -351,7 +352,7 @@ def _complete(message: Any) -> Any:
     return whole
 
 
-def _replace(item: Any, message: Any) -> Any:
+def _replace(item: Any, message: Any) -> None:
     """The same message once more. The new content counts, but a summary does not remove known content."""
     for name, value in message.items():
         if name in ("text", "reasoning", "calls") and not value:
@@ -365,7 +366,7 @@ def _replace(item: Any, message: Any) -> Any:
     item["provisional"] = bool(item.get("provisional") and message.get("provisional"))
 
 
-def _is_provisional(message: Any, other: Any) -> Any:
+def _is_provisional(message: Any, other: Any) -> bool:
     """Whether one of two messages has an id that does not last."""
     return bool(message.get("provisional") or other.get("provisional"))
 
@@ -379,18 +380,18 @@ def _key(call: Any) -> Any:
     return call.get("id") or json.dumps([call.get("name"), call.get("arguments")], default=str, sort_keys=True)
 
 
-def _same_id(message: Any, other: Any) -> Any:
+def _same_id(message: Any, other: Any) -> bool:
     if message["role"] != other["role"]:
         return False
     if message["role"] == "tool":
         return other.get("call_id") is not None and message["call_id"] == other["call_id"]
     if other.get("id") is not None and message.get("id") is not None:
-        return message["id"] == other["id"]
+        return bool(message["id"] == other["id"])
     ids = {call.get("id") for call in message.get("calls", ())} - {None}
     return bool(ids & {call.get("id") for call in other.get("calls", ())})
 
 
-def _same(message: Any, other: Any) -> Any:
+def _same(message: Any, other: Any) -> bool:
     if message["role"] != other["role"] or message["role"] not in ("assistant", "tool"):
         return False
     if _same_id(message, other):
@@ -405,7 +406,7 @@ def _same(message: Any, other: Any) -> Any:
     return bool(message["text"]) and message["text"].strip() == other.get("text", "").strip()
 
 
-def _equal(text: Any, other: Any) -> Any:
+def _equal(text: Any, other: Any) -> bool:
     if text.strip() == other.strip():
         return True
     try:
@@ -414,7 +415,7 @@ def _equal(text: Any, other: Any) -> Any:
         return False
 
 
-def _has(item: Any) -> Any:
+def _has(item: Any) -> bool:
     if item["role"] == "assistant":
         return bool("told" in item or item["text"] or item["reasoning"] or item["calls"])
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import AsyncIterator
 from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
@@ -60,7 +61,7 @@ def result_of(last: Any) -> Any:
     return getattr(last, "raw", last) if structured is None else structured
 
 
-async def _run(agent: Any, inputs: Any) -> Any:
+async def _run(agent: Any, inputs: Any) -> AsyncIterator[Any]:
     bus: Any = importlib.import_module("crewai.events").crewai_event_bus
     usage_events: Any = importlib.import_module("crewai.events.types.tool_usage_events")
     kinds = (usage_events.ToolUsageFinishedEvent, usage_events.ToolUsageErrorEvent)
@@ -110,7 +111,7 @@ class Pieces:
         self._said = conversation
         self._events: Any = []
 
-    def read(self, piece: Any) -> Any:
+    def read(self, piece: Any) -> bool:
         """Whether this could be read."""
         name = type(piece).__name__
         if name in ("ToolUsageFinishedEvent", "ToolUsageErrorEvent"):
@@ -172,5 +173,5 @@ def _arguments(event: Any) -> Any:
     return event.tool_args if isinstance(event.tool_args, str) else pieces.plain(event.tool_args)
 
 
-def _failed(event: Any) -> Any:
+def _failed(event: Any) -> bool:
     return type(event).__name__ == "ToolUsageErrorEvent" or getattr(event, "failure", None) is not None

@@ -18,7 +18,7 @@ import traceback
 from typing import Any
 
 
-def main() -> Any:
+def main() -> int:
     """Make the call; the exit code is 1 if it raised."""
     with open(sys.argv[1], encoding="utf-8") as file:
         job = json.load(file)
@@ -66,7 +66,7 @@ def _child() -> Any:
     return module
 
 
-def _wait_for_editor(port: Any) -> Any:
+def _wait_for_editor(port: Any) -> None:
     try:
         debugpy: Any = importlib.import_module("debugpy")
     except ImportError:
@@ -89,7 +89,7 @@ def _from_project(trace: Any, own: Any) -> Any:
     return trace
 
 
-def _post_mortem(trace: Any) -> Any:
+def _post_mortem(trace: Any) -> None:
     """The debugger that PYTHONBREAKPOINT names, else pdb, at the frame that raised."""
     named = os.environ.get("PYTHONBREAKPOINT") or "pdb.set_trace"
     if named == "0" or not sys.stdin.isatty():
@@ -106,7 +106,7 @@ def _post_mortem(trace: Any) -> Any:
     debugger.post_mortem(trace)
 
 
-def _show(event: Any) -> Any:
+def _show(event: Any) -> None:
     kind = event["type"]
     if kind == "text":
         sys.stdout.write(event["text"])
@@ -122,7 +122,7 @@ def _show(event: Any) -> Any:
     sys.stdout.flush()
 
 
-def _show_state(value: Any) -> Any:
+def _show_state(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
@@ -37,7 +38,7 @@ def runner(module: Any, target: Any) -> Any:
     return None
 
 
-def _run(module: Any, request: Any, target: Any) -> Any:
+def _run(module: Any, request: Any, target: Any) -> Iterator[Any]:
     contexts.refuse(request, target, "a module of DSPy takes no context; write what it takes in `input`")
     dspy: Any = importlib.import_module("dspy")
     callback: Any = importlib.import_module("dspy.utils.callback").BaseCallback
@@ -104,7 +105,7 @@ class Pieces:
     def __init__(self, conversation: Any, read: Any) -> None:
         self._said = conversation
 
-    def read(self, piece: Any) -> Any:
+    def read(self, piece: Any) -> bool:
         """Whether this could be read."""
         if type(piece).__name__ == "Ran":
             self._calls([*piece.tools], _steps(piece.prediction))

@@ -95,7 +95,7 @@ class Effects:
         if len(self.effects) < _MOST_EFFECTS:
             self.effects.append([what, path, _place()])
 
-    def files(self) -> Any:
+    def files(self) -> tuple[Any, Any]:
         """The files of the project that were imported or read by now, and the folders that were listed."""
         self._modules = len(sys.modules)
         paths = dict.fromkeys(path for path in map(_source, list(sys.modules.values())) if path)
@@ -109,7 +109,7 @@ class Effects:
             folder for folder in folders if not any(part in folder + os.sep for part in _INSTALLED)
         ]
 
-    def more(self, before: Any) -> Any:
+    def more(self, before: Any) -> list[Any]:
         """The files that were imported or read since `before` was taken."""
         if not self.read and len(sys.modules) == self._modules:
             return []
@@ -189,7 +189,7 @@ class Before:
         return open_files
 
 
-def _fds() -> Any:
+def _fds() -> list[Any]:
     for folder in ("/proc/self/fd", "/dev/fd"):
         try:
             names = os.listdir(folder)  # noqa: PTH208
@@ -200,7 +200,7 @@ def _fds() -> Any:
     return []
 
 
-def _is_open(fd: Any) -> Any:
+def _is_open(fd: Any) -> bool:
     try:
         os.fstat(fd)
     except OSError:
@@ -208,7 +208,7 @@ def _is_open(fd: Any) -> Any:
     return True
 
 
-def _kind(fd: Any) -> Any:
+def _kind(fd: Any) -> str:
     """What an open file is that forks must not share; "" for what they may."""
     try:
         mode = os.fstat(fd).st_mode
@@ -258,7 +258,7 @@ def _native_threads() -> Any:
         time.sleep(0.001)
 
 
-def _tasks() -> Any:
+def _tasks() -> list[Any]:
     own = str(os.getpid())
     try:
         return [own, *(task for task in os.listdir("/proc/self/task") if task != own)]  # noqa: PTH208
@@ -266,7 +266,7 @@ def _tasks() -> Any:
         return [own]
 
 
-def _name_of(task: Any) -> Any:
+def _name_of(task: Any) -> str:
     try:
         with open("/proc/self/task/" + task + "/comm", encoding="utf-8", errors="replace") as name:  # noqa: PTH123
             return name.read().strip()
@@ -274,7 +274,7 @@ def _name_of(task: Any) -> Any:
         return ""
 
 
-def _has_frameworks() -> Any:
+def _has_frameworks() -> bool:
     """Whether frameworks of macOS are loaded: a fork of a process that has used them may crash."""
     try:
         import ctypes

@@ -106,7 +106,7 @@ def reduced(error: Any) -> Any:
     return shown
 
 
-def _collect(value: Any, values: Any) -> Any:
+def _collect(value: Any, values: Any) -> None:
     if type(value) in (str, int, float) and 2 <= len(str(value)) <= 200 and len(values) < 2000:
         values.add(str(value))
 
@@ -120,7 +120,7 @@ def _parts(value: Any) -> Any:
     return list(fields.values())[:50] if type(fields) is dict and not isinstance(value, type(sys)) else ()
 
 
-def traceback_of(error: Any) -> Any:
+def traceback_of(error: Any) -> dict[str, Any]:
     """The whole traceback as JSON data: the exception first, then what it came from, and the members of groups."""
     exceptions: Any = []
     waiting: Any = [(error, None, "")]
@@ -181,9 +181,9 @@ def _frames(error: Any) -> Any:
     return frames
 
 
-def _is_ours(file: Any) -> Any:
-    folder = os.path.dirname(file)  # noqa: PTH120
-    return folder == _HERE or file == os.path.join(os.path.dirname(_HERE), "function.py")  # noqa: PTH118, PTH120
+def _is_ours(file: Any) -> bool:
+    of_sample = os.path.join(os.path.dirname(_HERE), "function.py")  # noqa: PTH118, PTH120
+    return bool(os.path.dirname(file) == _HERE or file == of_sample)  # noqa: PTH120
 
 
 def _last_own(error: Any) -> Any:
@@ -191,14 +191,14 @@ def _last_own(error: Any) -> Any:
     return own[-1] if own else None
 
 
-def is_own(file: Any) -> Any:
+def is_own(file: Any) -> bool:
     """Whether a file is the project's: nothing that was installed, and nothing of Python's own."""
     if not file or file.startswith("<") or _INSTALLED.search(file):
         return False
     return not os.path.realpath(file).startswith(_LIBRARY)
 
 
-def _frame(frame: Any, line: Any) -> Any:
+def _frame(frame: Any, line: Any) -> dict[str, Any]:
     file = frame.f_code.co_filename
     source = linecache.getline(file, line, frame.f_globals).strip()[:_LONGEST_LINE]
     name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
@@ -258,7 +258,7 @@ def _locals(values: Any) -> Any:
     return variables
 
 
-def _is_secret(name: Any, value: Any) -> Any:
+def _is_secret(name: Any, value: Any) -> bool:
     if not isinstance(name, str) or value is None or isinstance(value, (bool, int, float)):
         return False
     return bool(_SECRET.search(name)) and not _NO_SECRET.search(name)
@@ -287,7 +287,7 @@ class _Repr(reprlib.Repr):
         self.maxdict = self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = 12
         self.maxlong = self.maxother = self.maxstring = _LONGEST_LOCAL
 
-    def repr_str(self, x: Any, level: Any) -> Any:
+    def repr_str(self, x: Any, level: Any) -> str:
         text = _clean(str(x[: 50 * _LONGEST_LOCAL]))
         return repr(text if len(text) <= self.maxstring else text[: self.maxstring] + "…")
 

@@ -97,7 +97,7 @@ def _deepeval(metric: Any, run: Any, arguments: Any) -> Any:
     return way(case, **quiet)
 
 
-def _verdict_of_deepeval(metric: Any) -> Any:
+def _verdict_of_deepeval(metric: Any) -> dict[str, Any]:
     name = getattr(metric, "__name__", None) or type(metric).__name__
     if getattr(metric, "error", None):
         raise RuntimeError(f"{name}: {metric.error}")
@@ -195,7 +195,7 @@ def _function(evaluator: Any, target: Any, run: Any, arguments: Any) -> Any:
     return evaluator(*positional, **named)
 
 
-def _parameters(evaluator: Any) -> Any:
+def _parameters(evaluator: Any) -> list[Any]:
     try:
         return list(inspect.signature(evaluator).parameters)
     except (TypeError, ValueError):  # written in C, or nothing to call
@@ -209,7 +209,7 @@ def _name(parameter: Any) -> Any:
     return _BY_TYPE.get(written.rpartition(".")[2], parameter.name)
 
 
-def _is_of_promptfoo(parameters: Any, parameter: Any) -> Any:
+def _is_of_promptfoo(parameters: Any, parameter: Any) -> bool:
     """`(output, context)`: promptfoo's, unless its type says that it is the text of a row."""
     kind = parameter.annotation
     written = kind if isinstance(kind, str) else getattr(kind, "__name__", "")
@@ -217,7 +217,7 @@ def _is_of_promptfoo(parameters: Any, parameter: Any) -> Any:
     return needed == ["output", "context"] and not written.startswith(("str", "list", "List"))
 
 
-def _unknown(name: Any, target: Any, run: Any, evaluator: Any) -> Any:
+def _unknown(name: Any, target: Any, run: Any, evaluator: Any) -> str:
     if name in ("runs", "examples", "results"):
         return (f"{target} ({place_of(evaluator)}) asks for {name!r}: it judges all runs together, and a metric judges "
                 "one; `agenteval stats` has the figures of all")  # fmt: skip

@@ -77,7 +77,7 @@ class Requests:
                 self._end_forks()
                 return None
 
-    def send(self, text: str) -> Any:
+    def send(self, text: str) -> None:
         """Answer. A process that code of the user's forked does not answer."""
         if os.getpid() != self._pid:
             os._exit(0)
@@ -92,7 +92,7 @@ class Requests:
         """Whether this is a level."""
         return self._wake is not None
 
-    def leads(self) -> Any:
+    def leads(self) -> None:
         """This process runs the user's code. Without a level that would see it, it must see itself when nobody waits
         for it any more: that ends its whole group."""
         if self._watched or (self._depth and self._prctl is not None):
@@ -101,7 +101,7 @@ class Requests:
         self._die_with_parent(0)
         threading.Thread(target=self._watch, name="agenteval", daemon=True).start()
 
-    def new_fork(self, request: Any) -> Any:
+    def new_fork(self, request: Any) -> tuple[Any, Any]:
         """(number of the new process, ""), (0, "") in the new process, or (0, why there is none).
 
         What the fork needs is made before: each part of the memory that it changes is copied for it, which takes most
@@ -127,7 +127,7 @@ class Requests:
         self._forks[request["id"]] = pid
         return pid, ""
 
-    def signal(self, fork: Any, number: Any) -> Any:
+    def signal(self, fork: Any, number: Any) -> None:
         """Send a signal to a fork and its group."""
         pid = self._forks.get(fork)
         if pid is not None:
@@ -146,7 +146,7 @@ class Requests:
             self.send(json.dumps({"id": None, "raised": reason}))
             return None
 
-    def _receive(self) -> Any:
+    def _receive(self) -> bool:
         try:
             data, more, _, _ = self._socket.recvmsg(_CHUNK, _SPACE)
         except OSError:
@@ -164,7 +164,7 @@ class Requests:
 
     # As a level
 
-    def _become_level(self) -> Any:
+    def _become_level(self) -> None:
         read, write = os.pipe()
         os.set_blocking(read, False)
         os.set_blocking(write, False)
@@ -187,7 +187,7 @@ class Requests:
         gc.disable()
         gc.freeze()
 
-    def _reap(self) -> Any:
+    def _reap(self) -> None:
         for fork, pid in list(self._forks.items()):
             if _has_ended(pid):
                 _kill_group(pid, _SIGKILL)  # what it left behind; its number is still its own
@@ -198,7 +198,7 @@ class Requests:
         for pid in self._children().difference(self._others, map(str, self._forks.values())):
             _end_orphan(int(pid))
 
-    def _children(self) -> Any:
+    def _children(self) -> set[Any]:
         """The children of this process, which has one thread; none where the system doesn't list them."""
         if self._list is None:
             return set()
@@ -207,7 +207,7 @@ class Requests:
             size *= 4
         return set(read.decode("ascii").split())
 
-    def _end_forks(self) -> Any:
+    def _end_forks(self) -> None:
         if self._wake is None:
             return
         until = time.monotonic() + (0 if self._depth else _GRACE_S)
@@ -222,7 +222,7 @@ class Requests:
 
     # As a fork
 
-    def _begin(self, requests: Any, errors: Any, parent: Any) -> Any:
+    def _begin(self, requests: Any, errors: Any, parent: Any) -> None:
         os.setsid()
         self._die_with_parent(_SIGKILL)
         if os.getppid() != parent:
@@ -245,7 +245,7 @@ class Requests:
         if self._collects:
             gc.enable()
 
-    def _watch(self) -> Any:
+    def _watch(self) -> None:
         poll = select.poll()
         poll.register(self._socket, 0)  # only its end
         while not any(event & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, event in poll.poll()):
@@ -255,25 +255,25 @@ class Requests:
                 os.killpg(self._pid, signal.SIGKILL)
             os._exit(1)
 
-    def will_fork(self, name: str) -> Any:
+    def will_fork(self, name: str) -> None:
         """This process is to be a level. It is named so in lists of the system (Linux; 15 bytes)."""
         if self._prctl is not None:
             self._prctl(_PR_SET_NAME, name.encode("ascii"), 0, 0, 0)
             with contextlib.suppress(OSError):  # opened here: no effect of the user's modules is seen yet
                 self._list = os.open("/proc/self/task/" + str(self._pid) + "/children", os.O_RDONLY)
 
-    def _adopt_orphans(self) -> Any:
+    def _adopt_orphans(self) -> None:
         """What its children leave behind becomes its own child (Linux), and at its end that of the level that it was
         forked from, which ends it: also what left the group."""
         if self._prctl is not None:
             self._prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
-    def _die_with_parent(self, number: Any) -> Any:
+    def _die_with_parent(self, number: Any) -> None:
         if self._prctl is not None:
             self._prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 
-def _noted(number: Any, frame: Any) -> Any:
+def _noted(number: Any, frame: Any) -> None:
     return None
 
 
@@ -288,7 +288,7 @@ def _prctl() -> Any:
         return None
 
 
-def _end_orphan(pid: Any) -> Any:
+def _end_orphan(pid: Any) -> None:
     """End what a run left behind. What that had started comes next: it is an orphan then."""
     _kill_group(pid, _SIGKILL)
     with contextlib.suppress(OSError):
@@ -296,7 +296,7 @@ def _end_orphan(pid: Any) -> Any:
         os.waitpid(pid, os.WNOHANG)
 
 
-def open_standard() -> Any:
+def open_standard() -> None:
     """Standard input, output and error are open files: else the next one that is opened would be taken for them."""
     for fd in (0, 1, 2):
         try:
@@ -305,19 +305,19 @@ def open_standard() -> Any:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets the lowest number that is free
 
 
-def _kill_group(pid: Any, number: Any) -> Any:
+def _kill_group(pid: Any, number: Any) -> None:
     try:
         os.killpg(pid, number)
     except OSError:
         return
 
 
-def _has_ended(pid: Any) -> Any:
+def _has_ended(pid: Any) -> bool:
     """Whether a child has ended. It is not waited for yet, so that its number stays its own."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except AttributeError:  # macOS before Python 3.13
-        return os.waitpid(pid, os.WNOHANG)[0] == pid
+        return bool(os.waitpid(pid, os.WNOHANG)[0] == pid)
     except OSError:
         return True
 
@@ -335,7 +335,7 @@ def watch_seeds() -> Any:
         with contextlib.suppress(Exception):  # numpy loads it at its first use
             restored.append(_noting(importlib.import_module(_NUMPY), _NUMPY))
 
-    def end() -> Any:
+    def end() -> None:
         for restore in restored:
             restore()
 
@@ -352,7 +352,7 @@ def _noting(module: Any, name: Any) -> Any:
 
     module.seed = noted
 
-    def end() -> Any:
+    def end() -> None:
         if module.seed is noted:
             module.seed = seed
 
@@ -363,14 +363,14 @@ _random_state: Any = None
 _opened: list[Any] = []
 
 
-def remember(opened: Any) -> Any:
+def remember(opened: Any) -> None:
     """Before forks: what they need of this process. `opened`: its open files, as (fd, path, flags)."""
     global _random_state
     _random_state = random.getstate() if "random" in _seeded else None
     _opened[:] = opened
 
 
-def _after_fork() -> Any:
+def _after_fork() -> None:
     if _random_state is not None:
         random.setstate(_random_state)  # Python gives each fork another seed
     if _NUMPY in sys.modules and _NUMPY not in _seeded:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
@@ -24,7 +25,7 @@ def runner(agent: Any, target: Any) -> Any:
     return None
 
 
-async def _run(agent: Any, request: Any, names: Any, target: Any) -> Any:
+async def _run(agent: Any, request: Any, names: Any, target: Any) -> AsyncIterator[Any]:
     types: Any = importlib.import_module("google.genai.types")
     config: Any = importlib.import_module("google.adk.agents.run_config")
     runners: Any = importlib.import_module("google.adk.runners")
@@ -51,7 +52,7 @@ async def _run(agent: Any, request: Any, names: Any, target: Any) -> Any:
         yield {"agenteval_state": dict(after.state)}
 
 
-def _history(messages: Any, name: Any, types: Any) -> Any:
+def _history(messages: Any, name: Any, types: Any) -> Iterator[Any]:
     """Events of the messages before."""
     event: Any = importlib.import_module("google.adk.events").Event
     names: Any = {}
@@ -82,7 +83,7 @@ class Pieces:
         self._ids: Any = set()
         self._codes = 0
 
-    def read(self, piece: Any) -> Any:
+    def read(self, piece: Any) -> bool:
         """Whether this could be read."""
         if not hasattr(piece, "author") or not hasattr(piece, "content"):
             return False
@@ -150,7 +151,7 @@ class Pieces:
             note("left_out", "a part of a message: " + (kinds[0] if kinds else "of another kind"))
 
 
-def _result(key: Any, name: Any, response: Any, note: Any) -> Any:
+def _result(key: Any, name: Any, response: Any, note: Any) -> dict[str, Any]:
     """A tool's result: ADK puts what is not a dict under `result`."""
     failed = isinstance(response, dict) and bool(response.get("error"))
     if isinstance(response, dict) and len(response) == 1:

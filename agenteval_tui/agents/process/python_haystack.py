@@ -151,7 +151,7 @@ class Pieces:
         self._said = conversation
         self._read = read
 
-    def read(self, piece: Any) -> Any:
+    def read(self, piece: Any) -> bool:
         """Whether this could be read."""
         if isinstance(piece, PipelineResult):
             self._outputs(piece)

@@ -12,6 +12,7 @@ import ast
 import importlib
 import importlib.util
 import sys
+from collections.abc import Iterator
 from importlib import machinery
 from typing import Any
 
@@ -26,7 +27,7 @@ class _EnoughError(Exception):
     """The next statement may change what later imports do."""
 
 
-def outside(targets: Any, is_installed: Any) -> Any:
+def outside(targets: Any, is_installed: Any) -> list[Any]:
     """The modules from outside that the modules `targets` import, in order, each (module, names taken from it)."""
     reading = _Reading(is_installed)
     try:
@@ -44,7 +45,7 @@ class _Reading:
         self._seen: set[str] = set()
         self._specs: dict[str, Any] = {}
 
-    def module(self, name: Any) -> Any:
+    def module(self, name: Any) -> None:
         """Follow the import of a module, and of the packages that it is in."""
         for spec in self._chain(name):
             if spec.name in self._seen:
@@ -64,7 +65,7 @@ class _Reading:
             package = spec.name if spec.submodule_search_locations is not None else spec.name.rpartition(".")[0]
             self._statements(tree.body, package, set())
 
-    def _statements(self, body: Any, package: Any, own: Any) -> Any:
+    def _statements(self, body: Any, package: Any, own: Any) -> None:
         """`own`: names that the module has bound to objects of its own."""
         for statement in body:
             if isinstance(statement, ast.If) and _is_never(statement.test):
@@ -89,7 +90,7 @@ class _Reading:
             elif not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 _check([statement], own)
 
-    def _import(self, name: Any, names: Any) -> Any:
+    def _import(self, name: Any, names: Any) -> None:
         spec = self._spec(name.partition(".")[0])
         if spec is None:
             return
@@ -101,13 +102,13 @@ class _Reading:
             if imported != "*" and self._spec(name + "." + imported) is not None:
                 self.module(name + "." + imported)
 
-    def _is_outside(self, spec: Any) -> Any:
+    def _is_outside(self, spec: Any) -> bool:
         places = [spec.origin] if spec.origin and spec.has_location else _locations(spec)
         if spec.origin in ("built-in", "frozen") or not places:
             return True
         return all(self._is_installed(place if place.endswith(".py") else place + "/__init__.py") for place in places)
 
-    def _chain(self, name: Any) -> Any:
+    def _chain(self, name: Any) -> Iterator[Any]:
         parts = name.split(".")
         for depth in range(1, len(parts) + 1):
             spec = self._spec(".".join(parts[:depth]))
@@ -142,20 +143,20 @@ def _below(name: Any, places: Any) -> Any:
         return spec
 
 
-def _locations(spec: Any) -> Any:
+def _locations(spec: Any) -> list[Any]:
     """The folders of a package. One without `__init__.py` looks them up anew each time, in the package around it."""
     locations = spec.submodule_search_locations
     return list(getattr(locations, "_path", locations) or ())
 
 
-def _is_never(test: Any) -> Any:
+def _is_never(test: Any) -> bool:
     """Whether a condition is `TYPE_CHECKING`, or `__name__ == "__main__"`."""
     return _last_name(test) == "TYPE_CHECKING" or (
         isinstance(test, ast.Compare) and _last_name(test.left) == "__name__"
     )
 
 
-def _check(nodes: Any, own: Any) -> Any:
+def _check(nodes: Any, own: Any) -> None:
     """Raises `_EnoughError` for statements after which an import may give something else."""
     waiting = list(nodes)
     while waiting:
@@ -190,7 +191,7 @@ def _first_name(node: Any) -> Any:
     return getattr(node, "id", "")
 
 
-def load(modules: Any) -> Any:
+def load(modules: Any) -> list[Any]:
     """Import them. One that can't be imported is left to the module that wants it, which knows what to do then."""
     for name, attributes in modules:
         module = _imported(name)

@@ -4,6 +4,7 @@ of Python 3.8 or later."""
 from __future__ import annotations
 
 import sys
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
@@ -27,11 +28,11 @@ def runner(workflow: Any, target: Any) -> Any:
     return None
 
 
-def _is_workflow(workflow: Any) -> Any:
+def _is_workflow(workflow: Any) -> bool:
     return any(cls.__name__ == "Workflow" for cls in type(workflow).__mro__)
 
 
-async def _run(workflow: Any, request: Any, target: Any) -> Any:
+async def _run(workflow: Any, request: Any, target: Any) -> AsyncIterator[Any]:
     agent = any(cls.__name__ in ("BaseWorkflowAgent", "AgentWorkflow") for cls in type(workflow).__mro__)
     fields = contexts.fields_of(request, target, "the store of the workflow's Context")
     more: Any = {}
@@ -72,7 +73,7 @@ def result_of(last: Any) -> Any:
     return last if result is None else result
 
 
-def _stops(event: Any) -> Any:
+def _stops(event: Any) -> bool:
     return any(cls.__name__ == "StopEvent" for cls in type(event).__mro__)
 
 
@@ -90,7 +91,7 @@ def _inputs(workflow: Any, request: Any, target: Any) -> Any:
     return inputs
 
 
-def _history(messages: Any) -> Any:
+def _history(messages: Any) -> Iterator[Any]:
     llms: Any = sys.modules["llama_index.core.llms"]
     for message in messages:
         more: Any = {}
@@ -113,7 +114,7 @@ class Pieces:
         self._asked = False  # the model, since it answered last
         self._calls: Any = set()  # their ids
 
-    def read(self, piece: Any) -> Any:
+    def read(self, piece: Any) -> bool:
         """Whether this could be read."""
         name = type(piece).__name__
         self._asked = self._asked or name in ("AgentInput", "AgentStream")
@@ -179,7 +180,7 @@ class Pieces:
             self._said.append([{"role": "assistant", "text": "", "calls": [call]}, self._result(key, source)])
         self._said.final(answer.response or "")
 
-    def _result(self, key: Any, output: Any) -> Any:
+    def _result(self, key: Any, output: Any) -> dict[str, Any]:
         text = output.content if isinstance(output.content, str) else str(output)
         failed = bool(getattr(output, "is_error", False))
         return {"role": "tool", "call_id": str(key), "name": output.tool_name, "text": text, "error": failed}

@@ -14,6 +14,7 @@ import json
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -30,7 +31,7 @@ _added: Any = set()  # the frameworks whose hooks are there
 
 
 @contextlib.contextmanager
-def watching(tell: Any) -> Any:
+def watching(tell: Any) -> Iterator[Any]:
     """Tell each request to a model that is made inside, with its answer, as an event `model_request`."""
     for package, add in _HOOKS.items():
         if package not in _added and package in sys.modules:
@@ -64,13 +65,13 @@ class _Requests:
         self._places: Any = {}  # of each message that was told, by its JSON
         self._lock = threading.Lock()
 
-    def asked(self, key: Any, read: Any) -> Any:
+    def asked(self, key: Any, read: Any) -> None:
         """A request begins, or it is known better now. `read` gives its fields as the event has them, with messages as
         python_pieces makes them."""
         began = self._open[key][0] if key in self._open else time.perf_counter()
         self._open[key] = began, self._read(read)
 
-    def answered(self, key: Any, read: Any = None, error: Any = "") -> Any:
+    def answered(self, key: Any, read: Any = None, error: Any = "") -> None:
         """It has its answer: `read` gives the messages of that. Or it failed."""
         began, event = self._open.pop(key, (None, None))
         if event is None:
@@ -84,7 +85,7 @@ class _Requests:
                 event["messages"] = [self._place(one) for one in event["messages"]]
             self._tell(dict(event, type="model_request"))
 
-    def end(self) -> Any:
+    def end(self) -> None:
         """The call has ended: nobody waits for the answers that are still open."""
         for key in list(self._open):
             self.answered(key)
@@ -145,21 +146,21 @@ def _marked(read: Any, *given: Any) -> Any:
 # LangChain, and LangGraph
 
 
-def _add_to_langchain() -> Any:
+def _add_to_langchain() -> None:
     base: Any = sys.modules["langchain_core.callbacks.base"]
     context: Any = import_module("langchain_core.tracers.context")
 
     class Handler(base.BaseCallbackHandler):  # type: ignore[misc]
         run_inline = True
 
-        def on_chat_model_start(self, serialized: Any, messages: Any, *, run_id: Any, **about: Any) -> Any:
+        def on_chat_model_start(self, serialized: Any, messages: Any, *, run_id: Any, **about: Any) -> None:
             _ask_langchain(run_id, lambda: [_marked(pieces.message_of, one) for one in messages[0]], about)
 
-        def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: Any, **about: Any) -> Any:
+        def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: Any, **about: Any) -> None:
             _ask_langchain(run_id, lambda: [{"role": "user", "text": one} for one in prompts], about)
 
-        def on_llm_end(self, response: Any, *, run_id: Any, **_: Any) -> Any:
-            def read() -> Any:
+        def on_llm_end(self, response: Any, *, run_id: Any, **_: Any) -> None:
+            def read() -> list[Any]:
                 answer = response.generations[0][0]
                 message = getattr(answer, "message", None) or {"role": "assistant", "content": answer.text}
                 return [_marked(pieces.message_of, message)]
@@ -167,7 +168,7 @@ def _add_to_langchain() -> Any:
             if _current() is not None:
                 _current().answered(run_id, read)
 
-        def on_llm_error(self, error: Any, *, run_id: Any, **_: Any) -> Any:
+        def on_llm_error(self, error: Any, *, run_id: Any, **_: Any) -> None:
             if _current() is not None:
                 _current().answered(run_id, error=str(error) or type(error).__name__)
 
@@ -175,8 +176,8 @@ def _add_to_langchain() -> Any:
     context.register_configure_hook(handler, inheritable=True)
 
 
-def _ask_langchain(key: Any, messages: Any, about: Any) -> Any:
-    def read() -> Any:
+def _ask_langchain(key: Any, messages: Any, about: Any) -> None:
+    def read() -> dict[str, Any]:
         given = dict(about.get("invocation_params") or {})
         given.pop("_type", None)
         return {
@@ -194,7 +195,7 @@ def _ask_langchain(key: Any, messages: Any, about: Any) -> Any:
 # pydantic-ai
 
 
-def _add_to_pydantic_ai() -> Any:
+def _add_to_pydantic_ai() -> None:
     capabilities: Any = import_module("pydantic_ai.capabilities")
     agent: Any = sys.modules["pydantic_ai"].Agent
     if "capabilities" not in inspect.signature(agent.iter).parameters:
@@ -211,16 +212,16 @@ def _add_to_pydantic_ai() -> Any:
                 _current().answered(key_of(ctx), lambda: pieces.from_pydantic(response, _ignore)[:1])
             return response
 
-        async def on_model_request_error(self, ctx: Any, *, request_context: Any, error: Any) -> Any:
+        async def on_model_request_error(self, ctx: Any, *, request_context: Any, error: Any) -> None:
             ask(ctx, request_context)
             if _current() is not None:
                 _current().answered(key_of(ctx), error=str(error) or type(error).__name__)
             raise error
 
-    def key_of(ctx: Any) -> Any:
+    def key_of(ctx: Any) -> tuple[Any, Any]:
         return ctx.run_id, ctx.run_step
 
-    def ask(ctx: Any, request: Any) -> Any:
+    def ask(ctx: Any, request: Any) -> None:
         if _current() is not None:
             _current().asked(key_of(ctx), lambda: _pydantic_request(ctx, request))
 
@@ -239,7 +240,7 @@ def _ignore(code: Any, what: Any) -> Any:
     """Takes the notes of what was read in another place, too."""
 
 
-def _pydantic_request(ctx: Any, request: Any) -> Any:
+def _pydantic_request(ctx: Any, request: Any) -> dict[str, Any]:
     known = request.model_request_parameters
     parts = getattr(known, "instruction_parts", None)
     instructions = [part.content for part in parts or ()]
@@ -271,7 +272,7 @@ _HOOKS_PLACE = 5
 """Where `hooks` is among the arguments of a runner."""
 
 
-def _add_to_openai_agents() -> Any:
+def _add_to_openai_agents() -> None:
     agents: Any = sys.modules["agents"]
     base: Any = sys.modules["agents.lifecycle"].RunHooksBase
 
@@ -279,8 +280,8 @@ def _add_to_openai_agents() -> Any:
         def __init__(self, theirs: Any, previous: Any) -> None:
             self._theirs, self._previous = theirs, previous
 
-        async def on_llm_start(self, context: Any, agent: Any, system_prompt: Any, input_items: Any) -> Any:
-            def read() -> Any:
+        async def on_llm_start(self, context: Any, agent: Any, system_prompt: Any, input_items: Any) -> None:
+            def read() -> dict[str, Any]:
                 system = [{"role": "system", "text": system_prompt}] if system_prompt else []
                 return {
                     "messages": [*system, *pieces.from_items(input_items, _ignore)],
@@ -295,14 +296,14 @@ def _add_to_openai_agents() -> Any:
             if self._theirs is not None:
                 await self._theirs.on_llm_start(context, agent, system_prompt, input_items)
 
-        async def on_llm_end(self, context: Any, agent: Any, response: Any) -> Any:
+        async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
             if _current() is not None:
                 _current().answered((id(context), agent.name), lambda: pieces.from_items(response.output, _ignore)[:1])
             if self._theirs is not None:
                 await self._theirs.on_llm_end(context, agent, response)
 
     def passed_on(name: Any) -> Any:
-        async def pass_on(self: Any, *given: Any, **named: Any) -> Any:
+        async def pass_on(self: Any, *given: Any, **named: Any) -> None:
             if self._theirs is not None:
                 await getattr(self._theirs, name)(*given, **named)
 
@@ -327,7 +328,7 @@ def _add_to_openai_agents() -> Any:
         setattr(agents.Runner, name, with_hooks(vars(agents.Runner)[name]))
 
 
-def _tools_of(agent: Any) -> Any:
+def _tools_of(agent: Any) -> list[Any] | None:
     """The tools that an agent offers a model; None where they may differ from request to request."""
     if agent.handoffs or agent.mcp_servers:
         return None

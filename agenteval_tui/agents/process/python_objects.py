@@ -12,6 +12,7 @@ import inspect
 import os
 import sys
 import uuid
+from collections.abc import AsyncIterator
 from importlib import import_module
 from typing import Any
 
@@ -68,7 +69,7 @@ def runner(found: Any, target: Any) -> Any:
     return None
 
 
-def takes_context(function: Any) -> Any:
+def takes_context(function: Any) -> bool:
     """Whether the option `context` reaches it: as its parameter `context`, or in the request."""
     return any(
         each.name in ("context", "request") and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
@@ -174,7 +175,7 @@ def is_agent(given: Any, target: Any, ways: Any = True) -> Any:
         return hasattr(given, "compile") and pieces.made_by(given, "langgraph")
 
 
-def _takes_settings(factory: Any, parameter: Any) -> Any:
+def _takes_settings(factory: Any, parameter: Any) -> bool:
     """Whether a parameter is for the settings: one called so, unless it is declared to be an object of a class."""
     if parameter.name not in SETTINGS:
         return False
@@ -182,7 +183,7 @@ def _takes_settings(factory: Any, parameter: Any) -> Any:
     return not isinstance(kind, type) or issubclass(kind, dict) or kind.__module__ in ("typing", "collections.abc")
 
 
-async def entered(context: Any, request: Any, target: Any) -> Any:
+async def entered(context: Any, request: Any, target: Any) -> AsyncIterator[Any]:
     """Run what a context manager gives, in it. All in one task, as the scopes of anyio want it."""
     if hasattr(context, "__aenter__"):
         async with context as found:
@@ -194,7 +195,7 @@ async def entered(context: Any, request: Any, target: Any) -> Any:
             yield piece
 
 
-async def _inside(found: Any, request: Any, target: Any) -> Any:
+async def _inside(found: Any, request: Any, target: Any) -> AsyncIterator[Any]:
     run = runner(found, target)
     returned = _asked_with_context(found, request, target) if run is None else run(request)
     if inspect.isawaitable(returned):
@@ -213,11 +214,11 @@ WAYS = ("run", "ainvoke", "invoke", "arun", "chat", "kickoff", "query", "ask")
 SETTINGS = ("settings", "config")
 
 
-def _not_streamed(what: Any) -> Any:
+def _not_streamed(what: Any) -> dict[str, Any]:
     return {"type": "note", "code": "not_streamed", "what": what}
 
 
-async def _pydantic(agent: Any, request: Any, target: Any) -> Any:
+async def _pydantic(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
     prompt = pieces.prompt_of(request, target)
     history = _pydantic_history(pieces.before(request)) or None
     deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
@@ -280,7 +281,7 @@ def _pydantic_history(messages: Any) -> Any:
     return made
 
 
-async def _openai_agents(agent: Any, request: Any, target: Any) -> Any:
+async def _openai_agents(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
     asked: Any = []
     messages = request["messages"]
     if (request.get("_how") or {}).get("input") is not None:
@@ -329,7 +330,7 @@ def _closed_servers(agent: Any) -> Any:
     return servers
 
 
-async def _runnable(found: Any, request: Any, target: Any) -> Any:
+async def _runnable(found: Any, request: Any, target: Any) -> AsyncIterator[Any]:
     context, config = contexts.of_graph(found, request, target)
     more = {} if context is None else {"context": context}
     # A graph with a memory wants to know whose it is.
@@ -381,7 +382,7 @@ def _with_store(graph: Any) -> Any:
     return graph.copy(update={"store": memory.InMemoryStore()})
 
 
-async def _streamed(found: Any, asked: Any, config: Any, more: Any) -> Any:
+async def _streamed(found: Any, asked: Any, config: Any, more: Any) -> AsyncIterator[Any]:
     """What it streams; of one that has no async ways, such as a checkpointer of SQLite, by the others."""
     began = False
     try:
@@ -425,7 +426,7 @@ async def _new_messages(found: Any, request: Any, config: Any) -> Any:
     return messages
 
 
-def _said(message: Any) -> Any:
+def _said(message: Any) -> tuple[Any, Any]:
     return message["role"], message["text"]
 
 
@@ -439,7 +440,7 @@ def _without_messages(found: Any, target: Any) -> Any:
     return said + "; write in the agent `input: {" + asks + ': "{{prompt}}"}` and `output: ' + answers + "`"
 
 
-def _state_of(found: Any) -> Any:
+def _state_of(found: Any) -> tuple[Any, Any]:
     """(the keys of a graph's state, those that it takes as its input)."""
     hidden = ("__", "branch:")
     names = [str(name) for name in found.channels if not str(name).startswith(hidden)]
@@ -454,7 +455,7 @@ _ASKS = ("question", "query", "input", "prompt", "user_input", "task", "topic", 
 _GIVES = ("answer", "final_answer", "output", "response", "result", "final_output", "generation", "summary", "report")
 
 
-def _variables(found: Any) -> Any:
+def _variables(found: Any) -> list[Any]:
     """What a chain wants, by name; nothing where it takes a text."""
     first = getattr(found, "first", found)
     names = getattr(first, "input_variables", None)

@@ -33,13 +33,13 @@ class _Raw(io.RawIOBase):
     def fileno(self) -> Any:
         return self._fd
 
-    def writable(self) -> Any:
+    def writable(self) -> bool:
         return True
 
-    def isatty(self) -> Any:
+    def isatty(self) -> bool:
         return False
 
-    def write(self, data: Any) -> Any:
+    def write(self, data: Any) -> int:
         data = bytes(data)
         if not _give(self._source, data):
             rest = data
@@ -48,7 +48,7 @@ class _Raw(io.RawIOBase):
         return len(data)
 
 
-def replace_streams() -> Any:
+def replace_streams() -> None:
     """Put our standard output and error in the place of the interpreter's."""
     for fd, source in ((1, "stdout"), (2, "stderr")):
         raw: Any = _Raw(fd, source)
@@ -59,7 +59,7 @@ def replace_streams() -> Any:
         setattr(sys, "__" + source + "__", stream)
 
 
-def begin(tell: Any) -> Any:
+def begin(tell: Any) -> None:
     """From now on, call `tell` with {"source", "text"} of all that is printed and logged. It may return False: nobody
     takes it."""
     global _tell, _written, _pid
@@ -69,14 +69,14 @@ def begin(tell: Any) -> Any:
         _watch(logging.Logger)
 
 
-def end() -> Any:
+def end() -> None:
     """What is printed from now on is nobody's."""
     global _tell
     flush()
     _tell = None
 
 
-def flush() -> Any:
+def flush() -> None:
     """Let go of what was printed without the end of its line."""
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -93,7 +93,7 @@ def _teller() -> Any:
     return _tell
 
 
-def _give(source: Any, data: Any) -> Any:
+def _give(source: Any, data: Any) -> bool:
     """Whether somebody took it. What is printed while it is being told, by a handler of a signal, is not told."""
     global _written
     tell = _teller()
@@ -111,7 +111,7 @@ def _give(source: Any, data: Any) -> Any:
         _state.telling = False
 
 
-def _watch(logger: Any) -> Any:
+def _watch(logger: Any) -> None:
     """See each record that a logger hands to its handlers, whether it has any or not."""
     original = getattr(logger, _HANDLERS)
     if getattr(original, "_agenteval", False):

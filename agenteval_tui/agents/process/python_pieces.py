@@ -11,6 +11,7 @@ import dataclasses
 import json
 import sys
 import threading
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
@@ -32,7 +33,7 @@ class WrongTarget(Exception):  # noqa: N818
     """What shall be called is not an agent, or what it gave can't be read; the text says what it is instead."""
 
 
-def made_by(value: Any, *packages: Any) -> Any:
+def made_by(value: Any, *packages: Any) -> bool:
     """Whether one of the packages defined the type of this, or one that it is derived from."""
     return any(cls.__module__.partition(".")[0] in packages for cls in type(value).__mro__)
 
@@ -68,7 +69,7 @@ def foreign_type(value: Any) -> Any:
     return None
 
 
-def _is_installed(kind: Any) -> Any:
+def _is_installed(kind: Any) -> bool:
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
     return not {"site-packages", "dist-packages"}.isdisjoint(file.replace("\\", "/").split("/"))
 
@@ -122,14 +123,14 @@ def prompt_of(request: Any, target: Any) -> Any:
 
 
 @contextlib.contextmanager
-def alone(agent: Any) -> Any:
+def alone(agent: Any) -> Iterator[Any]:
     """For an object that keeps what was said: one request at a time uses it."""
     with _entry(agent) as lock, lock:
         yield
 
 
 @contextlib.asynccontextmanager
-async def alone_async(agent: Any) -> Any:
+async def alone_async(agent: Any) -> AsyncIterator[Any]:
     """The same for a coroutine, which holds up no other one while it waits."""
     import asyncio  # takes longer to load than all else, and is there when a coroutine runs
 
@@ -143,7 +144,7 @@ async def alone_async(agent: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _entry(agent: Any) -> Any:
+def _entry(agent: Any) -> Iterator[Any]:
     with _locks_lock:
         entry = _locks.setdefault(id(agent), [threading.Lock(), 0])
         entry[1] += 1
@@ -169,12 +170,12 @@ def usage_of(raw: Any) -> Any:
     )
 
 
-def is_usage(figures: Any) -> Any:
+def is_usage(figures: Any) -> bool:
     """Whether a dict is a usage, and no state with figures in it."""
     return any(name == "cost" or str(name).endswith("_tokens") for name in figures) and bool(usage_of(figures))
 
 
-def _is_number(value: Any) -> Any:
+def _is_number(value: Any) -> bool:
     return value is None or isinstance(value, (bool, int, float))
 
 
@@ -216,7 +217,7 @@ def text_of(value: Any, note: Any) -> Any:
         return ""
 
 
-def content_of(content: Any, note: Any) -> Any:
+def content_of(content: Any, note: Any) -> tuple[Any, Any]:
     """(text, reasoning) of a message's content: a text, or a list of parts."""
     if content is None or isinstance(content, str):
         return content or "", ""
@@ -243,7 +244,7 @@ def content_of(content: Any, note: Any) -> Any:
     return "".join(texts), "".join(thoughts)
 
 
-def is_message(piece: Any) -> Any:
+def is_message(piece: Any) -> bool:
     """Whether this is a message as OpenAI's Chat Completions or LangChain have them, as a dict or an object."""
     if isinstance(piece, dict):
         if isinstance(piece.get("role"), str) and piece.get("type") in (None, *LANGCHAIN):
@@ -304,7 +305,7 @@ def call_of(raw: Any, note: Any) -> Any:
     return call
 
 
-def results_in(piece: Any, note: Any) -> Any:
+def results_in(piece: Any, note: Any) -> Iterator[Any]:
     """Results inside the calls of a message."""
     for call in field(piece, "tool_calls") or ():
         if isinstance(call, dict) and "result" in call:
@@ -338,7 +339,7 @@ def decoded_arguments(text: Any) -> Any:
     return arguments if isinstance(arguments, dict) else {}
 
 
-def real_id(identifier: Any) -> Any:
+def real_id(identifier: Any) -> str | None:
     """An id; None for one that means none."""
     return None if identifier is None or identifier in FAKE_IDS else str(identifier)
 
@@ -353,7 +354,7 @@ def is_pydantic(piece: Any) -> Any:
     return made_by(piece, "pydantic_ai") and getattr(piece, "kind", None) in ("request", "response")
 
 
-def from_pydantic(message: Any, note: Any) -> Any:
+def from_pydantic(message: Any, note: Any) -> list[Any]:
     """The messages in a ModelRequest or ModelResponse."""
     if field(message, "kind") == "request":
         return [entry for part in field(message, "parts") for entry in pydantic_request_part(part, note)]
@@ -391,7 +392,7 @@ _SETTINGS_PARTS = (
 )
 
 
-def pydantic_request_part(part: Any, note: Any) -> Any:
+def pydantic_request_part(part: Any, note: Any) -> list[Any]:
     """A part of a ModelRequest, or a ToolReturnPart or RetryPromptPart alone."""
     kind = field(part, "part_kind")
     if kind in ("system-prompt", "user-prompt"):
@@ -418,7 +419,7 @@ def pydantic_request_part(part: Any, note: Any) -> Any:
 # openai-agents, and the items of the Responses API
 
 
-def is_item(piece: Any) -> Any:
+def is_item(piece: Any) -> bool:
     """Whether this is an item of the Responses API's input or output, or a message in its easy form."""
     kind = field(piece, "type")
     if isinstance(kind, str) and (kind in ITEMS or kind.endswith(("_call", "_call_output"))) and kind != "tool_call":

@@ -90,7 +90,7 @@ def _check(target: Any, name: Any, places: Any, is_installed: Any) -> None:
     )
 
 
-def _places(spec: Any) -> Any:
+def _places(spec: Any) -> list[Any]:
     """The files, real ones, of a module; of a package without `__init__.py`, a file that each of its folders would
     have."""
     if spec.origin and spec.has_location:

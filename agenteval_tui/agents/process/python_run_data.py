@@ -205,7 +205,7 @@ class RunData:
         return _made("deepeval.test_case", "ToolCall", dict(fields, output=call.get("result")))
 
     @property
-    def promptfoo(self) -> Any:
+    def promptfoo(self) -> dict[str, Any]:
         """The context that promptfoo calls `get_assert` with."""
         test = {"vars": self.variables, "metadata": self.metadata}
         return {"prompt": self.prompt, "vars": self.variables, "test": test, "config": {}, "logProbs": None,
@@ -236,5 +236,5 @@ def _text(value: Any) -> Any:
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _texts(value: Any) -> Any:
+def _texts(value: Any) -> list[Any] | None:
     return None if value is None else [_text(text) for text in (value if isinstance(value, list) else [value])]

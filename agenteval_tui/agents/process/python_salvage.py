@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 _MOST_FRAMES = 500
 
 
 @contextlib.contextmanager
-def watching() -> Any:
+def watching() -> Iterator[Any]:
     """The messages of what runs inside, as far as a framework offers to keep them: a list for pydantic-ai."""
     pydantic: Any = sys.modules.get("pydantic_ai")
     capture = getattr(pydantic, "capture_run_messages", None)
@@ -37,7 +38,7 @@ def done_before(error: Any, messages: Any) -> Any:
     return []
 
 
-def _of_openai_agents(error: Any) -> Any:
+def _of_openai_agents(error: Any) -> list[Any]:
     for each in chain(error):
         data = getattr(each, "run_data", None)
         items = [getattr(item, "raw_item", None) for item in getattr(data, "new_items", ())]
@@ -53,7 +54,7 @@ def _of_openai_agents(error: Any) -> Any:
     return []
 
 
-def _open_calls(error: Any, call_ids: Any) -> Any:
+def _open_calls(error: Any, call_ids: Any) -> list[Any]:
     """The calls of tools that were being made: the frames of what runs them hold them."""
     calls = {}
     for each in chain(error):
@@ -81,7 +82,7 @@ def _of_frames(error: Any) -> Any:
     return []
 
 
-def _of_graph(loop: Any) -> Any:
+def _of_graph(loop: Any) -> list[Any]:
     """The messages in the state of a graph, with what finished nodes of the broken step have written."""
     messages = list(loop.channels["messages"].get())
     message_ids = {getattr(message, "id", None) for message in messages}
@@ -92,7 +93,7 @@ def _of_graph(loop: Any) -> Any:
     return [{"messages": messages}]
 
 
-def chain(error: Any) -> Any:
+def chain(error: Any) -> Iterator[Any]:
     """An exception, what it came from, and the members of groups."""
     waiting: Any = [error]
     visited: Any = set()
@@ -106,7 +107,7 @@ def chain(error: Any) -> Any:
         waiting += [current.__cause__, current.__context__, *(members if isinstance(members, (list, tuple)) else ())]
 
 
-def frames_of(error: Any) -> Any:
+def frames_of(error: Any) -> Iterator[Any]:
     """The frames of an exception, the first call first."""
     trace, number = getattr(error, "__traceback__", None), 0
     while trace is not None and number < _MOST_FRAMES:

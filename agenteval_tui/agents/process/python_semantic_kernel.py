@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextvars
 import importlib
 import sys
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
@@ -37,7 +38,7 @@ def runner(agent: Any, target: Any) -> Any:
     return None
 
 
-async def _run(agent: Any, request: Any, target: Any) -> Any:
+async def _run(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
     fields = contexts.fields_of(request, target, "the kernel's arguments")
     functions: Any = importlib.import_module("semantic_kernel.functions")
     more = {"arguments": functions.KernelArguments(**fields)} if fields else {}
@@ -76,7 +77,7 @@ async def _run(agent: Any, request: Any, target: Any) -> Any:
         yield Told(intermediate.pop(0), failed)
 
 
-def _messages(messages: Any) -> Any:
+def _messages(messages: Any) -> Iterator[Any]:
     contents: Any = importlib.import_module("semantic_kernel.contents")
     names: Any = {}
     for message in messages:
@@ -147,7 +148,7 @@ class Pieces:
         self._read = read
         self._number = 0  # of the model's answer
 
-    def read(self, piece: Any) -> Any:
+    def read(self, piece: Any) -> bool:
         """Whether this could be read."""
         name = type(piece).__name__
         if name == "Told":

@@ -13,7 +13,7 @@ _NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", list:
           dict: "object", type(None): "null"}  # fmt: skip
 
 
-def describe(function: Any) -> Any:
+def describe(function: Any) -> dict[str, Any]:
     """{"name", "description", "parameters"}: what a model is told of it."""
     text = inspect.getdoc(function) or ""
     summary, descriptions = _docstring(text)
@@ -141,7 +141,7 @@ def _hints(owner: Any) -> Any:
         return {}
 
 
-def _docstring(text: Any) -> Any:
+def _docstring(text: Any) -> tuple[Any, Any]:
     """The part of a docstring before its parameters, and what it says of each (Google's, NumPy's and Sphinx' forms)."""
     descriptions = {}
     for name, words in re.findall(r":param (?:[\w\[\], ]+ )?(\w+):\s*(.+)", text):

@@ -4,6 +4,7 @@ or later."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
@@ -27,7 +28,7 @@ def runner(agent: Any, target: Any) -> Any:
     return None
 
 
-def _run(agent: Any, request: Any, target: Any) -> Any:
+def _run(agent: Any, request: Any, target: Any) -> Iterator[Any]:
     prompt, fields = pieces.prompt_of(request, target), contexts.fields_of(request, target, "`additional_args`")
     more = {"additional_args": fields} if fields else {}
     with pieces.alone(agent):
@@ -84,7 +85,7 @@ class Pieces:
         self._steps: Any = []  # those that were read: one may come twice
         self._answered = False
 
-    def read(self, piece: Any) -> Any:
+    def read(self, piece: Any) -> bool:
         """Whether this could be read."""
         name = type(piece).__name__
         if name == "ChatMessageStreamDelta":
@@ -157,7 +158,7 @@ class Pieces:
         self._number += 1
         self._told = {}
 
-    def _results(self, step: Any, calls: Any) -> Any:
+    def _results(self, step: Any, calls: Any) -> list[Any]:
         """Results of a step's calls that were not told as they came."""
         note = self._said.note
         missing = [call for call in calls if call.get("id") not in self._told]

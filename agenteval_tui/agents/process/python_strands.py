@@ -4,6 +4,7 @@ library, of Python 3.8 or later."""
 from __future__ import annotations
 
 import sys
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
@@ -35,7 +36,7 @@ def runner(agent: Any, target: Any) -> Any:
     return lambda request: _run_several(agent, request, target)
 
 
-async def _run(agent: Any, request: Any, target: Any) -> Any:
+async def _run(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
     prompt = pieces.prompt_of(request, target)
     state = contexts.fields_of(request, target, "`invocation_state`")
     more = {"invocation_state": state} if state else {}
@@ -49,7 +50,7 @@ async def _run(agent: Any, request: Any, target: Any) -> Any:
             agent.messages[:] = own
 
 
-async def _run_several(agent: Any, request: Any, target: Any) -> Any:
+async def _run_several(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
     """A graph or a swarm: it has no conversation, so what was said before is one with the prompt."""
     prompt = pieces.prompt_of(request, target)
     state = contexts.fields_of(request, target, "`invocation_state`")
@@ -58,7 +59,7 @@ async def _run_several(agent: Any, request: Any, target: Any) -> Any:
         yield StreamEvent(event)
 
 
-def _history(messages: Any) -> Any:
+def _history(messages: Any) -> Iterator[Any]:
     """The messages before as Bedrock has them. Results of tools belong to the user."""
     for message in messages:
         role, content = message.get("role"), message.get("content") or ""
@@ -91,7 +92,7 @@ class Pieces:
         self._heard = False
         self._agent: Any = None  # of a graph or a swarm, the node that is running
 
-    def read(self, piece: Any) -> Any:
+    def read(self, piece: Any) -> bool:
         """Whether this could be read."""
         if isinstance(piece, StreamEvent):
             self._heard = True
@@ -143,7 +144,7 @@ class Pieces:
         if results:
             self._said.append(results)
 
-    def _tool_result(self, result: Any) -> Any:
+    def _tool_result(self, result: Any) -> dict[str, Any]:
         parts = result.get("content") or ()
         texts = [
             part["text"] if "text" in part else pieces.text_of(part.get("json", part), self._said.note)

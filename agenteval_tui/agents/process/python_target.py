@@ -21,7 +21,7 @@ class WrongTarget(Exception):  # noqa: N818 - python_child knows it by its name
     """A target that names nothing; the text is the whole message."""
 
 
-def split(target: Any) -> Any:
+def split(target: Any) -> tuple[Any, Any]:
     """(module or file, name)."""
     if ".py:" in target:
         place, _, name = target.rpartition(":")
@@ -30,7 +30,7 @@ def split(target: Any) -> Any:
     return module, name
 
 
-def places(folder: Any, first: Any, last: Any) -> Any:
+def places(folder: Any, first: Any, last: Any) -> tuple[Any, Any]:
     """The places for modules of a process that works in `folder`: those before installed packages, and those after."""
     return ([*first], [*last, folder]) if _is_package(folder) else ([folder, *first], [*last])
 
@@ -99,7 +99,7 @@ def find(target: Any, folder: Any) -> Any:
     return current
 
 
-def _parts(path: Any) -> Any:
+def _parts(path: Any) -> tuple[Any, Any]:
     """The folder from which a file is imported, and the name of its module."""
     path = os.path.abspath(path)
     root, name = os.path.split(path)
@@ -110,6 +110,6 @@ def _parts(path: Any) -> Any:
     return root, ".".join(names)
 
 
-def _is_of(module: Any, path: Any) -> Any:
+def _is_of(module: Any, path: Any) -> bool:
     file: Any = getattr(module, "__file__", None)
     return bool(file) and os.path.realpath(file) == os.path.realpath(path)

@@ -137,7 +137,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _DECIMAL = re.compile(r"[0-9]{1,13}(\.[0-9]{1,20})?\Z")
 
 
-def tokens_in(value: Any) -> Any:
+def tokens_in(value: Any) -> int | None:
     """A number of tokens; None for what can't be one: negative, broken, not whole, or larger than any model reads.
 
     A text is no number: see `_of_span`."""
@@ -157,7 +157,7 @@ def dollars_in(value: Any) -> Any:
     return float(value) if 0 <= value <= MOST_DOLLARS else None
 
 
-def figures_in(raw: Any) -> Any:
+def figures_in(raw: Any) -> tuple[Any, Any, Any]:
     """(the figures of a usage, by our names, as far as they are there; those that can't be so, by their own names; what
     does not add up, in words).
 
@@ -226,7 +226,7 @@ def _whole(tokens_in: Any, answered: Any, of_cache: Any, reasoned: Any, cache: A
         one_side.reverse()
     ways = [usual, *one_side, (not usual[0], not usual[1])]
 
-    def sides(way: Any) -> Any:
+    def sides(way: Any) -> tuple[Any, Any]:
         return (
             None if tokens_in is None else tokens_in + (parts if way[0] else 0),
             None if answered is None else answered + (reasoned if way[1] else 0),
@@ -266,7 +266,7 @@ class _Reader:
 
     def first(self, names: Any) -> Any:
         """(the first figure that is there and not 0, its name); 0 where that is the only one, None for none."""
-        best = None, ""
+        best: Any = (None, "")
         wrong = {}
         for name in names:
             value = self._fields.get(name)
@@ -287,12 +287,12 @@ class _Reader:
             self._odd.update(wrong)
         return best
 
-    def part(self, names: Any) -> Any:
+    def part(self, names: Any) -> tuple[Any, Any]:
         """(the figure, whether it is within the whole)."""
         count, name = self.first(names)
         return count, names.get(name, "")
 
-    def bad(self, names: Any) -> Any:
+    def bad(self, names: Any) -> bool:
         """Whether one of these is there, but can't be so."""
         return any(name in self._odd for name in names)
 
@@ -317,7 +317,7 @@ class _Reader:
         return dollars
 
 
-def _fields(raw: Any) -> Any:
+def _fields(raw: Any) -> tuple[Any, Any]:
     """(what is known of a usage by name, also of the objects within it; whether it is the attributes of a span)."""
     if not isinstance(raw, Mapping):
         return _of_object(raw), False
@@ -349,7 +349,7 @@ def is_usage_attribute(key: str) -> bool:
     return key.startswith(PREFIXES) or key in ATTRIBUTES
 
 
-def _of_span(attributes: Any) -> Any:
+def _of_span(attributes: Any) -> dict[str, Any]:
     """The figures in a span's attributes. Here a text of digits is the number that it writes, since some exporters
     write every attribute as a text; servers and programs send numbers."""
     fields: Any = {}

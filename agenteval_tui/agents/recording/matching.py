@@ -89,7 +89,7 @@ class Matcher:
         """A text that equal requests have in common."""
         return json.dumps(self.essence(question), sort_keys=True, ensure_ascii=True)
 
-    def essence(self, question: Question) -> Any:
+    def essence(self, question: Question) -> dict[str, Any]:
         """What of a request counts."""
         body = question.body if self._system else without_system(question)
         if isinstance(body, bytes):
