@@ -7,6 +7,7 @@ from agenteval_tui.analysis.blame.free_answer import Given, blame_of
 from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import Blame as Answers
 from agenteval_tui.analysis.blame.model import SampledAnswer
+from agenteval_tui.analysis.blame.options import BlameOptions
 from agenteval_tui.analysis.blame.sampled_answer import Sampling
 from agenteval_tui.api.runs import File, Run
 from agenteval_tui.api.shown import Shown
@@ -73,9 +74,10 @@ def blame(
     steps, at most this many times from each; that may cost money, `max_cost` US dollars at most. What was asked before
     is not asked again. `trust`: programs and functions of the suite's folder may run.
 
-    Works where an event loop runs already, as in a notebook. Raises `AgentevalError`: no such run, a run that passed,
-    or, with `samples`, an agent that can't continue a conversation.
+    Works where an event loop runs already, as in a notebook. Raises `AgentevalError`: an option outside its limits, no
+    such run, a run that passed, or, with `samples`, an agent that can't continue a conversation.
     """
+    options = BlameOptions(samples=samples, max_cost=max_cost, concurrency=concurrency, trust=trust)
     path = run.db if isinstance(run, Run) else directories.history_file(db)
     with Store.open_to_look(path) if samples is None else Store.open(path) as store:
         row = run.row if isinstance(run, Run) else References(store, projects_open()).failed_run(run)
@@ -84,7 +86,7 @@ def blame(
             answers = known_blame(store, row, Given(transcript))
         else:
             answers = blame_of(store, row, Given(transcript))
-            oracle = Oracle(store, row, purpose="blame", max_cost=max_cost, concurrency=concurrency, trust=trust)
+            oracle = Oracle(store, row, options, purpose="blame")
             sampling = Sampling(oracle, transcript, samples)
             sampled: SampledAnswer = run_in_thread(sampling.asking, oracle.stop)
             answers = with_sampling(answers, sampled)

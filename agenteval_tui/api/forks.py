@@ -16,6 +16,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.fork.answers import Outcomes
+from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import questions_of
 from agenteval_tui.suites.projects import projects_open
@@ -119,20 +120,30 @@ def fork(
     and functions of the suite's folder may run.
 
     Works where an event loop runs already, as in a notebook. Ctrl+C cancels, and keeps what has finished. Raises
-    `AgentevalError`: no such run or step, nothing that the agent could answer, or an agent that can't continue a
-    conversation.
+    `AgentevalError`: an option outside its limits, no such run or step, nothing that the agent could answer, or an
+    agent that can't continue a conversation.
     """
     path = run.db if isinstance(run, Run) else directories.history_file(db)
-    given = {
+    changes = {
         "tool_result": tool_result, "tool_error": tool_error, "arguments": arguments, "text": text, "system": system,
         "without_tools": list(without_tools) or None, "drop": drop or None,
         "insert": None if insert is None else {"role": insert[0], "text": insert[1]},
     }  # fmt: skip
+    request = ForkRequest(
+        run.id if isinstance(run, Run) else run,
+        at,
+        {name: value for name, value in changes.items() if value is not None},
+        n,
+        tuple(sweep),
+        agent,
+        max_cost=max_cost,
+        concurrency=concurrency,
+        trust=trust,
+    )
     with Store.open(path) as store:
         row = run.row if isinstance(run, Run) else References(store, projects_open()).run(run)
-        transcript = store.transcript(row.id)
-        questions = questions_of(transcript, at, {name: one for name, one in given.items() if one is not None}, sweep)
-        oracle = Oracle(store, row, max_cost=max_cost, concurrency=concurrency, trust=trust, agent=agent)
+        questions = questions_of(store.transcript(row.id), request.at, request.changes, request.sweep)
+        oracle = Oracle(store, row, request, agent=request.agent)
         oracle.check_tools(questions)
-        outcomes = oracle.ask_all(questions, n)
+        outcomes = oracle.ask_all(questions, request.n)
         return Forks(analysis.forks_asked(store, row, outcomes, execution=oracle.execution_id, sent=oracle.asked), path)

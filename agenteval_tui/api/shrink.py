@@ -10,6 +10,7 @@ from msgspec import Struct
 from agenteval_tui.agents.permission import allowed_once_by
 from agenteval_tui.analysis.shrink import shrink as analysis
 from agenteval_tui.analysis.shrink import stored_run
+from agenteval_tui.analysis.shrink.options import DEFAULTS, ShrinkOptions
 from agenteval_tui.api.runs import File, Run
 from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories
@@ -71,7 +72,7 @@ def shrink(
     *,
     at: int | None = None,
     criterion: str = "",
-    rate: float = analysis.RATE,
+    rate: float = DEFAULTS.rate,
     keep_calls: bool = False,
     keep_tools: bool = False,
     max_cost: float | None = None,
@@ -85,14 +86,16 @@ def shrink(
     `at`: the last message that is told (a number from 1, as `agenteval show` prints it); None: the one before the step
     that is to blame. `criterion`: whose failure is meant ("": the first). `rate`: how often it must come back.
     `keep_calls`: no call is taken out, only parts of what calls and results say. `keep_tools`: the list of tools stays
-    as it is. `max_cost`: US dollars, judges
-    included. What was asked before is not asked again. Raises `AgentevalError`: the run did not fail, or its agent
-    can't continue a conversation.
+    as it is. `max_cost`: US dollars, judges included. What was asked before is not asked again. Raises
+    `AgentevalError`: an option outside its limits, the run did not fail, or its agent can't continue a conversation.
     """
+    options = ShrinkOptions(
+        at=at, criterion=criterion, rate=rate, keep_calls=keep_calls, keep_tools=keep_tools, max_cost=max_cost,
+        concurrency=concurrency, trust=trust,
+    )  # fmt: skip
     path = run.db if isinstance(run, Run) else directories.history_file(db)
     with Store.open(path) as store:
         row = run.row if isinstance(run, Run) else References(store, projects_open()).failed_run(run)
-        question = stored_run.question_of(store, row, step=None if at is None else at - 1, criterion=criterion)
-        oracle = Oracle(store, row, purpose="shrink", max_cost=max_cost, concurrency=concurrency, trust=trust)
-        made = stored_run.shrink(question, oracle, rate=rate, keep_calls=keep_calls, keep_tools=keep_tools)
-        return Shrunk(made, question, path)
+        question = stored_run.question_of(store, row, options)
+        oracle = Oracle(store, row, options, purpose="shrink")
+        return Shrunk(stored_run.shrink(question, oracle, options), question, path)

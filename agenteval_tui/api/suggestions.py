@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.analysis.suggest.examples import Example, Examples
+from agenteval_tui.analysis.suggest.options import SuggestOptions
 from agenteval_tui.analysis.suggest.search import MOST, Check, Suggestion, Suggestions, check
 from agenteval_tui.analysis.suggest.search import suggest as smallest_criteria
 from agenteval_tui.analysis.suggest.stored_examples import TestExamples, examples_of_test
@@ -81,14 +82,15 @@ def suggest(
     With `reference` (a test's id, TEST/CRITERION, a run) as `agenteval suggest`: the labels of the test's stored runs,
     or a judge's stored verdicts. Else `good` and `bad` are the examples, and `unlabelled` more of the same kind: each
     whatever `grade` takes (a text, chat messages, a server's reply, a `Transcript`), or a `Run`. Raises
-    `AgentevalError` without a good one.
+    `AgentevalError` without a good one, and for an option outside its limits.
     """
+    options = SuggestOptions(from_judge=from_judge, most=most)
     if not reference:
         if from_judge:
             raise AgentevalError("a judge's verdicts are of stored runs", mend="name a test")
         labelled = [(one, True) for one in good] + [(one, False) for one in bad] + [(one, None) for one in unlabelled]
         examples = Examples([_example(number, one, label) for number, (one, label) in enumerate(labelled)])
-        return Suggested(smallest_criteria(examples, most), TestExamples(examples))
+        return Suggested(smallest_criteria(examples, options.most), TestExamples(examples))
     listed = [*((one, True) for one in good), *((one, False) for one in bad)]
     name = reference.id if isinstance(reference, Run) else reference
     path = reference.db if isinstance(reference, Run) else directories.history_file(db)
@@ -99,7 +101,7 @@ def suggest(
         given = examples_of_test(
             store, row.suite_key, row.test_id, criterion=criterion, from_judge=from_judge, opinions=said
         )
-    return Suggested(smallest_criteria(given.examples, most), given)
+    return Suggested(smallest_criteria(given.examples, options.most), given)
 
 
 def _example(number: int, what: Any, label: bool | None) -> Example:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from msgspec import Struct
-
 from agenteval_tui.analysis.blame.free_answer import Given, blame_of
 from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import SampledAnswer
-from agenteval_tui.analysis.blame.sampled_answer import SAMPLES, Sampling
+from agenteval_tui.analysis.blame.options import SAMPLES, BlameOptions
+from agenteval_tui.analysis.blame.sampled_answer import Sampling
 from agenteval_tui.cli.attach_client import handle_interrupt
+from agenteval_tui.cli.continuation_options import Asking
 from agenteval_tui.cli.continuation_prompts import agree_to_price, permit_oracle
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation
@@ -20,18 +20,6 @@ from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.views.blame import blame_view, rate_text
 from agenteval_tui.views.fork import price_text
-
-
-class SampleOptions(Struct, frozen=True):
-    """The options of sampling."""
-
-    samples: int | None = None
-    max_cost: float | None = None
-    concurrency: int | None = None
-    trust: bool = False
-    price: bool = False
-    sure: bool = False
-    as_json: bool = False
 
 
 def blame_free(invocation: Invocation, reference: str, *, as_json: bool) -> int:
@@ -47,35 +35,30 @@ def blame_free(invocation: Invocation, reference: str, *, as_json: bool) -> int:
     return 0
 
 
-def blame_sampled(invocation: Invocation, reference: str, options: SampleOptions) -> int:
+def blame_sampled(invocation: Invocation, reference: str, options: BlameOptions, asking: Asking) -> int:
     """Sample, and print the answer; gives the exit code."""
     with invocation.store() as store:
         row = invocation.references(store).failed_run(reference)
         transcript = store.transcript(row.id)
         blame = blame_of(store, row, Given(transcript))
-        oracle = Oracle(
-            store, row, purpose="blame", max_cost=options.max_cost, concurrency=options.concurrency,
-            trust=options.trust, title=one_line(f"blame of {row.test_name or row.test_id}", 120),
-        )  # fmt: skip
+        title = one_line(f"blame of {row.test_name or row.test_id}", 120)
+        oracle = Oracle(store, row, options, purpose="blame", title=title)
         sampling = Sampling(oracle, transcript, options.samples or SAMPLES)
         permit_oracle(invocation, oracle, sampling.questions[:1])
         takes, requests = sampling.price()
         if takes.runs:
             words = f"at most {price_text(takes, requests)}"
-            if options.price:
+            if asking.price:
                 invocation.out.line(words)
                 return 0
-            if not agree_to_price(
-                invocation, words, takes.whole_cost, max_cost=options.max_cost, sure=options.sure,
-                shown=not options.as_json,
-            ):  # fmt: skip
+            if not agree_to_price(invocation, words, takes.whole_cost, asking, options.max_cost):
                 return 0
-        elif options.price:
+        elif asking.price:
             invocation.out.line("nothing to ask: these continuations are already stored")
             return 0
-        sampled, interrupted = run_to_end(_ask(invocation, sampling, silent=options.as_json))
+        sampled, interrupted = run_to_end(_ask(invocation, sampling, silent=asking.as_json))
         blame = with_sampling(blame, sampled)
-        if options.as_json:
+        if asking.as_json:
             invocation.out.json(blame_document(blame))
         else:
             invocation.out.view(blame_view(blame, transcript))

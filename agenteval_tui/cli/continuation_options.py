@@ -6,24 +6,33 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from msgspec import Struct
 
-from agenteval_tui.cli.finite_number import FiniteNumber
+from agenteval_tui.cli.declared_options import declared
+from agenteval_tui.runs.fork.options import ContinuationOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
-MAX_COST = "Stop when agents and judges have cost this much"
 
 
-def continuation_options(*, document: str, max_cost: str = f"{MAX_COST}.") -> Callable[[F], F]:
-    """`--max-cost --concurrency --trust --price --yes --json`; the function gets the last two as `sure` and `as_json`.
+class Asking(Struct, frozen=True):
+    """How the command asks: `price` prints the price only, `sure` asks no question before it spends that, `as_json`
+    prints one document."""
 
-    `document`: what the JSON document holds. `max_cost`: the help of the limit, where it means more.
-    """
+    price: bool
+    sure: bool
+    as_json: bool
+
+    @classmethod
+    def taken(cls, options: dict[str, Any]) -> Asking:
+        """Takes these options out of a command's options."""
+        return cls(*(options.pop(name) for name in cls.__struct_fields__))
+
+
+def continuation_options(kind: type[ContinuationOptions], *, document: str) -> Callable[[F], F]:
+    """`--max-cost --concurrency --trust`, as `kind` declares them, and those of `Asking`. `document`: what the JSON
+    document holds."""
     options = (
-        click.option("--max-cost", type=FiniteNumber(0, min_open=True), metavar="USD", help=max_cost),
-        click.option(
-            "--concurrency", type=click.IntRange(1), metavar="N", help="How many continuations at the same time."
-        ),
-        click.option("--trust", is_flag=True, help="Let programs and Python functions in the suite's folder run."),
+        *(declared(kind, name) for name in ("max_cost", "concurrency", "trust")),
         click.option("--price", is_flag=True, help="Print what it would cost, without asking the agent."),
         click.option("--yes", "-y", "sure", is_flag=True, help="Do not ask before it spends that."),
         click.option("--json", "as_json", is_flag=True, help=f"Print one JSON document: {document}."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agenteval_tui.agents.permission import NotTrustedError
+from agenteval_tui.cli.continuation_options import Asking
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.cli.trust_prompt import trust_answer
@@ -29,17 +30,23 @@ def permit_oracle(invocation: Invocation, oracle: Oracle, questions: Sequence[Qu
 
 
 def agree_to_price(
-    invocation: Invocation, words: str, cost: float | None, *, max_cost: float | None, sure: bool, shown: bool = True
+    invocation: Invocation,
+    words: str,
+    cost: float | None,
+    asking: Asking,
+    max_cost: float | None,
+    *,
+    shown: bool = True,
 ) -> bool:
     """Show the price (`words`), and give whether it may be paid; False: the user said no.
 
-    `cost`: US dollars (None: not known). What is free needs no answer, and neither does what `sure` (--yes) or a limit
-    (`max_cost`) allows. Raises `AgentevalError` where there is no terminal to ask in. `shown` false: the price is not
-    printed, for a document on stdout.
+    `cost`: US dollars (None: not known). What is free needs no answer, and neither does what --yes or a limit
+    (`max_cost`) allows. Raises `AgentevalError` where there is no terminal to ask in. The price is not printed beside a
+    JSON document, and not where `shown` is false.
     """
-    if shown and not invocation.quiet:
+    if shown and not asking.as_json and not invocation.quiet:
         invocation.out.line((words, "dim"))
-    if sure or cost == 0 or max_cost is not None:
+    if asking.sure or cost == 0 or max_cost is not None:
         return True
     if not can_ask(invocation):
         raise AgentevalError(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.forks import forks_asked, stored_forks
 from agenteval_tui.analysis.save_fork import new_system_prompt, save_as_test, save_system_prompt
 from agenteval_tui.cli.attach_client import handle_interrupt
+from agenteval_tui.cli.continuation_options import Asking
 from agenteval_tui.cli.continuation_prompts import agree_to_price, permit_oracle
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation
@@ -29,6 +29,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.events import Event, Graded
 from agenteval_tui.runs.fork.answers import Outcomes
+from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import Question, questions_of, requests_left, takes_tools
 from agenteval_tui.runs.fork.sweep import read_sweep
@@ -36,97 +37,59 @@ from agenteval_tui.views.fork import forks_view, price_text
 from agenteval_tui.views.fork_origin import agent_label, edit_text
 
 
-class ForkOptions(Struct, frozen=True):
-    """The options of `agenteval fork`. `at` counts from 1."""
-
-    at: int | None = None
-    sets: tuple[str, ...] = ()
-    drop: bool = False
-    insert: Mapping[str, str] | None = None
-    system: str | None = None
-    without_tools: tuple[str, ...] = ()
-    sweep: Path | None = None
-    count: int = 5
-    max_cost: float | None = None
-    concurrency: int | None = None
-    trust: bool = False
-    save_test: str | None = None
-    save_system: bool = False
-    price: bool = False
-    sure: bool = False
-    agent: str = ""
-    as_json: bool = False
-
-    @property
-    def changes(self) -> dict[str, Any]:
-        """The changes by name (`edits.CHANGES`). Raises `AgentevalError`."""
-        made: dict[str, Any] = dict(map(_assigned, self.sets))
-        if self.system is not None:
-            made["system"] = _said(self.system)
-        if self.insert is not None:
-            made["insert"] = {**self.insert, "text": _said(self.insert["text"])}
-        if self.without_tools:
-            made["without_tools"] = list(self.without_tools)
-        return {**made, "drop": True} if self.drop else made
-
-
-def fork_run(invocation: Invocation, reference: str, options: ForkOptions) -> int:
-    """Run the continuations and print their outcomes. Returns the exit code."""
+def fork_run(invocation: Invocation, reference: str, given: dict[str, Any]) -> int:
+    """Run the continuations and print their outcomes. `given`: the options of the command. Returns the exit code."""
+    asking, save_test, save_system = Asking.taken(given), given.pop("save_test"), given.pop("save_system")
+    changes, sweep = _changes(given), given.pop("sweep")
     with invocation.store() as store:
         row = invocation.references(store).run(reference)
-        if options.at is None and not options.changes and options.sweep is None and not options.agent:
-            return _stored(invocation, store, row, as_json=options.as_json)
+        if given["at"] is None and not changes and sweep is None and not given["agent"]:
+            return _stored(invocation, store, row, as_json=asking.as_json)
+        request = ForkRequest(row.id, changes=changes, sweep=() if sweep is None else tuple(read_sweep(sweep)), **given)
         transcript = store.transcript(row.id)
-        sweep = () if options.sweep is None else read_sweep(options.sweep)
-        questions = questions_of(transcript, options.at, options.changes, sweep)
-        if options.agent:
-            questions = [replace(one, label=agent_label(options.agent, one.edits, one.label)) for one in questions]
-        shower = _Continuations(invocation, questions, silent=options.as_json)
-        oracle = Oracle(
-            store, row, max_cost=options.max_cost, concurrency=options.concurrency, trust=options.trust,
-            title=_title(row, questions), emit=shower.apply, agent=options.agent,
-        )  # fmt: skip
+        questions = questions_of(transcript, request.at, request.changes, request.sweep)
+        if request.agent:
+            questions = [replace(one, label=agent_label(request.agent, one.edits, one.label)) for one in questions]
+        shower = _Continuations(invocation, questions, silent=asking.as_json)
+        oracle = Oracle(store, row, request, title=_title(row, questions), emit=shower.apply, agent=request.agent)
         shower.oracle = oracle
         if not oracle.source.stored.run.specs:
             invocation.note("the run has no criteria, so every continuation that ends passes: see what they say")
         unseen = max((one.unseen for one in questions), default=0)
-        if unseen and not options.as_json:
+        if unseen and not asking.as_json:
             invocation.note(f"sent as the model saw it: without {count(unseen, 'message')}, or with a shorter text")
         gone = dict.fromkeys(name for one in questions for name in one.conversation.unseen_tools)
-        if gone and not options.as_json:
+        if gone and not asking.as_json:
             words = f"the model was not offered {listed(tuple(gone))} at this point"
             offered = takes_tools(oracle.source.agent)
             invocation.note(f"{words}, and is not now" if offered else f"{words}; this agent has its own tools")
-        _check_saving(oracle, questions, options)
+        _check_saving(oracle, questions, save_test, save_system)
         permit_oracle(invocation, oracle, questions)
         oracle.check_tools(questions)
-        planned = oracle.plan(questions, options.count)
-        takes = oracle.price(questions, options.count)
+        planned = oracle.plan(questions, request.n)
+        takes = oracle.price(questions, request.n)
         requests = sum(
             len(runs) * requests_left(transcript.messages, one.conversation)
             for one, runs in zip(questions, planned.missing, strict=True)
         )
         if planned.runs:
             words = price_text(takes, requests)
-            shown = not options.as_json
-            if options.price:
+            if asking.price:
                 invocation.out.line(words)
                 return 0
-            if not agree_to_price(
-                invocation, words, takes.whole_cost, max_cost=options.max_cost, sure=options.sure, shown=shown
-            ):
+            if not agree_to_price(invocation, words, takes.whole_cost, asking, request.max_cost):
                 return 0
-        elif options.price:
+        elif asking.price:
             invocation.out.line("nothing to ask: all these continuations are already stored")
             return 0
-        outcomes, interrupted = run_to_end(_ask(oracle, questions, options.count))
+        outcomes, interrupted = run_to_end(_ask(oracle, questions, request.n))
         forks = forks_asked(store, row, outcomes, execution=oracle.execution_id, sent=oracle.asked)
-        if options.as_json:
+        if asking.as_json:
             invocation.out.json(forks_document(forks))
         else:
             invocation.out.view(forks_view(forks))
-        _keep(invocation, oracle, questions, options)
-        if not options.as_json and not invocation.quiet and oracle.execution_id:
+        _keep(invocation, oracle, questions, save_test, save_system)
+        if not asking.as_json and not invocation.quiet and oracle.execution_id:
             one = next((answer.run.id for branch in forks.branches for answer in branch.answers), "")
             if one:
                 invocation.note(f"agenteval show {short_id(row.id)} --diff {short_id(one)} compares it step by step")
@@ -164,24 +127,41 @@ def _title(row: RunRow, questions: Sequence[Question]) -> str:
     return one_line(f"fork of {row.test_name or row.test_id}: {several}", 120)
 
 
-def _check_saving(oracle: Oracle, questions: Sequence[Question], options: ForkOptions) -> None:
+def _check_saving(oracle: Oracle, questions: Sequence[Question], save_test: str | None, save_system: bool) -> None:
     """Raise `AgentevalError` if the fork can't be saved as the options say: before anything is asked and paid for."""
-    if options.save_test and len(questions) > 1:
+    if save_test and len(questions) > 1:
         raise AgentevalError("only one branch can be saved as a test", mend="give its change instead of --sweep")
-    if options.save_system:
+    if save_system:
         new_system_prompt(oracle.source, questions[0].edits if len(questions) == 1 else ())
 
 
-def _keep(invocation: Invocation, oracle: Oracle, questions: Sequence[Question], options: ForkOptions) -> None:
-    if options.save_test:
-        loaded, test_id = save_as_test(oracle.source, questions[0].conversation, test_id=options.save_test)
+def _keep(
+    invocation: Invocation, oracle: Oracle, questions: Sequence[Question], save_test: str | None, save_system: bool
+) -> None:
+    if save_test:
+        loaded, test_id = save_as_test(oracle.source, questions[0].conversation, test_id=save_test)
         invocation.err.line(f"saved as test {test_id} of {loaded.path}")
-    if options.save_system:
+    if save_system:
         path = save_system_prompt(oracle.source, questions[0].edits if len(questions) == 1 else ())
         invocation.err.line(f"the system prompt of agent {oracle.source.agent.name} is saved in {path}")
 
 
 # From options to questions
+
+
+def _changes(given: dict[str, Any]) -> dict[str, Any]:
+    """Takes the changes out of a command's options: by name (`edits.CHANGES`). Raises `AgentevalError`."""
+    sets, drop, insert, system, without = (
+        given.pop(name) for name in ("sets", "drop", "insert", "system", "without_tools")
+    )
+    changes: dict[str, Any] = dict(map(_assigned, sets))
+    if system is not None:
+        changes["system"] = _said(system)
+    if insert is not None:
+        changes["insert"] = {**insert, "text": _said(insert["text"])}
+    if without:
+        changes["without_tools"] = list(without)
+    return {**changes, "drop": True} if drop else changes
 
 
 def _assigned(word: str) -> tuple[str, str]:

@@ -22,6 +22,9 @@ from pydantic import Field
 
 from agenteval_tui.agents.permission import Permission, allowed_once_by
 from agenteval_tui.agents.tools import mcp_package
+from agenteval_tui.analysis.blame.options import SAMPLES, BlameOptions
+from agenteval_tui.analysis.shrink.options import ShrinkOptions
+from agenteval_tui.analysis.suggest.options import SuggestOptions
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.api.blame import blame as blame_run
 from agenteval_tui.api.forks import fork as fork_run
@@ -38,11 +41,13 @@ from agenteval_tui.core.directories import config_dir, history_file
 from agenteval_tui.core.display import displayable
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
+from agenteval_tui.core.options import Options, options_of
 from agenteval_tui.core.version import __version__
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.explain import explain
 from agenteval_tui.history.search import HistoryQuery
 from agenteval_tui.runs.agent_factory import configured_agents
+from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.recorded_program import Program, program_of
 from agenteval_tui.suites.config_source import config_text
 from agenteval_tui.suites.yaml.save import save_config
@@ -76,6 +81,14 @@ Folder = Annotated[str, Field(description="A suite file or a folder, within the 
 
 ProgramName = Annotated[str, Field(description="The suite's agent of kind `command`, whose program runs.")]
 Arguments = Annotated[list[str], Field(description="More arguments for the agent's command.")]
+
+
+def _declared(kind: type[Options], name: str, help: str = "") -> Any:
+    """The schema of a tool's argument, made of the option that a record declares. `help`: where a coding agent reads
+    other words than a person at a terminal."""
+    option = options_of(kind)[name]
+    least: dict[str, Any] = {} if option.least is None else {"gt" if option.above else "ge": option.least}
+    return Field(description=help or option.help, le=option.most, **least)
 
 
 class Allowed(Struct, frozen=True):
@@ -247,7 +260,7 @@ class _Tools(Struct, frozen=True):
         ] = "",
         good: Annotated[list[str], Field(description="Good runs, in addition to those that a person labelled.")] = [],  # noqa: B006
         bad: Annotated[list[str], Field(description="Bad runs.")] = [],  # noqa: B006
-        from_judge: Annotated[bool, Field(description="Use a judge's stored verdicts as labels.")] = False,
+        from_judge: Annotated[bool, _declared(SuggestOptions, "from_judge")] = False,
     ) -> str:
         """Suggest criteria for a test: the smallest configs that agree with which runs are good and bad (two good and a
         bad one are enough), and the run whose label would tell most. No model is asked and nothing is stored."""
@@ -325,7 +338,9 @@ class _Tools(Struct, frozen=True):
     def blame_by_sampling(
         self,
         run: Reference,
-        samples: Annotated[int, Field(ge=2, le=50, description="The maximum number of continuations per step.")] = 8,
+        samples: Annotated[
+            int, _declared(BlameOptions, "samples", "The maximum number of continuations per step.")
+        ] = SAMPLES,
     ) -> str:
         """Find the step where a failed run was lost by continuing it from some of its steps, and grade what comes of
         it: from which step on does it not pass any more? Ask `blame` first, which is free. It may cost money and time;
@@ -335,7 +350,7 @@ class _Tools(Struct, frozen=True):
     def fork(
         self,
         run: Reference,
-        step: Annotated[int, Field(ge=1, description="The number of a message, from 1, as `show` prints it.")],
+        step: Annotated[int, _declared(ForkRequest, "at", "The number of a message, from 1, as `show` prints it.")],
         tool_result: Annotated[str | None, Field(description="What the tool returns at this step.")] = None,
         tool_error: Annotated[str | None, Field(description="The tool fails with this at this step.")] = None,
         arguments: Annotated[dict[str, Any] | None, Field(description="The arguments of the step's call.")] = None,
@@ -347,7 +362,7 @@ class _Tools(Struct, frozen=True):
             list[dict[str, Any]],
             Field(description="Several changes, one branch each: these names, `label`, and `at` for another step."),
         ] = [],  # noqa: B006
-        n: Annotated[int, Field(ge=1, le=50, description="Continuations per branch.")] = 5,
+        n: Annotated[int, _declared(ForkRequest, "n")] = 5,
         agent: Annotated[str, Field(description="Another agent of the run's suite, to continue the run instead.")] = "",
     ) -> str:
         """Continue a stored run from a step with something changed, and grade what comes of it: would it have passed if
@@ -369,7 +384,7 @@ class _Tools(Struct, frozen=True):
         keep_calls: Annotated[
             bool, Field(description="Keep all calls; shorten only the text in them and in their results.")
         ] = False,
-        keep_tools: Annotated[bool, Field(description="Keep the list of tools.")] = False,
+        keep_tools: Annotated[bool, _declared(ShrinkOptions, "keep_tools")] = False,
     ) -> str:
         """Find the smallest input with which a failed run's agent still fails for the same cause. It asks the agent 20
         to 200 times, which may cost money and time; the user set the limit. What was asked before costs nothing."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from msgspec import Struct
-
 from agenteval_tui.analysis.save_fork import save_as_test
+from agenteval_tui.analysis.shrink.options import ShrinkOptions
 from agenteval_tui.analysis.shrink.shrink import Progress, Shrunk
 from agenteval_tui.analysis.shrink.stored_run import ShrinkQuestion, example, price_of, question_of, shrink
 from agenteval_tui.cli.attach_client import handle_interrupt
+from agenteval_tui.cli.continuation_options import Asking
 from agenteval_tui.cli.continuation_prompts import agree_to_price, permit_oracle
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation
@@ -24,52 +24,39 @@ from agenteval_tui.runs.fork.request import request_of
 from agenteval_tui.views.shrink import price_text, progress_text, shrunk_view
 
 
-class ShrinkOptions(Struct, frozen=True):
-    """The options of `agenteval shrink`. `at` counts from 1."""
-
-    at: int | None = None
-    criterion: str = ""
-    rate: float = 0.8
-    keep_calls: bool = False
-    keep_tools: bool = False
-    max_cost: float | None = None
-    concurrency: int | None = None
-    trust: bool = False
-    save_test: str | None = None
-    export: str | None = None
-    price: bool = False
-    sure: bool = False
-    as_json: bool = False
-
-
-def shrink_run(invocation: Invocation, reference: str, options: ShrinkOptions) -> int:
-    """Shrink a run and print what is left; gives the exit code."""
+def shrink_run(
+    invocation: Invocation,
+    reference: str,
+    options: ShrinkOptions,
+    asking: Asking,
+    *,
+    save_test: str | None,
+    export: str | None,
+) -> int:
+    """Shrink a run and print what is left, or the program `export` names ("python", "curl"), and save it as the test
+    `save_test`; gives the exit code."""
     with invocation.store() as store:
         row = invocation.references(store).failed_run(reference)
-        step = None if options.at is None else options.at - 1
-        question = question_of(store, row, step=step, criterion=options.criterion)
-        oracle = Oracle(
-            store, row, purpose="shrink", max_cost=options.max_cost, concurrency=options.concurrency,
-            trust=options.trust, title=one_line(f"shrink of {row.test_name or row.test_id}", 120),
-        )  # fmt: skip
+        question = question_of(store, row, options)
+        title = one_line(f"shrink of {row.test_name or row.test_id}", 120)
+        oracle = Oracle(store, row, options, purpose="shrink", title=title)
         permit_oracle(invocation, oracle, [example(question)])
-        shown = not options.as_json and options.export is None
-        price = price_of(oracle, question, options.rate)
+        price = price_of(oracle, question, options)
         words, cost = price_text(price), None if price.cost is None else price.cost * price.high
-        if options.price:
+        if asking.price:
             invocation.out.line(words)
             return 0
-        if not agree_to_price(invocation, words, cost, max_cost=options.max_cost, sure=options.sure, shown=shown):
+        if not agree_to_price(invocation, words, cost, asking, options.max_cost, shown=export is None):
             return 0
         shrunk, interrupted = run_to_end(_shrink(invocation, question, oracle, options))
-        if options.as_json:
+        if asking.as_json:
             spent = oracle.spent if oracle.execution_id else None
             invocation.out.json(
                 shrunk_document(question, shrunk, asked=oracle.asked, execution=oracle.execution_id, cost=spent)
             )
-        elif options.export is None:
+        elif export is None:
             invocation.out.view(shrunk_view(shrunk, question.criterion, dimmed=invocation.out.coloured))
-        _keep(invocation, question, shrunk, oracle, options)
+        _keep(invocation, question, shrunk, oracle, save_test, export)
         if interrupted:
             return INTERRUPTED
         return 0 if shrunk.ending in ("shrunk", "whole") else 1
@@ -95,12 +82,7 @@ async def _shrink(
 
     def work() -> None:
         try:
-            done.append(
-                shrink(
-                    question, oracle, rate=options.rate, keep_calls=options.keep_calls, keep_tools=options.keep_tools,
-                    on_progress=show,
-                )
-            )  # fmt: skip
+            done.append(shrink(question, oracle, options, on_progress=show))
         except BaseException as error:  # raised below
             errors.append(error)
         loop.call_soon_threadsafe(ended.set)
@@ -115,21 +97,24 @@ async def _shrink(
 
 
 def _keep(
-    invocation: Invocation, question: ShrinkQuestion, shrunk: Shrunk, oracle: Oracle, options: ShrinkOptions
+    invocation: Invocation,
+    question: ShrinkQuestion,
+    shrunk: Shrunk,
+    oracle: Oracle,
+    save_test: str | None,
+    export: str | None,
 ) -> None:
     conversation = shrunk.conversation
-    if options.export is not None:
+    if export is not None:
         request = request_of(oracle.source, conversation, oracle.permission)
-        invocation.out.line(request_program(request, options.export).removesuffix("\n"))
-    if options.save_test and shrunk.ending in ("shrunk", "stopped"):
+        invocation.out.line(request_program(request, export).removesuffix("\n"))
+    if save_test and shrunk.ending in ("shrunk", "stopped"):
         row = question.run
         name = f"{row.test_name or row.test_id}, shrunk"
         about = f"The smallest input found that fails as run {short_id(row.id)} of {row.test_id} does" + (
             f": {question.criterion}." if question.criterion else "."
         )
-        loaded, test_id = save_as_test(
-            oracle.source, conversation, test_id=options.save_test, name=name, description=about
-        )
+        loaded, test_id = save_as_test(oracle.source, conversation, test_id=save_test, name=name, description=about)
         invocation.err.line(f"saved as test {test_id} of {loaded.path}")
-    elif options.save_test:
+    elif save_test:
         invocation.note("nothing was saved: there is no smaller case")

@@ -17,7 +17,7 @@ from agenteval_tui.core.atomic_write import locked
 from agenteval_tui.core.directories import runtime_dir
 from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.core.private_files import make_private
-from agenteval_tui.runs.fork.model import ForkRequest
+from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.plan.model import PlanOptions
 
 LONGEST_PATH = 103

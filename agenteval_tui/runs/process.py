@@ -89,7 +89,7 @@ def _plan(request: ExecutionRequest, store: Store) -> tuple[Plan, tuple[str, ...
         return resumed.plan, resumed.notices
 
     if request.fork is not None:
-        return requested_plan(store, request.fork, request.options, user_agents=user_agents), ()
+        return requested_plan(store, request.fork, user_agents=user_agents), ()
 
     return make_plan(load_suites(request.paths), request.options, user_agents=user_agents, store=store), ()
 

@@ -54,7 +54,7 @@ from agenteval_tui.tui.themes import variable_defaults, with_tokens
 from agenteval_tui.tui.workers import is_busy, start_worker, until_painted
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.fork.model import ForkRequest
+    from agenteval_tui.runs.fork.options import ForkRequest
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.runs.plan.model import PlanOptions
     from agenteval_tui.tui.execution_launcher import ExecutionLauncher
@@ -168,9 +168,9 @@ class AgentevalApp(TerminalApp):
         """As `Services` says."""
         self._launcher.start_run(paths, options)
 
-    def start_fork(self, request: ForkRequest, options: PlanOptions, then: Callable[[Live], None]) -> None:
+    def start_fork(self, request: ForkRequest, then: Callable[[Live], None]) -> None:
         """As `Services` says."""
-        self._launcher.start_fork(request, options, then)
+        self._launcher.start_fork(request, then)
 
     def record(self) -> None:
         """As `Services` says."""

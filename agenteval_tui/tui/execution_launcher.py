@@ -14,7 +14,7 @@ from textual.app import App
 from agenteval_tui.agents.permission import NotTrustedError, TrustRequirement
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs import client
-from agenteval_tui.runs.fork.model import ForkRequest
+from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
@@ -79,7 +79,7 @@ class ExecutionLauncher:
             lambda started, show: self._watch(started[0], Expected.of(started[1]), show=show),
         )
 
-    def start_fork(self, request: ForkRequest, options: PlanOptions, then: Callable[[Live], None]) -> None:
+    def start_fork(self, request: ForkRequest, then: Callable[[Live], None]) -> None:
         """Continue a run in a process of its own; `then` is called when it runs. Asks first where it would start
         programs."""
         screen = self._navigation.top
@@ -92,7 +92,7 @@ class ExecutionLauncher:
 
         self._launch(
             "Continuing this",
-            lambda trust: self._session.workspace.start_fork(request, replace(options, trust=options.trust or trust)),
+            lambda trust: self._session.workspace.start_fork(replace(request, trust=request.trust or trust)),
             begun,
             told=False,
         )

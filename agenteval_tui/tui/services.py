@@ -22,7 +22,7 @@ from agenteval_tui.tui.presenters.navigation_strip import Tab
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.criterion_templates import Starter
-    from agenteval_tui.runs.fork.model import ForkRequest
+    from agenteval_tui.runs.fork.options import ForkRequest
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.runs.plan.model import PlanOptions
     from agenteval_tui.suites.load import LoadedSuite
@@ -147,7 +147,7 @@ class Services(Protocol):
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
         """Start an execution in its own process and watch it; asks first where it would start programs."""
 
-    def start_fork(self, request: ForkRequest, options: PlanOptions, then: Callable[[Live], None]) -> None:
+    def start_fork(self, request: ForkRequest, then: Callable[[Live], None]) -> None:
         """Continue a run in a process of its own; `then` is called when it runs. Asks first where it would start
         programs."""
 

@@ -34,7 +34,7 @@ from agenteval_tui.runs.client import start
 from agenteval_tui.runs.estimate import Estimate, estimate
 from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.runs.fork.edits import fork
-from agenteval_tui.runs.fork.model import ForkRequest
+from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import ForkPrice, Source, priced, requested_plan, source_of
 from agenteval_tui.runs.live_registry import ExecutionRequest, Live
@@ -212,17 +212,10 @@ class Workspace:
         except AgentevalError:
             return (), ()
 
-    def start_fork(self, request: ForkRequest, options: PlanOptions) -> Live:
+    def start_fork(self, request: ForkRequest) -> Live:
         """Continue a run in a process of its own; returns when it runs. Raises `NotTrustedError` before."""
-        requested_plan(self._opened.store, request, options)  # the process would refuse as well; here it can be asked
-        return start(
-            ExecutionRequest(
-                options=options,
-                db=str(self._opened.db),
-                config_dir=str(directories.config_dir()),
-                fork=request,
-            )
-        )
+        requested_plan(self._opened.store, request)  # the process would refuse as well; here it can be asked
+        return start(ExecutionRequest(db=str(self._opened.db), config_dir=str(directories.config_dir()), fork=request))
 
     def save_fork(self, run: str, branch: Outcomes) -> tuple[Path, str]:
         """Write a fork of a run as a test behind the last one of the run's suite: (the file, the test's id)."""

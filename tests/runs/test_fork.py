@@ -52,6 +52,7 @@ from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.fork import edits
 from agenteval_tui.runs.fork.edits import complete, fork
 from agenteval_tui.runs.fork.model import Arguments, Drop, Insert, Result, System, Text, Tools, read_origin
+from agenteval_tui.runs.fork.options import ContinuationOptions
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import CannotContinueError, Question, check_tools, questions_of
 from agenteval_tui.runs.plan.agents import AgentPlan
@@ -244,7 +245,7 @@ def test_a_failure_becomes_a_pass_and_is_asked_once(store: Store) -> None:
     assert row.status == "failed"
     conversation, step = without_the_order(store, row)
     change = (Result(step, REVIEWS),)
-    oracle = Oracle(store, row, max_cost=1.0)
+    oracle = Oracle(store, row, ContinuationOptions(max_cost=1.0))
     price = oracle.price([Question(conversation, step, change)], 3)
     assert (price.runs, price.whole_cost) == (3, 0.0)
     first = oracle.ask(conversation, 2, step=step, edits=change)
@@ -289,12 +290,14 @@ def test_several_questions_are_one_execution_and_an_equal_one_is_asked_for_twice
 def test_what_was_stopped_or_killed_is_not_paid_for_again(store: Store) -> None:
     row = newest(store)
     conversation, _ = without_the_order(store, row)
-    oracle = Oracle(store, row, concurrency=1)
+    oracle = Oracle(store, row, ContinuationOptions(concurrency=1))
     oracle.stop()
     assert oracle.ask(conversation, 2).stopped == "it was stopped"
     assert store.forks_of(row.id) == []
 
-    seen = Oracle(store, row, concurrency=1, emit=lambda event: event.type == "graded" and seen.stop())
+    seen = Oracle(
+        store, row, ContinuationOptions(concurrency=1), emit=lambda event: event.type == "graded" and seen.stop()
+    )
     # Many: events come some at a time, and a busy machine may have run dozens before it tells of the first.
     some = seen.ask(conversation, 400)
     assert some.stopped == "it was stopped"
@@ -366,7 +369,7 @@ def test_a_continuation_that_was_cut_off_pays_for_no_request_twice(
         row = newest(store)
         conversation = fork(store.transcript(row.id), 0)
         server.requests.clear()
-        oracle = Oracle(store, row, trust=True)
+        oracle = Oracle(store, row, ContinuationOptions(trust=True))
         at_third.append(oracle.stop)
         assert oracle.ask(conversation, 1).stopped
         assert len(server.requests) == 3
@@ -376,14 +379,14 @@ def test_a_continuation_that_was_cut_off_pays_for_no_request_twice(
         assert PLANTED not in text
         paid = sum(one.answer.succeeded for one in left_in(text.partition("\n")[2]))
         assert paid in (2, 3)  # the last one may have been in flight
-        again = Oracle(store, row, trust=True).ask(conversation, 1)
+        again = Oracle(store, row, ContinuationOptions(trust=True)).ask(conversation, 1)
         assert (again.decided, len(server.requests)) == (1, 3 + 3 - paid)
         transcript = store.transcript(again.answers[0].run.id)
         assert transcript.usage.total_tokens == 33
         assert list((directories.data_dir() / "recordings").iterdir()) == []
         # Another continuation is another answer.
         server.requests.clear()
-        assert Oracle(store, row, trust=True).ask(conversation, 2).decided == 2
+        assert Oracle(store, row, ContinuationOptions(trust=True)).ask(conversation, 2).decided == 2
         assert len(server.requests) == 3
 
 
@@ -422,7 +425,7 @@ def test_shrinking_that_was_killed_asks_nothing_twice(store: Store, tmp_path: Pa
 def test_a_limit_on_cost_is_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     row = newest(store)
     conversation, _ = without_the_order(store, row)
-    oracle = Oracle(store, row, max_cost=0.5)
+    oracle = Oracle(store, row, ContinuationOptions(max_cost=0.5))
     monkeypatch.setattr(Oracle, "spent", property(lambda self: 0.6))
     outcome = oracle.ask(conversation, 2)
     assert outcome.stopped == "the limit on cost ($0.5) was reached"
@@ -434,7 +437,7 @@ def test_the_limit_of_several_rounds_is_kept_with_their_execution(
 ) -> None:
     row = newest(store)
     conversation, _ = without_the_order(store, row)
-    oracle = Oracle(store, row, max_cost=0.5)
+    oracle = Oracle(store, row, ContinuationOptions(max_cost=0.5))
     monkeypatch.setattr(Oracle, "spent", property(lambda self: 0.2 if self.execution_id else 0.0))
     assert [oracle.ask(conversation, number).decided for number in (1, 2)] == [1, 2]
     assert store.execution(oracle.execution_id).options["max_cost"] == 0.5

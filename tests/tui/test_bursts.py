@@ -17,7 +17,7 @@ from textual.widgets import Input
 
 from agenteval_tui.core import directories
 from agenteval_tui.runs.estimate import Estimate, Range, ReplyEstimate
-from agenteval_tui.runs.fork.model import ForkRequest
+from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.fork.plan import ForkPrice
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.plan.preview import Preview
@@ -268,7 +268,7 @@ async def test_a_continuation_that_costs_something_starts_when_its_price_was_sho
             return replace(found, takes=costing(found.takes, dollars))
 
         monkeypatch.setattr(work, "price_of_fork", slow)
-        monkeypatch.setattr(app, "start_fork", lambda request, options, then: started.append(request))
+        monkeypatch.setattr(app, "start_fork", lambda request, then: started.append(request))
         press_at_once(pilot, "F", "x", "ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, ForkScreen) and app.input_queue.is_empty)
         assert not started

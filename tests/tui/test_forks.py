@@ -21,11 +21,11 @@ from agenteval_tui.runs.event_loop import run_in_thread
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.fork.answers import Answer, Outcomes
 from agenteval_tui.runs.fork.edits import changeable
-from agenteval_tui.runs.fork.model import ForkRequest, Result
+from agenteval_tui.runs.fork.model import Result
+from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import priced, requested_plan
 from agenteval_tui.runs.live_registry import ExecutionRequest, Live
-from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.runs.process import _plan
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.app import AgentevalApp
@@ -52,13 +52,13 @@ def forked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_samples(copy_samples(folder), folder / "history.db", tests=("order-status",))
     with Store.open(folder / "history.db") as store:
         run = store.runs_of_execution(store.execution("last").id)[0].id
-        begin(store, ForkRequest(run, 2, RIGHT, 2), PlanOptions())
-        begin(store, ForkRequest(run, 3, {"tool_error": "nobody answers"}, 1), PlanOptions())
+        begin(store, ForkRequest(run, 2, RIGHT, 2))
+        begin(store, ForkRequest(run, 3, {"tool_error": "nobody answers"}, 1))
     return folder
 
 
-def begin(store: Store, request: ForkRequest, options: PlanOptions) -> str:
-    plan = requested_plan(store, request, options, user_agents={})
+def begin(store: Store, request: ForkRequest) -> str:
+    plan = requested_plan(store, request, user_agents={})
     run_in_thread(Host(plan, store).run)
     return plan.execution_id
 
@@ -66,14 +66,14 @@ def begin(store: Store, request: ForkRequest, options: PlanOptions) -> str:
 def test_a_process_of_its_own_asks_what_is_missing(forked: Path, tmp_path: Path) -> None:
     with Store.open(forked / "history.db") as store:
         run = store.runs_of_execution(store.execution("last").id)[0].id
-        request = ForkRequest(run, 2, RIGHT, 5)
+        request = ForkRequest(run, 2, RIGHT, 5, max_cost=0.5)
         price = priced(store, request, user_agents={})
         assert (price.known, price.takes.runs, price.requests) == (2, 3, 3)
-        asked = ExecutionRequest(options=PlanOptions(max_cost=0.5), config_dir=str(tmp_path), fork=request)
+        asked = ExecutionRequest(config_dir=str(tmp_path), fork=request)
         plan, _ = _plan(asked, store)
         assert (plan.kind, len(plan.runs), plan.limits.cost) == ("fork", 3, 0.5)
         with pytest.raises(AgentevalError, match="there is nothing to ask"):
-            requested_plan(store, ForkRequest(run, 2, RIGHT, 2), PlanOptions(), user_agents={})
+            requested_plan(store, ForkRequest(run, 2, RIGHT, 2), user_agents={})
 
 
 @pytest.mark.parametrize("sheet", ["fork", "blame", "shrink"])
@@ -117,7 +117,7 @@ async def test_another_agent_continues_at_its_own_price(
         await until(pilot, lambda: "5 continuations, about 5 requests" in text_of(app))
         form = app.screen.query_one(Form)
         assert form.values()["agent"] == run.agent
-        form.fill({"text": json.dumps(RIGHT["arguments"]), "count": "2"})
+        form.fill({"text": json.dumps(RIGHT["arguments"]), "n": "2"})
         app.screen._look()  # type: ignore[attr-defined]
         await until(pilot, lambda: "2 continuations stored already" in text_of(app))
         form.fill({"agent": "nobody"})
@@ -129,10 +129,10 @@ async def test_another_agent_continues_at_its_own_price(
         assert "stored already" not in text_of(app)
         await pilot.press("ctrl+s")
         await settle(pilot)
-    ((request, options),) = asked
-    assert (request.agent, options) == ("dear", PlanOptions())
+    ((request, asks),) = asked
+    assert (request.agent, request.max_cost, asks) == ("dear", None, True)
     with Store.open(tmp_path / "history.db") as store:
-        run_in_thread(Host(requested_plan(store, request, options), store).run)
+        run_in_thread(Host(requested_plan(store, request), store).run)
         rows = [one for one in store.forks_of(run.id) if one.agent == "dear"]
         assert len(rows) == 2
         branches = [one.label for one in stored_forks(store, run).branches]
@@ -231,10 +231,10 @@ async def test_from_a_step_to_branches(tmp_path: Path, monkeypatch: pytest.Monke
     await asyncio.to_thread(run_samples, suites, db, tests=("order-status",))
     started: list[ForkRequest] = []
 
-    def start(workspace: Any, request: ForkRequest, options: PlanOptions) -> Live:
+    def start(workspace: Any, request: ForkRequest) -> Live:
         started.append(request)
         with Store.open(db) as store:
-            execution = begin(store, request, options)
+            execution = begin(store, request)
         return Live(execution, 0, "", "fork", now_ms())
 
     monkeypatch.setattr("agenteval_tui.tui.workspace.Workspace.start_fork", start)
@@ -252,12 +252,12 @@ async def test_from_a_step_to_branches(tmp_path: Path, monkeypatch: pytest.Monke
         form.fill({"text": '{"order_id": '})  # type: ignore[attr-defined]
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "not JSON" in text_of(app) or "price" not in text_of(app))
-        form.fill({"text": '{"order_id": "#W1042"}', "count": "2"})  # type: ignore[attr-defined]
+        form.fill({"text": '{"order_id": "#W1042"}', "n": "2"})  # type: ignore[attr-defined]
         app.screen._look()  # type: ignore[attr-defined]
         await until(pilot, lambda: "2 continuations, about 2 requests" in text_of(app))
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "1 branch, 2 continuations" in text_of(app))
-        assert (started[0].at, started[0].count) == (2, 2)
+        assert (started[0].at, started[0].n) == (2, 2)
         assert "2/2" in text_of(app)
         await until(pilot, lambda: not app.screen._forks.live)  # type: ignore[attr-defined]
         app.screen.branches.action_keep()  # type: ignore[attr-defined]
@@ -282,7 +282,7 @@ async def _stored_answers_are_shown(pilot: Pilot[int], app: AgentevalApp) -> Non
     await until(pilot, lambda: isinstance(app.screen, InspectScreen) and app.screen.view == "transcript")
     await pilot.press("g", "j", "F")
     await until(pilot, lambda: "5 continuations" in text_of(app))
-    app.screen.query_one("Form").fill({"text": '{"order_id": "#W1042"}', "count": "2"})  # type: ignore[attr-defined]
+    app.screen.query_one("Form").fill({"text": '{"order_id": "#W1042"}', "n": "2"})  # type: ignore[attr-defined]
     app.screen._look()  # type: ignore[attr-defined]
     await until(pilot, lambda: "2 continuations stored already" in text_of(app) and "^s show them" in text_of(app))
     await pilot.press("ctrl+s")
@@ -350,22 +350,22 @@ async def test_several_texts_are_a_branch_each(forked: Path, tmp_path: Path, mon
 
         lines = '{"order_id": "1042"}\n\n{"order_id": "W1042"}\n{"order_id": "1042"}\n'
         prices = ("2 branches, 2 continuations each", "4 continuations, about 4 requests")
-        await price_is(*prices, text=lines, count="2", values="lines")
+        await price_is(*prices, text=lines, n="2", values="lines")
         await price_is("not JSON", values="blocks")
         await price_is("3 branches, 2 continuations each", text='{"a": 1}\n---\n{\n"a": 2}\n---\n{"a": 3}')
         # The price says what it is of, whatever the fields hold by now.
-        form.fill({"count": "many"})  # type: ignore[attr-defined]
+        form.fill({"n": "many"})  # type: ignore[attr-defined]
         app.screen._retell()  # type: ignore[attr-defined]
         assert "2 continuations each" in text_of(app)
-        await price_is("the count is a number from 1", values="blocks")
-        form.fill({"count": "2"})  # type: ignore[attr-defined]
+        await price_is("the count must be a whole number from 1 to 1,000", values="blocks")
+        form.fill({"n": "2"})  # type: ignore[attr-defined]
         await price_is("there is no such file", values="file", text="nowhere.yaml")
         await price_is("2 branches, 2 continuations each", text=str(file))
-        asked, _ = app.screen._asked()  # type: ignore[attr-defined]
+        asked = app.screen._asked()  # type: ignore[attr-defined]
         assert asked.changes == {}
         assert [one["label"] for one in asked.sweep] == ["down", "right"]
         with Store.open(forked / "history.db") as store:
-            plan = requested_plan(store, asked, PlanOptions(), user_agents={})
+            plan = requested_plan(store, asked, user_agents={})
             assert [run.fork.label for run in plan.runs if run.fork is not None] == ["down", "down"]
 
 

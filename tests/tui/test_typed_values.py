@@ -110,10 +110,10 @@ async def test_a_program_that_is_longer_than_its_field_is_shown_whole(tmp_path: 
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"count": MANY_DIGITS}, "the count is a number from 1"),
-        ({"count": "abc"}, "the count is a number from 1"),
-        ({"max_cost": "inf"}, "the max cost is a number"),
-        ({"max_cost": "nan"}, "the max cost is a number"),
+        ({"n": MANY_DIGITS}, "the count must be a whole number from 1 to 1,000"),
+        ({"n": "abc"}, "the count must be a whole number from 1 to 1,000"),
+        ({"max_cost": "inf"}, "the max cost must be a number of US dollars above 0"),
+        ({"max_cost": "nan"}, "the max cost must be a number of US dollars above 0"),
         ({"values": "file", "text": LONG}, "this file name is too long"),
         ({"values": "file", "text": NOBODY}, "there is no such file"),
         ({"values": "file", "text": NULL}, "null character"),

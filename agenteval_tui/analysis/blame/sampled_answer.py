@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from agenteval_tui.analysis.blame.known import SAMPLES_OPTION, sampled_of, steps_to_redo
 from agenteval_tui.analysis.blame.model import SampledAnswer
+from agenteval_tui.analysis.blame.options import SAMPLES
 from agenteval_tui.analysis.blame.sampling import Counts, Search
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.estimate import Estimate
@@ -16,9 +17,6 @@ from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import Question
 from agenteval_tui.transcripts.model import Transcript
-
-SAMPLES = 8
-"""The default for the most continuations of one prefix."""
 
 
 class Sampling:

@@ -16,11 +16,12 @@ from msgspec import Struct
 from agenteval_tui.agents.base import ToolSpec
 from agenteval_tui.analysis.shrink.case import Case, Part
 from agenteval_tui.analysis.shrink.minimize import smallest
+from agenteval_tui.analysis.shrink.options import DEFAULTS
 from agenteval_tui.analysis.shrink.sequential import MOST, decide, fewest
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.runs.plan.conversation import Conversation
 
-RATE = 0.8
+RATE = DEFAULTS.rate
 Stage = Literal["reproduce", "reduce", "confirm", "check"]
 Ending = Literal["shrunk", "whole", "not_reproduced", "stopped"]
 Removed = frozenset[int]

@@ -8,8 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.blame.free_answer import blame_of
+from agenteval_tui.analysis.shrink.options import DEFAULTS, ShrinkOptions
 from agenteval_tui.analysis.shrink.sequential import fewest
-from agenteval_tui.analysis.shrink.shrink import RATE, Count, Progress, Shrinker, Shrunk
+from agenteval_tui.analysis.shrink.shrink import Count, Progress, Shrinker, Shrunk
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import causes
 from agenteval_tui.history.records import RunRow
@@ -41,9 +42,8 @@ class ShrinkQuestion(Struct, frozen=True):
     unseen: int = 0
 
 
-def question_of(store: Store, row: RunRow, *, step: int | None = None, criterion: str = "") -> ShrinkQuestion:
-    """What is to be shrunk of a stored run. `step` (an index): the last one that is told again; None: the last that the
-    agent was given before the step that is to blame. `criterion`: whose failure is meant; "": the first that failed.
+def question_of(store: Store, row: RunRow, options: ShrinkOptions = DEFAULTS) -> ShrinkQuestion:
+    """What is to be shrunk of a stored run, up to which step, and whose failure is meant.
 
     Raises `ShrinkError`: it did not fail, or the criterion did not; `ForkError` for a step that can't be continued.
     """
@@ -53,6 +53,7 @@ def question_of(store: Store, row: RunRow, *, step: int | None = None, criterion
             where=f"run {row.id}",
             mend="agenteval history --runs --outcome failed lists runs that failed",
         )
+    criterion = options.criterion
     results, failures = store.results(row.id), causes.failures(store, [row.rowid])
     names = [results[failure.position].criterion if failure.position >= 0 else "" for failure in failures]
     meant = [failure for failure, name in zip(failures, names, strict=True) if name.casefold() == criterion.casefold()]
@@ -63,8 +64,7 @@ def question_of(store: Store, row: RunRow, *, step: int | None = None, criterion
         raise ShrinkError("why this run failed is unknown", where=f"run {row.id}", mend="agenteval why shows more")
     failure = (meant or failures)[0]
     transcript = store.transcript(row.id)
-    if step is None:
-        step = _last_given(transcript, _blamed(store, row, transcript))
+    step = _last_given(transcript, _blamed(store, row, transcript)) if options.at is None else options.at - 1
     conversation = fork(transcript, step)
     unseen = sum(map(len, unseen_before(transcript, end_of_step(transcript, step))))
     return ShrinkQuestion(row, step, conversation, failure.signature, names[failures.index(failure)], unseen)
@@ -73,17 +73,13 @@ def question_of(store: Store, row: RunRow, *, step: int | None = None, criterion
 def shrink(
     question: ShrinkQuestion,
     oracle: Oracle,
-    *,
-    rate: float = RATE,
-    keep_calls: bool = False,
-    keep_tools: bool = False,
+    options: ShrinkOptions = DEFAULTS,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Shrunk:
     """Shrink it. Blocks; `oracle.stop()` ends it with the smallest case that was found until then. What was asked once
     is in the history: the same again costs nothing until it goes further.
 
-    `keep_calls`: no call is taken out, only parts of what calls and results say. `keep_tools`: the list of tools stays
-    as it is. Raises `AgentevalError` where the agent can't say which it has, and `NotTrustedError`."""
+    Raises `AgentevalError` where the agent can't say which it has, and `NotTrustedError`."""
     tools = oracle.tools(question.conversation)
 
     def ask(conversation: Conversation, n: int) -> Count:
@@ -103,10 +99,10 @@ def shrink(
     shrinker = Shrinker(
         question.conversation,
         ask,
-        rate=rate,
-        keep_calls=keep_calls,
+        rate=options.rate,
+        keep_calls=options.keep_calls,
         tools=tools or (),
-        keep_tools=keep_tools,
+        keep_tools=options.keep_tools,
         on_progress=on_progress,
     )
     shrunk = replace(shrinker.run(), unseen=question.unseen)
@@ -130,9 +126,9 @@ class ShrinkPrice(Struct, frozen=True):
     seconds: float | None
 
 
-def price_of(oracle: Oracle, question: ShrinkQuestion, rate: float = RATE) -> ShrinkPrice:
+def price_of(oracle: Oracle, question: ShrinkQuestion, options: ShrinkOptions = DEFAULTS) -> ShrinkPrice:
     """What was measured on planted triggers (`benchmarks/accuracy/shrink.py`): 8 to 60 times the sure question."""
-    sure = fewest(0, 0, rate)
+    sure = fewest(0, 0, options.rate)
     low, high = 8 * sure, 60 * sure
     takes = oracle.price([example(question)], high)
     if not takes.runs:

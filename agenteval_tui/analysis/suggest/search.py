@@ -25,6 +25,7 @@ from agenteval_tui.analysis.suggest.conditions import (
 )
 from agenteval_tui.analysis.suggest.examples import Example, Examples, numbers
 from agenteval_tui.analysis.suggest.json_values import json_families
+from agenteval_tui.analysis.suggest.options import SuggestOptions
 from agenteval_tui.analysis.suggest.shapes import metric_families, shape_families
 from agenteval_tui.analysis.suggest.states import state_families
 from agenteval_tui.analysis.suggest.texts import text_families
@@ -34,7 +35,7 @@ from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.uxon.serialize import to_text
 
-MOST = 6
+MOST = SuggestOptions().most
 _PARTS = 40
 """Conditions that are combined with each other."""
 _RIVALS = 60

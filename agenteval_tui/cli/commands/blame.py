@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from agenteval_tui.cli.continuation_options import MAX_COST, continuation_options
+from agenteval_tui.analysis.blame.options import BlameOptions
+from agenteval_tui.cli.continuation_options import Asking, continuation_options
+from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 
 
 @click.command("blame")
 @click.argument("reference", metavar="[RUN]", default="")
-@click.option(
-    "--samples", type=click.IntRange(2, 200), metavar="N",
-    help="Also continue the run from each step, at most N times (8 is a good start).",
-)  # fmt: skip
-@continuation_options(
-    document="the four answers and the evidence", max_cost=f"{MAX_COST}; without --samples: sample, 8 times."
-)
+@declared(BlameOptions, "samples")
+@continuation_options(BlameOptions, document="the four answers and the evidence")
 @all_projects("--all")
 @common_options
 @pass_invocation
-def command(
-    invocation: Invocation,
-    reference: str,
-    samples: int | None,
-    max_cost: float | None,
-    concurrency: int | None,
-    trust: bool,
-    price: bool,
-    sure: bool,
-    as_json: bool,
-) -> int:
+def command(invocation: Invocation, /, reference: str, **given: Any) -> int:
     """Find the step where RUN went wrong; without RUN, the newest run that failed.
 
     It answers four questions, in this order: does it reproduce, could it pass, whose fault is it, and which step was
@@ -41,10 +30,12 @@ def command(
     These continuations are stored as forks: they do not count in rates, and nothing is asked twice, not even after
     Ctrl-C.
     """
-    # What executes is imported only where it is asked for.
-    from agenteval_tui.cli.blame_run import SampleOptions, blame_free, blame_sampled
+    asking = Asking.taken(given)
+    options = BlameOptions(**given)
 
-    if samples is None and max_cost is None and not price:
-        return blame_free(invocation, reference, as_json=as_json)
-    options = SampleOptions(samples, max_cost, concurrency, trust, price, sure, as_json)
-    return blame_sampled(invocation, reference, options)
+    # What executes is imported only where it is asked for.
+    from agenteval_tui.cli.blame_run import blame_free, blame_sampled
+
+    if options.samples is None and options.max_cost is None and not asking.price:
+        return blame_free(invocation, reference, as_json=asking.as_json)
+    return blame_sampled(invocation, reference, options, asking)

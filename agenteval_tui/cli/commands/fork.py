@@ -8,16 +8,16 @@ from typing import Any
 import click
 
 from agenteval_tui.cli.continuation_options import continuation_options
+from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.runs.fork.options import ForkRequest
 
 _ROLES = ("user", "assistant", "system")
 
 
 @click.command("fork", short_help="Continue a run from one of its steps, with something changed.")
 @click.argument("reference", metavar="RUN")
-@click.option(
-    "--at", type=click.IntRange(1), metavar="STEP", help="The step: a message's number in `agenteval show RUN`."
-)
+@declared(ForkRequest, "at")
 @click.option(
     "--set", "sets", multiple=True, metavar="NAME=VALUE",
     help="Change the step's tool_result, tool_error, arguments (JSON) or text; @FILE takes it from a file.",
@@ -26,28 +26,15 @@ _ROLES = ("user", "assistant", "system")
 @click.option("--insert", metavar="ROLE=TEXT", help="Add a message after the step; ROLE is user, assistant or system.")
 @click.option("--system", metavar="TEXT", help="Use another system prompt; @FILE takes it from a file.")
 @click.option(
-    "--without-tool",
-    "without_tools",
-    multiple=True,
-    metavar="NAME",
+    "--without-tool", "without_tools", multiple=True, metavar="NAME",
     help="Withhold one of the agent's tools; may be repeated.",
-)
+)  # fmt: skip
 @click.option(
     "--sweep", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
     help="Try several changes: a YAML or JSON list, a branch for each entry (see the page `fork`).",
 )  # fmt: skip
-@click.option(
-    "-n",
-    "count",
-    type=click.IntRange(1, 1000),
-    metavar="N",
-    default=5,
-    show_default=True,
-    help="Continuations per branch.",
-)
-@click.option(
-    "--agent", default="", metavar="A", help="Let this agent of the run's suite continue, instead of the run's own."
-)
+@declared(ForkRequest, "n", "-n")
+@declared(ForkRequest, "agent")
 @click.option(
     "--save-test",
     metavar="ID",
@@ -56,7 +43,7 @@ _ROLES = ("user", "assistant", "system")
 @click.option(
     "--save-system", is_flag=True, help="Afterwards, save the changed system prompt in the agent's configuration."
 )
-@continuation_options(document="the branches and their continuations")
+@continuation_options(ForkRequest, document="the branches and their continuations")
 @all_projects("--all")
 @common_options
 @pass_invocation
@@ -71,12 +58,13 @@ def command(invocation: Invocation, /, reference: str, **given: Any) -> int:
 
     The exit code is 0 if the agent was asked, whatever the results are.
     """
-    # The options are read without what executes, as in `run`.
-    from agenteval_tui.cli.fork_run import ForkOptions, fork_run
-
     if given["insert"] is not None:
         role, equals, text = given["insert"].partition("=")
         if role not in _ROLES or not equals:
             raise click.BadParameter("write ROLE=TEXT; ROLE is user, assistant or system", param_hint="--insert")
         given["insert"] = {"role": role, "text": text}
-    return fork_run(invocation, reference, ForkOptions(**given))
+
+    # The options are read without what executes, as in `run`.
+    from agenteval_tui.cli.fork_run import fork_run
+
+    return fork_run(invocation, reference, given)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from agenteval_tui.cli.finite_number import FiniteNumber
+from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.fork.options import ContinuationOptions
 
 
 @click.command("mcp", short_help="Serve the history and the suites to a coding agent (MCP, stdio).")
@@ -18,7 +19,7 @@ from agenteval_tui.core.errors import AgentevalError
 @click.option(
     "--allow-run", is_flag=True, help="Let it run suites; what needs trust runs only in repositories you trusted."
 )
-@click.option("--max-cost", type=FiniteNumber(0), metavar="USD", help="The cost limit of each execution it starts.")
+@declared(ContinuationOptions, "max_cost", help="The cost limit of each execution it starts.")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, folder: Path, allow_edit: bool, allow_run: bool, max_cost: float | None) -> int:

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 import click
 
-from agenteval_tui.analysis.suggest.search import MOST, check, suggest
+from agenteval_tui.analysis.suggest.options import SuggestOptions
+from agenteval_tui.analysis.suggest.search import check, suggest
 from agenteval_tui.analysis.suggest.stored_examples import TestExamples, examples_of_execution, examples_of_test
+from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.formats.documents.suggest import suggested_document
 from agenteval_tui.history.references import References
@@ -19,17 +21,10 @@ from agenteval_tui.views.suggestions import suggestions_view
 @click.option(
     "--execution", metavar="REF", help="Use the runs of this execution (an id, or `last`) instead of a test's."
 )
-@click.option("--from-judge", is_flag=True, help="Use a judge's stored verdicts as labels.")
+@declared(SuggestOptions, "from_judge")
 @click.option("--good", multiple=True, metavar="RUN", help="Count this run as good, without storing a label.")
 @click.option("--bad", multiple=True, metavar="RUN", help="Count this run as bad, without storing a label.")
-@click.option(
-    "--most",
-    type=click.IntRange(1, 20),
-    metavar="N",
-    default=MOST,
-    show_default=True,
-    help="How many criteria to print.",
-)
+@declared(SuggestOptions, "most")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects("--all")
 @common_options

@@ -6,10 +6,9 @@ A step is the index of a message in the run's transcript, from 0.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, Literal
 
-from msgspec import MsgspecError, Struct, convert, field, to_builtins
+from msgspec import MsgspecError, Struct, convert, to_builtins
 from msgspec.json import Decoder
 
 from agenteval_tui.agents.tools.changes import ToolChanges
@@ -91,19 +90,6 @@ class ForkOrigin(Struct, frozen=True, omit_defaults=True):
     question: str = ""
     label: str = ""
     """A person's name for this branch; "": none."""
-
-
-class ForkRequest(Struct, frozen=True):
-    """A person's request to continue a run (its id) `count` times, from a step (counted from 1) or from the start
-    (None), with these changes (`edits.CHANGES`). `sweep`: several changes, one branch for each; they override
-    `changes`, and may have `at` and `label`. `agent`: a different agent continues the run."""
-
-    run: str
-    at: int | None = None
-    changes: Mapping[str, Any] = field(default_factory=dict)
-    count: int = 5
-    sweep: tuple[Mapping[str, Any], ...] = ()
-    agent: str = ""
 
 
 _decoder = Decoder(ForkOrigin)

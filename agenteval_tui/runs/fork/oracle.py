@@ -24,6 +24,7 @@ from agenteval_tui.runs.events import Command, Event
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.fork.answers import Outcomes, answers_of
 from agenteval_tui.runs.fork.model import AnyEdit, Purpose
+from agenteval_tui.runs.fork.options import ContinuationOptions
 from agenteval_tui.runs.fork.plan import ForkPlan, Question, execution_plan, fork_plan, price, source_of
 from agenteval_tui.runs.fork.request import tools_of
 from agenteval_tui.runs.plan.conversation import Conversation
@@ -37,10 +38,9 @@ class Oracle:
     """Continues one stored run. All continuations of an oracle are one execution of kind `fork`, which no statistics
     count.
 
-    `max_cost` (US dollars, judges included) is the limit for all continuations of this oracle together. `emit` gets the
-    events of the runs. `agent`: the name of a different agent that continues the run. `trust`: programs of the suite's
-    folder may run, even if the folder is not trusted. `more` goes to the engine. Raises `AgentevalError` if the run was
-    made elsewhere, if its agent can't continue a conversation (`fork.plan.CannotContinueError`), or if a key is
+    Its limit on cost is that of all continuations of this oracle together. `emit` gets the events of the runs. `agent`:
+    the name of a different agent that continues the run. `more` goes to the engine. Raises `AgentevalError` if the run
+    was made elsewhere, if its agent can't continue a conversation (`fork.plan.CannotContinueError`), or if a key is
     missing. Asking raises `NotTrustedError`.
     """
 
@@ -48,11 +48,9 @@ class Oracle:
         self,
         store: Store,
         row: RunRow,
+        options: ContinuationOptions = ContinuationOptions(),  # noqa: B008  it can't be changed
         *,
         purpose: Purpose = "fork",
-        max_cost: float | None = None,
-        concurrency: int | None = None,
-        trust: bool = False,
         title: str = "",
         emit: Callable[[Event], None] | None = None,
         user_agents: Mapping[str, AgentConfig] | None = None,
@@ -70,9 +68,9 @@ class Oracle:
         """Continuations that were asked for, and not known before."""
         self._store = store
         self._purpose: Purpose = purpose
-        self._max_cost = max_cost
-        self._concurrency = concurrency
-        self.trust = trust
+        self._max_cost = options.max_cost
+        self._concurrency = options.concurrency
+        self.trust = options.trust
         self._title = title
         self._emit = emit
         self._more = more

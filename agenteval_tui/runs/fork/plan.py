@@ -31,11 +31,12 @@ from agenteval_tui.runs.fork.edits import (
     fork,
     unseen_before,
 )
-from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, ForkRequest, Purpose, System, Tools, read_origin
+from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, Purpose, System, Tools, read_origin
+from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan, expanded
 from agenteval_tui.runs.plan.conversation import Conversation
-from agenteval_tui.runs.plan.model import Limits, Plan, PlanOptions, RunPlan
+from agenteval_tui.runs.plan.model import Limits, Plan, RunPlan
 from agenteval_tui.runs.plan.planner import CONCURRENCY
 from agenteval_tui.runs.plan.runs import TIMEOUT_S
 from agenteval_tui.runs.resume import StoredPlan, stored_plan
@@ -309,7 +310,7 @@ class ForkPrice(Struct, frozen=True):
 def priced(store: Store, request: ForkRequest, *, user_agents: Mapping[str, AgentConfig] | None = None) -> ForkPrice:
     """What a request would take. Raises what asking it would raise, but for a lack of trust."""
     source, questions = _requested(store, request, user_agents)
-    planned = fork_plan(store, source, questions, request.count)
+    planned = fork_plan(store, source, questions, request.n)
     messages = store.transcript(request.run).messages
     requests = sum(
         len(runs) * requests_left(messages, one.conversation)
@@ -321,14 +322,13 @@ def priced(store: Store, request: ForkRequest, *, user_agents: Mapping[str, Agen
 def requested_plan(
     store: Store,
     request: ForkRequest,
-    options: PlanOptions,
     *,
     user_agents: Mapping[str, AgentConfig] | None = None,
 ) -> Plan:
-    """The plan of the continuations that are not known yet. Of the options the limit on cost, the concurrency and the
-    trust count. Raises `ForkError`: all are known; what `source_of` raises; and `NotTrustedError`."""
+    """The plan of the continuations that are not known yet. Raises `ForkError`: all are known; what `source_of` raises;
+    and `NotTrustedError`."""
     source, questions = _requested(store, request, user_agents)
-    planned = fork_plan(store, source, questions, request.count)
+    planned = fork_plan(store, source, questions, request.n)
     if not planned.runs:
         raise ForkError(
             "all these continuations are already stored: there is nothing to ask", mend="ask for more continuations"
@@ -336,10 +336,9 @@ def requested_plan(
     return execution_plan(
         source,
         planned.runs,
-        title=options.title,
-        max_cost=options.max_cost,
-        concurrency=options.concurrency,
-        trust=options.trust,
+        max_cost=request.max_cost,
+        concurrency=request.concurrency,
+        trust=request.trust,
         options={"purpose": "fork"},
     )
 

@@ -7,9 +7,11 @@ from typing import Literal
 from agenteval_tui.analysis.blame.free_answer import Given, blame_of
 from agenteval_tui.analysis.blame.known import known_samples, steps_to_redo, with_sampling
 from agenteval_tui.analysis.blame.model import Blame, SampledAnswer
-from agenteval_tui.analysis.blame.sampled_answer import SAMPLES, Sampling
+from agenteval_tui.analysis.blame.options import SAMPLES, BlameOptions
+from agenteval_tui.analysis.blame.sampled_answer import Sampling
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.options import options_of
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.estimate import Estimate
@@ -20,7 +22,7 @@ from agenteval_tui.views.fork import gone_tools_text
 
 Stage = Literal["reading", "ready", "running", "stopping", "ended", "refused"]
 
-MOST = 200
+MOST = options_of(BlameOptions)["samples"].most
 """Continuations of one step that can be asked for."""
 
 
@@ -144,5 +146,5 @@ class BlameController:
 
     def _sampling_of(self, row: RunRow, max_cost: float | None) -> Sampling:
         title = one_line(f"blame of {row.test_name or row.test_id}", 120)
-        oracle = Oracle(self._store, row, purpose="blame", max_cost=max_cost, title=title)
+        oracle = Oracle(self._store, row, BlameOptions(max_cost=max_cost), purpose="blame", title=title)
         return Sampling(oracle, self.transcript, self.samples)

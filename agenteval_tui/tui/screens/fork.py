@@ -5,22 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from functools import partial
-from math import inf
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.worker import Worker
 
-from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.numbers import count, typed_whole
+from agenteval_tui.core.numbers import count
+from agenteval_tui.core.options import options_of
 from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.runs.fork.edits import changeable
-from agenteval_tui.runs.fork.model import ForkRequest
+from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.fork.plan import ForkPrice, questions_of
 from agenteval_tui.runs.fork.sweep import blocks_of, lines_of, read_sweep
-from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
@@ -50,13 +48,13 @@ _VALUES = (
     (_BLOCKS, "a branch for each text between lines of ---"),
     (_FILE, "a file that lists the branches, as for --sweep"),
 )
-_MOST = 1000
+_OPTIONS = options_of(ForkRequest)
 _LINE = 56  # characters in a row of the text, about
 
 
-class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
-    """Dismissed with what is to be asked, without options where all answers are stored already; or None. `step` counts
-    from 0. `agent`: the run's."""
+class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
+    """Dismissed with what is to be asked, and whether anything is: not where all answers are stored already; or None.
+    `step` counts from 0. `agent`: the run's."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "close", show=False),
@@ -90,7 +88,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
             Field("text", "to", self._there[self._what], rows=self._rows()),
             Field("values", "that is", _ONE, choices=_VALUES),
             Field("agent", "agent", self._agent, hint="the run's, or another agent's name"),
-            Field("count", "count", "5", hint="continuations"),
+            Field("n", "count", str(_OPTIONS["n"].default), hint="continuations"),
             Field("max_cost", "max cost $", "", hint="judges included; empty: no limit"),
         ]
         with SheetFrame(
@@ -130,7 +128,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
             self._price, self._error = None, error
             self._retell()
             return
-        if self._priced == asked[0]:
+        if self._priced == asked:
             self._start(asked)
             return
         self._wanted = True
@@ -139,13 +137,13 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
         if self._pricing is not None:
             services(self).keys_wait_for(self._pricing)
 
-    def _start(self, asked: tuple[ForkRequest, PlanOptions]) -> None:
+    def _start(self, asked: ForkRequest) -> None:
         if self._error is not None:
             services(self).say_error(self._error)
         else:
-            self.dismiss((asked[0], None) if self._is_known else asked)
+            self.dismiss((asked, not self._is_known))
 
-    def _start_if_free(self, asked: tuple[ForkRequest, PlanOptions]) -> None:
+    def _start_if_free(self, asked: ForkRequest) -> None:
         """What somebody asked to start before the price was shown."""
         price = self._price
         if price is None or self._is_known or price.takes.whole_cost == 0:
@@ -161,7 +159,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
     def _keys(self) -> Keys:
         return (("^s", "show them" if self._is_known else "continue from here"), ("tab", "field"), ("esc", "close"))
 
-    def _asked(self) -> tuple[ForkRequest, PlanOptions]:
+    def _asked(self) -> ForkRequest:
         values = self.query_one(Form).values()
         what, text = values["what"], values["text"]
         changes: dict[str, object] = {}
@@ -182,41 +180,29 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
         else:
             labels = [agent_label(agent, one.edits, one.label) for one in questions]
             sweep = tuple({**entry, "label": label} for entry, label in zip(sweep or ({},), labels, strict=True))
-        number = typed_whole(values["count"])
-        if number is None or not 1 <= number <= _MOST:
-            said = one_line(values["count"], 40)
-            raise AgentevalError(f"the count is a number from 1 to {_MOST:,}, not {said!r}", mend="write 5")
-        limit: float | None = None
-        if values["max_cost"]:
-            try:
-                limit = float(values["max_cost"].removeprefix("$"))
-            except ValueError:
-                limit = 0.0
-            if not 0 < limit < inf:
-                raise AgentevalError("the max cost is a number of US dollars above 0", mend="write 0.50, or nothing")
-        return ForkRequest(self._run, self._step + 1, changes, number, sweep, agent), PlanOptions(max_cost=limit)
+        n = _OPTIONS["n"].read(values["n"], "the count")
+        limit = _OPTIONS["max_cost"].read(values["max_cost"], "the max cost")
+        return ForkRequest(self._run, self._step + 1, changes, n, sweep, agent, max_cost=limit)
 
     def _look(self) -> None:
         self._pricing = start_worker(self, self._show, group="price")
 
     async def _show(self) -> None:
         await asyncio.sleep(QUIET_SECONDS)
-        asked: tuple[ForkRequest, PlanOptions] | None = None
-        request: ForkRequest | None = None
+        asked: ForkRequest | None = None
         price: ForkPrice | None = None
         error: AgentevalError | None = None
         try:
             asked = self._asked()
-            request = asked[0]
-            price = await asyncio.to_thread(partial(services(self).session.workspace.price_of_fork, request))
+            price = await asyncio.to_thread(partial(services(self).session.workspace.price_of_fork, asked))
         except AgentevalError as raised:
             error = raised
-        self._price, self._error, self._priced = price, error, request
+        self._price, self._error, self._priced = price, error, asked
         self._retell()
-        if request is not None and error is None and request.agent != self._looked_at:
+        if asked is not None and error is None and asked.agent != self._looked_at:
             self._gone = ""
-            work = partial(services(self).session.workspace.gone_tools, self._run, self._step, request.agent)
-            self._gone, self._looked_at = gone_tools_text(*await asyncio.to_thread(work)), request.agent
+            work = partial(services(self).session.workspace.gone_tools, self._run, self._step, asked.agent)
+            self._gone, self._looked_at = gone_tools_text(*await asyncio.to_thread(work)), asked.agent
             if self._gone:
                 self._retell()
         wanted, self._wanted = self._wanted, False
@@ -235,7 +221,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, PlanOptions | None] | None"]):
             return [(("…", "dim"),)]
         lines: list[Line] = []
         if price.branches > 1:
-            each = count(priced.count, "continuation")
+            each = count(priced.n, "continuation")
             lines.append(fit(((f"{count(price.branches, 'branch')}, {each} each", "dim"),), width))
         if price.takes.runs:
             lines.append(fit(((price_text(price.takes, price.requests), ""),), width))

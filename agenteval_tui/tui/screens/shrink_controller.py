@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from agenteval_tui.analysis.save_fork import save_as_test
+from agenteval_tui.analysis.shrink.options import ShrinkOptions
 from agenteval_tui.analysis.shrink.shrink import Progress, Shrunk
 from agenteval_tui.analysis.shrink.stored_run import ShrinkPrice, ShrinkQuestion, price_of, question_of, shrink
 from agenteval_tui.core.display import one_line
@@ -55,7 +56,7 @@ class ShrinkController:
             row = self._store.run(self._run)
             failed = {one.criterion for one in self._store.results(row.id) if one.outcome == Outcome.FAILED}
             meant = self._criterion if self._criterion in failed else ""  # what is shown may have passed
-            self.question = question_of(self._store, row, criterion=meant)
+            self.question = question_of(self._store, row, ShrinkOptions(criterion=meant))
             self._oracle = self._new_oracle()
             self.price = price_of(self._oracle, self.question)
             self.gone = gone_tools_text(*self._oracle.known_gone_tools(self.question.conversation))
@@ -74,13 +75,7 @@ class ShrinkController:
             self._oracle = self._new_oracle()
             if self.stage == "stopping":  # while it was being made: the stop went to the one before
                 self._oracle.stop()
-            self.shrunk = shrink(
-                self.question,
-                self._oracle,
-                keep_calls=self.keep_calls,
-                keep_tools=self.keep_tools,
-                on_progress=self._note,
-            )
+            self.shrunk = shrink(self.question, self._oracle, self._options, on_progress=self._note)
         except AgentevalError as error:
             self.error = error
         finally:
@@ -115,10 +110,14 @@ class ShrinkController:
     def _note(self, progress: Progress) -> None:
         self.progress = progress
 
-    def _new_oracle(self) -> Oracle:
-        row = self._store.run(self._run)
+    @property
+    def _options(self) -> ShrinkOptions:
         price = self.price
         # The most that the person agreed to.
         limit = price.cost * price.high if price is not None and price.cost else None
+        return ShrinkOptions(keep_calls=self.keep_calls, keep_tools=self.keep_tools, max_cost=limit)
+
+    def _new_oracle(self) -> Oracle:
+        row = self._store.run(self._run)
         title = one_line(f"shrink of {row.test_name or row.test_id}", 120)
-        return Oracle(self._store, row, purpose="shrink", max_cost=limit, title=title)
+        return Oracle(self._store, row, self._options, purpose="shrink", title=title)

@@ -30,9 +30,8 @@ from agenteval_tui.grading.criterion_templates import Starter
 from agenteval_tui.grading.results import Evidence, Span
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import ENDED, RunFilter, RunRow
-from agenteval_tui.runs.fork.model import ForkRequest
+from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.live_registry import Live
-from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.suites.dataset_edit import RowAdded, undo_add_row
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.yaml.save import FileChanged
@@ -664,12 +663,12 @@ class InspectScreen(FrameScreen):
             if self._fork_timer is None:
                 self._fork_timer = self.set_interval(FORK_SECONDS, self._follow_forks)
 
-        def answered(wanted: tuple[ForkRequest, PlanOptions | None] | None) -> None:
+        def answered(wanted: tuple[ForkRequest, bool] | None) -> None:
             if wanted is None:
                 return
-            request, options = wanted
-            if options is not None:
-                self.agenteval.start_fork(request, options, begun)
+            request, asks = wanted
+            if asks:
+                self.agenteval.start_fork(request, begun)
             else:
                 self._turn_to("branches")
                 self._read_forks()

@@ -1,0 +1,79 @@
+"""An option has the same limits on every door: the command line, Python, the tools for coding agents."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import agenteval_tui as agenteval
+from agenteval_tui.analysis.blame.options import BlameOptions
+from agenteval_tui.analysis.shrink.options import ShrinkOptions
+from agenteval_tui.analysis.suggest.options import SuggestOptions
+from agenteval_tui.core.options import OptionError, Options, options_of
+from agenteval_tui.runs.fork.options import ForkRequest
+
+LIMITS: dict[str, dict[str, tuple[Any, ...]]] = {
+    "fork": {"n": (0, -1, 1001, True, 1.5, "5"), "at": (0, -3), "max_cost": (0, -1, math.nan, math.inf),
+             "concurrency": (0, 10_001)},
+    "blame": {"samples": (-1, 0, 1, 201), "max_cost": (0, math.nan), "concurrency": (0, 10_001)},
+    "shrink": {"rate": (5, 0, 0.29, -0.5, math.nan, math.inf), "at": (0,), "max_cost": (0, math.nan),
+               "concurrency": (0, 10_001)},
+    "suggest": {"most": (0, -1, 21)},
+}  # fmt: skip
+"""By activity and option: values that no door takes."""
+RECORDS: dict[str, type[Options]] = {
+    "fork": ForkRequest, "blame": BlameOptions, "shrink": ShrinkOptions, "suggest": SuggestOptions
+}  # fmt: skip
+WRONG = [
+    (activity, option, value)
+    for activity, options in LIMITS.items()
+    for option, values in options.items()
+    for value in values
+]
+
+
+@pytest.mark.parametrize(("activity", "option", "value"), WRONG)
+def test_python_refuses_it_before_anything_is_looked_up(activity: str, option: str, value: Any, tmp_path: Path) -> None:
+    function: Callable[..., Any] = getattr(agenteval, activity)
+    with pytest.raises(OptionError, match=f"{option} must be a") as raised:
+        function("no-such-run", **{option: value}, db=tmp_path / "nothing.db")
+    assert raised.value.option == option
+    assert not (tmp_path / "nothing.db").exists()
+
+
+@pytest.mark.parametrize(("activity", "option", "value"), [case for case in WRONG if case[2] is not True])
+def test_the_command_line_refuses_it(cli: Any, activity: str, option: str, value: Any) -> None:
+    flag = "-n" if option == "n" else f"--{option.replace('_', '-')}"
+    result = cli(activity, "no-such-run", f"{flag}={value}" if flag != "-n" else f"-n{value}")
+    if isinstance(value, str):
+        assert "no-such-run" in result.err  # every word of a command line is one
+        return
+    assert result.code == 2
+    assert flag in result.err
+    assert "no-such-run" not in result.err
+
+
+@pytest.mark.parametrize("activity", RECORDS)
+def test_python_has_the_defaults_of_the_record(activity: str) -> None:
+    declared = options_of(RECORDS[activity])
+    for name, argument in inspect.signature(getattr(agenteval, activity)).parameters.items():
+        if name in declared and name != "run":
+            assert argument.default in (declared[name].default, ()), name
+
+
+@pytest.mark.xdist_group("mcp")
+def test_the_tools_for_coding_agents_have_the_limits_of_the_records(tmp_path: Path) -> None:
+    from agenteval_tui.cli.mcp_server import Allowed, make_server
+
+    tools = asyncio.run(make_server(tmp_path, None, Allowed(run=True)).list_tools())
+    schemas = {tool.name: tool.model_dump(by_alias=True)["inputSchema"]["properties"] for tool in tools}
+    assert (schemas["fork"]["n"]["minimum"], schemas["fork"]["n"]["maximum"]) == (1, 1000)
+    assert schemas["fork"]["step"]["minimum"] == 1
+    samples = schemas["blame_by_sampling"]["samples"]
+    assert (samples["minimum"], samples["maximum"], samples["default"]) == (2, 200, 8)
