@@ -30,7 +30,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Event
 from agenteval_tui.runs.live_view import ExecutionView
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import load_text
 from benchmarks.table import Row

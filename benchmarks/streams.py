@@ -159,7 +159,7 @@ def ours(url: str, runs: int, tokens: int, at_once: int) -> float:
     from agenteval_tui.runs.engine import Engine
     from agenteval_tui.runs.events import Event
     from agenteval_tui.runs.live_view import ExecutionView
-    from agenteval_tui.runs.plan.model import PlanOptions
+    from agenteval_tui.runs.plan.options import PlanOptions
     from agenteval_tui.runs.plan.planner import make_plan
     from agenteval_tui.suites.load import load_suite
 
@@ -200,7 +200,7 @@ def streaming(url: str, streams: int, seconds: float) -> dict[str, float]:
         from agenteval_tui.history.store import Store
         from agenteval_tui.runs.client import start
         from agenteval_tui.runs.live_registry import ExecutionRequest
-        from agenteval_tui.runs.plan.model import PlanOptions
+        from agenteval_tui.runs.plan.options import PlanOptions
 
         path = suite_file(folder, url, streams, tokens, 1)
         options = PlanOptions(concurrency=streams, timeout=seconds * 20 + 60)

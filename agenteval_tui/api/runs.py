@@ -29,7 +29,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_in_thread
 from agenteval_tui.runs.events import Command
 from agenteval_tui.runs.execution_host import Host
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.commits import Commit
@@ -264,14 +264,15 @@ def run(
     run`. `db`: the history file (None: your own).
 
     Works where an event loop runs already, as in a notebook. Ctrl+C cancels, and keeps the runs that ended.
-    Raises `AgentevalError`: a suite is wrong, nothing is left to run, or something needs your trust.
+    Raises `AgentevalError`: an option outside its limits, a suite is wrong, nothing is left to run, or something needs
+    your trust.
     """
-    loaded = [one.loaded for one in suites_of(suites)]
-    path = directories.history_file(db)
     options = PlanOptions(
         tests=tuple(tests), tags=tuple(tags), repeat=repeat, concurrency=concurrency, timeout=timeout, judge=judge,
         seed=seed, max_cost=max_cost, trust=trust, title=title, name=name, note=note, meta=dict(meta or {}),
     )  # fmt: skip
+    loaded = [one.loaded for one in suites_of(suites)]
+    path = directories.history_file(db)
     with ExitStack() as used, Store.open(path) as store:
         agents = load_agents(directories.config_dir())
         if agent is not None and not isinstance(agent, str):

@@ -19,7 +19,8 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.debug import make_run, program_for
 from agenteval_tui.runs.event_loop import run_to_end
-from agenteval_tui.runs.plan.model import PlanOptions, RunPlan
+from agenteval_tui.runs.plan.model import RunPlan
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.runs.recorded_program import requests_in
 from agenteval_tui.runs.tapes import tape_of

@@ -10,7 +10,7 @@ from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.run_inline import execute
 from agenteval_tui.cli.run_suites import load_for_run
 from agenteval_tui.core.errors import INFRASTRUCTURE, InfrastructureError
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 
 
 def run_samples(invocation: Invocation, samples: Path) -> int:

@@ -48,6 +48,7 @@ from agenteval_tui.grading.explain import explain
 from agenteval_tui.history.search import HistoryQuery
 from agenteval_tui.runs.agent_factory import configured_agents
 from agenteval_tui.runs.fork.options import ForkRequest
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.recorded_program import Program, program_of
 from agenteval_tui.suites.config_source import config_text
 from agenteval_tui.suites.yaml.save import save_config
@@ -316,7 +317,7 @@ class _Tools(Struct, frozen=True):
         self,
         path: Folder = ".",
         tests: Annotated[list[str], Field(description="Only these tests; empty: all.")] = [],  # noqa: B006
-        repeat: Annotated[int | None, Field(ge=1, le=100, description="Run every test this many times.")] = None,
+        repeat: Annotated[int | None, _declared(PlanOptions, "repeat", "Run every test this many times.")] = None,
         agent: Annotated[str, Field(description="Use this agent instead of the suites'.")] = "",
         name: Annotated[str, Field(description="Call the execution this, such as a version or what you changed.")] = "",
         meta: Annotated[dict[str, str], Field(description="Metadata of the execution, to search and group by.")] = {},  # noqa: B006

@@ -16,7 +16,8 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.events import Command, Ended
 from agenteval_tui.runs.execution_host import Host
-from agenteval_tui.runs.plan.model import Plan, PlanOptions
+from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.load import LoadedSuite

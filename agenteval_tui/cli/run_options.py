@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
-from msgspec import Struct, field
+from msgspec import Struct
 
+from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.exit_codes import read_rate, read_seconds
-from agenteval_tui.cli.finite_number import FiniteNumber
 from agenteval_tui.cli.gate_options import (
     FAIL_UNDER_OPTION,
     FAIL_UNDER_TEST_OPTION,
@@ -23,6 +23,7 @@ from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import EXECUTORS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.executors import LOCAL, executor_class, executor_names
+from agenteval_tui.runs.plan.options import PlanOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 STDOUT = "-"
@@ -40,18 +41,11 @@ class _ExecutorName(click.Choice):  # type: ignore[type-arg]  # before click 8.2
 def limit_options(function: F) -> F:
     """`--concurrency`, the limits, the gates, `--detach`, and where agents run."""
     options = (
-        click.option("--concurrency", type=click.IntRange(1), metavar="N", help="How many runs at the same time."),
-        click.option(
-            "--max-cost", type=FiniteNumber(0, min_open=True), metavar="USD",
-            help="Stop when agents, judges and simulated users have cost this much; exit code 1.",
-        ),
-        click.option(
-            "--max-tokens", type=click.IntRange(1), metavar="N", help="Stop at this number of tokens; exit code 1."
-        ),
+        *(declared(PlanOptions, name) for name in ("concurrency", "max_cost", "max_tokens")),
         click.option(
             "--notify", metavar="URL", help="Post the result to this web hook (JSON; Slack shows its `text`)."
         ),
-        click.option("--max-time", metavar="TIME", help="Stop after this time (90, 15m, 1.5h); exit code 1."),
+        declared(PlanOptions, "max_seconds", "--max-time", type=str),
         FAIL_UNDER_OPTION,
         FAIL_UNDER_TEST_OPTION,
         click.option(
@@ -111,39 +105,14 @@ class ReportFiles(Struct, frozen=True):
         return ("json", STDOUT) in self.files
 
 
-class Limits(Struct, frozen=True):
-    """The limits of an execution (None: no limit), the gates for its pass rate and for those of its tests, where it
-    runs ("": where it ran before, or on this machine), and the baseline options."""
+class Ending(Struct, frozen=True):
+    """What follows when an execution ends: the gate for its pass rate, the baseline options, the web hook that is told.
+    `detach`: the command exits before."""
 
-    concurrency: int | None
-    max_cost: float | None
-    max_tokens: int | None
-    max_seconds: float | None
     gate: float | None
     detach: bool
-    executor: str = ""
-    scheduler: str = ""
-    baseline: BaselineOptions = field(default_factory=BaselineOptions)
-    test_gate: float | None = None
-    notify: str | None = None
-
-    @classmethod
-    def taken(cls, options: dict[str, Any]) -> Limits:
-        """Takes the limits out of a command's options. Raises `AgentevalError`."""
-        given, gate, of_test = (options.pop(name) for name in ("max_time", "fail_under", "fail_under_test"))
-        baseline = BaselineOptions.taken(options)
-        return cls(
-            options.pop("concurrency"),
-            options.pop("max_cost"),
-            options.pop("max_tokens"),
-            read_seconds(given, "--max-time") if given is not None else None,
-            read_rate(gate) if gate is not None else None,
-            options.pop("detach"),
-            *_executor(options.pop("executor"), options.pop("scheduler")),
-            baseline=baseline,
-            notify=options.pop("notify"),
-            test_gate=read_rate(of_test, "--fail-under-test") if of_test is not None else None,
-        )
+    baseline: BaselineOptions
+    notify: str | None
 
     def check(self, reports: ReportFiles) -> None:
         """Raise `AgentevalError` if options contradict each other."""
@@ -167,12 +136,23 @@ class Limits(Struct, frozen=True):
         self.baseline.check_detached()
 
 
-def execution_options(options: dict[str, Any]) -> tuple[Limits, ReportFiles]:
+def execution_options(options: dict[str, Any]) -> tuple[PlanOptions, Ending, ReportFiles]:
     """Takes the options that `run` and `resume` share out of a command's options. Raises `AgentevalError`, also if
     options contradict each other."""
-    limits, reports = Limits.taken(options), ReportFiles.taken(options)
-    limits.check(reports)
-    return limits, reports
+    gate, of_test, time = (options.pop(name) for name in ("fail_under", "fail_under_test", "max_seconds"))
+    executor, scheduler = _executor(options.pop("executor"), options.pop("scheduler"))
+    planned = PlanOptions(
+        max_seconds=None if time is None else read_seconds(time, "--max-time"),
+        fail_under_test=None if of_test is None else read_rate(of_test, "--fail-under-test"),
+        executor=executor,
+        scheduler=scheduler,
+        **{name: options.pop(name) for name in ("concurrency", "max_cost", "max_tokens", "trust")},
+    )
+    baseline = BaselineOptions.taken(options)
+    ending = Ending(None if gate is None else read_rate(gate), options.pop("detach"), baseline, options.pop("notify"))
+    reports = ReportFiles.taken(options)
+    ending.check(reports)
+    return planned, ending, reports
 
 
 def _executor(executor: str | None, scheduler: str | None) -> tuple[str, str]:

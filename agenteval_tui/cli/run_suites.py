@@ -21,7 +21,7 @@ from agenteval_tui.cli.report_files import check_reports
 from agenteval_tui.cli.run_detached import begin, print_detached, watch_to_end
 from agenteval_tui.cli.run_finish import RunReport, report
 from agenteval_tui.cli.run_inline import execute_plan, plan_of
-from agenteval_tui.cli.run_options import Limits, ReportFiles, runs_apart
+from agenteval_tui.cli.run_options import Ending, ReportFiles, runs_apart
 from agenteval_tui.cli.standard_input import STDIN
 from agenteval_tui.cli.suites_given import paths_given, suites_given
 from agenteval_tui.cli.trust_prompt import plan_with_permission, text_with_permission, trust_answer
@@ -34,7 +34,8 @@ from agenteval_tui.history.execution_names import meta_of
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.live_registry import ExecutionRequest
-from agenteval_tui.runs.plan.model import Plan, PlanOptions
+from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.preview import PlanPreview, preview_plan
 from agenteval_tui.runs.program_code import agents_without_cache
 from agenteval_tui.runs.resume import ResumePlan, resume_plan
@@ -48,12 +49,13 @@ _NAMED = 5
 def run_suites(
     invocation: Invocation,
     paths: tuple[Path, ...],
-    limits: Limits,
+    options: PlanOptions,
+    ending: Ending,
     reports: ReportFiles,
-    trust: bool,
     given: dict[str, Any],
 ) -> int:
-    """Plan and run the suites at `paths`, or print the plan; gives the exit code. `given`: the options of `run`."""
+    """Plan and run the suites at `paths`, or print the plan; gives the exit code. `given`: the options of `run` that
+    are not in `options` yet."""
     named_tests = named(paths_given(paths))
     refuse_both(named_tests, given["tests"])
     paths = named_tests.paths
@@ -62,32 +64,38 @@ def run_suites(
     with invocation.store() as store:
         loaded = load_for_run(invocation, paths, given["tests"], named_tests)
         given = {**given, "tests": given["tests"] or named_tests.chosen(loaded)}
-        options = _options(store, loaded, given, limits, trust)
+        options = _options(store, loaded, given, options)
         plan = plan_of(store, loaded, options)
         if given["plan"]:
             return _show_plan(invocation, store, plan, as_json=reports.on_stdout)
-        check_address(invocation, limits.notify, trusted=trust)
-        _check_baselines(store, limits.baseline, plan)
+        check_address(invocation, ending.notify, trusted=options.trust)
+        _check_baselines(store, ending.baseline, plan)
         plan = text_with_permission(plan) if STDIN in paths else plan_with_permission(invocation, plan)
         if invocation.out.is_terminal and not reports.on_stdout and not invocation.quiet:
             invocation.out.line((plan_heading(preview_plan(plan, store)), "dim"))
         _note_cache(invocation, plan)
         if STDIN in paths:
-            return _execute_here(invocation, store, plan, limits, reports)
+            return _execute_here(invocation, store, plan, ending, reports)
         # Its process can't ask: the request carries what was permitted here, for this once.
         options = replace(options, trust=plan.trust)
         request = ExecutionRequest(tuple(map(str, paths)), options, *_places(invocation))
-        return _execute(invocation, store, plan, request, limits, reports)
+        return _execute(invocation, store, plan, request, ending, reports)
 
 
 def resume(
-    invocation: Invocation, reference: str, limits: Limits, reports: ReportFiles, *, trust: bool, errors: bool = False
+    invocation: Invocation,
+    reference: str,
+    options: PlanOptions,
+    ending: Ending,
+    reports: ReportFiles,
+    *,
+    errors: bool = False,
 ) -> int:
     """Take an execution up again; gives the exit code."""
     check_reports(invocation, reports)
-    check_address(invocation, limits.notify, trusted=trust)
+    check_address(invocation, ending.notify, trusted=options.trust)
     with invocation.store() as store:
-        resumed, options = _planned(invocation, store, reference, limits, trust, errors)
+        resumed, options = _planned(invocation, store, reference, options, errors)
         for notice in resumed.notices:
             invocation.note(notice)
         plan = resumed.plan
@@ -96,7 +104,7 @@ def resume(
             invocation.out.line((f"{one_line(plan.title)}: {left} of {total} runs are missing", "dim"))
         _note_cache(invocation, plan)
         request = ExecutionRequest((), options, *_places(invocation), resume=plan.execution_id, errors=errors)
-        return _execute(invocation, store, plan, request, limits, reports)
+        return _execute(invocation, store, plan, request, ending, reports)
 
 
 def _note_cache(invocation: Invocation, plan: Plan) -> None:
@@ -111,29 +119,29 @@ def _places(invocation: Invocation) -> tuple[str, str]:
 
 
 def _execute(
-    invocation: Invocation, store: Store, plan: Plan, request: ExecutionRequest, limits: Limits, reports: ReportFiles
+    invocation: Invocation, store: Store, plan: Plan, request: ExecutionRequest, ending: Ending, reports: ReportFiles
 ) -> int:
     """Run it in this process or in one of its own (`request`), and report."""
-    if not runs_apart(invocation, detach=limits.detach):
-        return _execute_here(invocation, store, plan, limits, reports)
+    if not runs_apart(invocation, detach=ending.detach):
+        return _execute_here(invocation, store, plan, ending, reports)
     live = begin(invocation, request, quiet=reports.on_stdout or invocation.quiet)
-    if limits.detach:
+    if ending.detach:
         print_detached(invocation.out, live, len(plan.runs), quiet=invocation.quiet)
         return 0
     watched = watch_to_end(invocation, store, live, quiet=reports.on_stdout)
     if watched is None:
         return INTERRUPTED
-    return _report(invocation, store, watched, limits, reports)
+    return _report(invocation, store, watched, ending, reports)
 
 
-def _execute_here(invocation: Invocation, store: Store, plan: Plan, limits: Limits, reports: ReportFiles) -> int:
+def _execute_here(invocation: Invocation, store: Store, plan: Plan, ending: Ending, reports: ReportFiles) -> int:
     done = execute_plan(invocation, store, plan, quiet=reports.on_stdout)
-    return _report(invocation, store, done, limits, reports)
+    return _report(invocation, store, done, ending, reports)
 
 
-def _report(invocation: Invocation, store: Store, done: RunReport, limits: Limits, reports: ReportFiles) -> int:
-    code = report(invocation, store, done, reports, limits.gate, limits.baseline)
-    notify(invocation, limits.notify, done.execution, done.pass_rate, code)
+def _report(invocation: Invocation, store: Store, done: RunReport, ending: Ending, reports: ReportFiles) -> int:
+    code = report(invocation, store, done, reports, ending.gate, ending.baseline)
+    notify(invocation, ending.notify, done.execution, done.pass_rate, code)
     return code
 
 
@@ -169,31 +177,16 @@ def _show_plan(invocation: Invocation, store: Store, plan: Plan, *, as_json: boo
     return 0
 
 
-def _options(
-    store: Store, loaded: list[LoadedSuite], given: dict[str, Any], limits: Limits, trust: bool
-) -> PlanOptions:
+def _options(store: Store, loaded: list[LoadedSuite], given: dict[str, Any], options: PlanOptions) -> PlanOptions:
     same = ("tests", "tags", "agent", "variation", "repeat", "timeout", "seed", "judge", "sample", "name", "note")
     return replace(
-        _limited(limits, trust),
+        options,
         failed_from=last_of(store, loaded) if given["failed"] else None,
         cache=given["cache"] or "",
         early_stop=not given["no_early_stop"],
         ab=tuple(given["ab"] or ()),
         meta=meta_of(given["meta"]),
         **{name: given[name] for name in same},
-    )
-
-
-def _limited(limits: Limits, trust: bool) -> PlanOptions:
-    return PlanOptions(
-        concurrency=limits.concurrency,
-        trust=trust,
-        max_cost=limits.max_cost,
-        max_tokens=limits.max_tokens,
-        max_seconds=limits.max_seconds,
-        executor=limits.executor,
-        scheduler=limits.scheduler,
-        fail_under_test=limits.test_gate,
     )
 
 
@@ -242,14 +235,14 @@ def last_of(store: Store, loaded: Sequence[LoadedSuite]) -> str:
 
 
 def _planned(
-    invocation: Invocation, store: Store, reference: str, limits: Limits, trust: bool, errors: bool
+    invocation: Invocation, store: Store, reference: str, options: PlanOptions, errors: bool
 ) -> tuple[ResumePlan, PlanOptions]:
     """What is missing, permitted, and the options with which its process comes to the same plan."""
     execution = invocation.references(store).execution(reference).id
     try:
-        resumed = resume_plan(store, execution, _limited(limits, trust), errors=errors)
+        resumed = resume_plan(store, execution, options, errors=errors)
     except NotTrustedError as refused:
         if not trust_answer(invocation, refused):
             raise
-        resumed = resume_plan(store, execution, _limited(limits, True), errors=errors)
-    return resumed, _limited(limits, resumed.plan.trust)
+        resumed = resume_plan(store, execution, replace(options, trust=True), errors=errors)
+    return resumed, replace(options, trust=resumed.plan.trust)

@@ -19,7 +19,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import typed_whole
 
 _LONGEST = 40  # characters of a wrong value that are shown
-_OF_UNIT = {"USD": " of US dollars", "SECONDS": " of seconds"}
+_OF_UNIT = {"USD": " of US dollars", "SECONDS": " of seconds", "TIME": " of seconds"}
 
 
 class OptionError(AgentevalError):

@@ -18,7 +18,7 @@ from agenteval_tui.core.directories import runtime_dir
 from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.core.private_files import make_private
 from agenteval_tui.runs.fork.options import ForkRequest
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 
 LONGEST_PATH = 103
 """A socket's path in bytes: 104 with the final zero on macOS, 108 on Linux."""

@@ -54,7 +54,8 @@ from agenteval_tui.runs.grading_pool import GradedRun, GradingPool
 from agenteval_tui.runs.handshake import Handshake
 from agenteval_tui.runs.live_recording import LiveRecording
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
-from agenteval_tui.runs.plan.model import DEFAULT, Plan, PlanOptions
+from agenteval_tui.runs.plan.model import DEFAULT, Plan
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.runs.resume import stored_plan
 from agenteval_tui.runs.spending_limit import SpendingLimit

@@ -27,12 +27,12 @@ from agenteval_tui.runs.plan.model import (
     EarlierRun,
     Limits,
     Plan,
-    PlanOptions,
     RunPlan,
     check_executor,
     check_surroundings,
     cluster_of,
 )
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import CONCURRENCY
 from agenteval_tui.runs.task_payload import Setup, file_digest, read_setup, run_plan
 from agenteval_tui.runs.trust_check import check_trust

@@ -56,7 +56,7 @@ from agenteval_tui.tui.workers import is_busy, start_worker, until_painted
 if TYPE_CHECKING:
     from agenteval_tui.runs.fork.options import ForkRequest
     from agenteval_tui.runs.live_registry import Live
-    from agenteval_tui.runs.plan.model import PlanOptions
+    from agenteval_tui.runs.plan.options import PlanOptions
     from agenteval_tui.tui.execution_launcher import ExecutionLauncher
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 

@@ -16,7 +16,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs import client
 from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.live_registry import Live
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.analysis_context import Session

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agenteval_tui.grading.criterion_templates import Starter
     from agenteval_tui.runs.fork.options import ForkRequest
     from agenteval_tui.runs.live_registry import Live
-    from agenteval_tui.runs.plan.model import PlanOptions
+    from agenteval_tui.runs.plan.options import PlanOptions
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.tui.presenters.run_rows import Expected
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion

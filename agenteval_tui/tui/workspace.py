@@ -38,7 +38,8 @@ from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import ForkPrice, Source, priced, requested_plan, source_of
 from agenteval_tui.runs.live_registry import ExecutionRequest, Live
-from agenteval_tui.runs.plan.model import Plan, PlanOptions
+from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.runs.plan.preview import Preview, preview_plan
 from agenteval_tui.runs.resume import resume_plan

@@ -23,7 +23,7 @@ from agenteval_tui.grading.grade import grade
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.plan.agents import AgentPlan
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import load_suite
 

@@ -15,7 +15,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_in_thread, run_to_end
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.fork.oracle import Oracle
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.views.blame import bars, blame_line, blame_view, fault_text

@@ -16,7 +16,7 @@ from agenteval_tui import __main__ as entrance
 from agenteval_tui.cli.commands import validate
 from agenteval_tui.core import directories, standard_streams
 from agenteval_tui.runs.live_registry import ExecutionRequest
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 
 SUITE = """\
 name: Suite

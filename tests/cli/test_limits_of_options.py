@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert, to_builtins
 
 import agenteval_tui as agenteval
 from agenteval_tui.analysis.blame.options import BlameOptions
@@ -17,6 +19,8 @@ from agenteval_tui.analysis.shrink.options import ShrinkOptions
 from agenteval_tui.analysis.suggest.options import SuggestOptions
 from agenteval_tui.core.options import OptionError, Options, options_of
 from agenteval_tui.runs.fork.options import ForkRequest
+from agenteval_tui.runs.live_registry import ExecutionRequest
+from agenteval_tui.runs.plan.options import PlanOptions
 
 LIMITS: dict[str, dict[str, tuple[Any, ...]]] = {
     "fork": {"n": (0, -1, 1001, True, 1.5, "5"), "at": (0, -3), "max_cost": (0, -1, math.nan, math.inf),
@@ -25,10 +29,12 @@ LIMITS: dict[str, dict[str, tuple[Any, ...]]] = {
     "shrink": {"rate": (5, 0, 0.29, -0.5, math.nan, math.inf), "at": (0,), "max_cost": (0, math.nan),
                "concurrency": (0, 10_001)},
     "suggest": {"most": (0, -1, 21)},
+    "run": {"repeat": (0, -1, 100_001, 200_000), "concurrency": (0, 10_001), "timeout": (0, -1, math.nan, math.inf),
+            "max_cost": (0, -1, math.nan, math.inf)},
 }  # fmt: skip
 """By activity and option: values that no door takes."""
 RECORDS: dict[str, type[Options]] = {
-    "fork": ForkRequest, "blame": BlameOptions, "shrink": ShrinkOptions, "suggest": SuggestOptions
+    "fork": ForkRequest, "blame": BlameOptions, "shrink": ShrinkOptions, "suggest": SuggestOptions, "run": PlanOptions
 }  # fmt: skip
 WRONG = [
     (activity, option, value)
@@ -42,21 +48,20 @@ WRONG = [
 def test_python_refuses_it_before_anything_is_looked_up(activity: str, option: str, value: Any, tmp_path: Path) -> None:
     function: Callable[..., Any] = getattr(agenteval, activity)
     with pytest.raises(OptionError, match=f"{option} must be a") as raised:
-        function("no-such-run", **{option: value}, db=tmp_path / "nothing.db")
+        function("no-such", **{option: value}, db=tmp_path / "nothing.db")
     assert raised.value.option == option
     assert not (tmp_path / "nothing.db").exists()
 
 
-@pytest.mark.parametrize(("activity", "option", "value"), [case for case in WRONG if case[2] is not True])
+@pytest.mark.parametrize(
+    ("activity", "option", "value"), [case for case in WRONG if not isinstance(case[2], str | bool)]
+)
 def test_the_command_line_refuses_it(cli: Any, activity: str, option: str, value: Any) -> None:
     flag = "-n" if option == "n" else f"--{option.replace('_', '-')}"
-    result = cli(activity, "no-such-run", f"{flag}={value}" if flag != "-n" else f"-n{value}")
-    if isinstance(value, str):
-        assert "no-such-run" in result.err  # every word of a command line is one
-        return
+    result = cli(activity, f"{flag}={value}" if flag != "-n" else f"-n{value}", "no-such")
     assert result.code == 2
     assert flag in result.err
-    assert "no-such-run" not in result.err
+    assert "no-such" not in result.err
 
 
 @pytest.mark.parametrize("activity", RECORDS)
@@ -67,6 +72,14 @@ def test_python_has_the_defaults_of_the_record(activity: str) -> None:
             assert argument.default in (declared[name].default, ()), name
 
 
+def test_a_request_reaches_the_process_that_runs_it() -> None:
+    request = ExecutionRequest(
+        options=PlanOptions(repeat=100_000, timeout=0.5, fail_under_test=1.0),
+        fork=ForkRequest("run", 2, {"text": "no"}, 1000, max_cost=0.5, concurrency=3),
+    )
+    assert convert(json.loads(json.dumps(to_builtins(request))), ExecutionRequest) == request
+
+
 @pytest.mark.xdist_group("mcp")
 def test_the_tools_for_coding_agents_have_the_limits_of_the_records(tmp_path: Path) -> None:
     from agenteval_tui.cli.mcp_server import Allowed, make_server
@@ -75,5 +88,7 @@ def test_the_tools_for_coding_agents_have_the_limits_of_the_records(tmp_path: Pa
     schemas = {tool.name: tool.model_dump(by_alias=True)["inputSchema"]["properties"] for tool in tools}
     assert (schemas["fork"]["n"]["minimum"], schemas["fork"]["n"]["maximum"]) == (1, 1000)
     assert schemas["fork"]["step"]["minimum"] == 1
+    repeat, _ = schemas["run"]["repeat"]["anyOf"]
+    assert (repeat["minimum"], repeat["maximum"]) == (1, 100_000)
     samples = schemas["blame_by_sampling"]["samples"]
     assert (samples["minimum"], samples["maximum"], samples["default"]) == (2, 200, 8)

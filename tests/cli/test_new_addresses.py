@@ -24,7 +24,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import configured_agents
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.recorded_program import permission_of, program_in
 from agenteval_tui.runs.trust_check import check_agents, sends_below
 from agenteval_tui.suites.load import load_suite

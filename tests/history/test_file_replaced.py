@@ -14,7 +14,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.open_database import MovedError
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite

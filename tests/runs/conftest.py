@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentEvent, AgentRequest, AgentSetup, CheckReport, Done, TextDelta
 from agenteval_tui.core import entry_points
@@ -20,7 +21,8 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Ended, Event
 from agenteval_tui.runs.live_view import ExecutionView
-from agenteval_tui.runs.plan.model import Plan, PlanOptions
+from agenteval_tui.runs.plan.model import Limits, Plan
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import LoadedSuite, load_text
 
@@ -147,9 +149,15 @@ def execution(suite: Callable[[str], LoadedSuite], store: Store, scripts: Script
     """Plan the suite and make an engine for it."""
 
     def make(
-        text: str = SUITE, *, env: Mapping[str, str] | None = None, grace_s: float = 5.0, **options: Any
+        text: str = SUITE,
+        *,
+        env: Mapping[str, str] | None = None,
+        grace_s: float = 5.0,
+        limits: Limits | None = None,
+        **options: Any,
     ) -> Execution:
         plan: Plan = make_plan([suite(text)], PlanOptions(**options), user_agents={}, store=store)
+        plan = plan if limits is None else replace(plan, limits=limits)
         events: list[Event] = []
         view = ExecutionView()
 

@@ -18,7 +18,8 @@ from agenteval_tui.core.attachment_files import kept
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.blobs import pack_transcript, unpack_transcript
 from agenteval_tui.runs.executors.task_codec import event_data, read_event
-from agenteval_tui.runs.plan.model import Plan, PlanOptions
+from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.response_cache import request_hash
 from agenteval_tui.runs.task_payload import Tasks, _message

@@ -26,7 +26,7 @@ from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import AttemptFailed, Command, Ended, Event, Graded, Planned, TextStreamed
 from agenteval_tui.runs.executors import dask as dask_executor
 from agenteval_tui.runs.live_registry import ExecutionRequest
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import load_suite
 

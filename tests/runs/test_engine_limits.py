@@ -15,6 +15,7 @@ from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, Failed, Te
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs import engine, execution_state
 from agenteval_tui.runs.events import AgentFinished, Command, Graded, Planned, Progress
+from agenteval_tui.runs.plan.model import Limits
 from agenteval_tui.transcripts.model import RunError, Usage
 
 Execute = Callable[..., Any]
@@ -37,7 +38,7 @@ def says(text: str = "hello", seconds: float = 0.0, **usage: Any) -> Any:
         ({"max_cost": 1.0}, 10, "the limit of $1.00 was reached after 10 of 40 runs"),
         ({"max_cost": 0.95}, 9, "the limit of $0.95 was reached after 9 of 40 runs"),
         ({"max_tokens": 500}, 10, "the limit of 500 tokens was reached after 10 of 40 runs"),
-        ({"max_cost": 0}, 0, "the limit of $0.00 was reached after 0 of 40 runs"),
+        ({"limits": Limits(cost=0.0)}, 0, "the limit of $0.00 was reached after 0 of 40 runs"),
     ],
 )
 async def test_a_limit_stops_cleanly(
@@ -52,7 +53,8 @@ async def test_a_limit_stops_cleanly(
     row = one.store.execution("last")
     assert (row.status, row.passed) == ("stopped", ran)
     planned = one.of(Planned)[0]
-    assert (planned.max_cost, planned.max_tokens) == (options.get("max_cost"), options.get("max_tokens"))
+    limits = options.get("limits", Limits(options.get("max_cost"), options.get("max_tokens")))
+    assert (planned.max_cost, planned.max_tokens) == (limits.cost, limits.tokens)
     last = one.of(Progress)[-1]
     assert (last.queued, last.running, last.passed) == (40 - ran, 0, ran)
 

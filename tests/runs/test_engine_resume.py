@@ -15,7 +15,7 @@ from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, TextDelta,
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import AgentFinished, Command, Event, Graded, Planned, Progress
 from agenteval_tui.runs.live_view import ExecutionView
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.resume import resume_plan
 from agenteval_tui.transcripts.model import Usage
 

@@ -20,7 +20,8 @@ from agenteval_tui.runs.events import AgentFinished, Command, Ended, Event, Hist
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.live_view import ExecutionView
-from agenteval_tui.runs.plan.model import Plan, PlanOptions
+from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import LoadedSuite
 

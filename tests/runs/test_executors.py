@@ -46,7 +46,8 @@ from agenteval_tui.runs.executors.dask import ClusterAgent, Inbox
 from agenteval_tui.runs.executors.dask_worker import LONGEST, PIECE, STREAMED, EventBuffer
 from agenteval_tui.runs.executors.task_codec import event_data, read_event, read_task, task_data
 from agenteval_tui.runs.plan.agents import AgentPlan
-from agenteval_tui.runs.plan.model import Plan, PlanOptions, check_executor, cluster_of
+from agenteval_tui.runs.plan.model import Plan, check_executor, cluster_of
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.response_cache import fingerprint
 from agenteval_tui.transcripts.model import Attachment, Message, Note, RunError, ToolCall, Transcript, Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor

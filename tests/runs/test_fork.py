@@ -57,7 +57,7 @@ from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import CannotContinueError, Question, check_tools, questions_of
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.conversation import Conversation
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.resume import resume_plan, stored_plan
 from agenteval_tui.suites.load import load_suite

@@ -18,7 +18,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Command
 from agenteval_tui.runs.fork.plan import execution_plan, fork_plan, questions_of, source_of
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.resume import resume_plan
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError, Transcript

@@ -24,7 +24,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import AgentFinished, Command, Graded
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.stored_answers import stored_answers
 

@@ -30,7 +30,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.client import live_executions
 from agenteval_tui.runs.live_registry import ExecutionRequest
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("kill")]
 

@@ -10,8 +10,10 @@ import pytest
 from msgspec import ValidationError, convert, to_builtins
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.options import OptionError
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.plan.model import Plan, PlanOptionError, PlanOptions
+from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.plan.runs import run_seed
 from agenteval_tui.suites.load import LoadedSuite
@@ -151,13 +153,13 @@ def test_agents_of_the_user_are_found(suite: Load) -> None:
         (("", ""), {"tags": ("nope",)}, "none of 2 tests is left", ""),
         (("", ""), {"variation": "clod"}, "no chosen test has a variation 'clod'", "cold, elsewhere"),
         (("", ""), {"agent": "bto"}, 'there is no agent "bto"', "bot"),
-        (("", ""), {"repeat": 0}, "repeat must be 1 or more", ""),
+        (("", ""), {"repeat": 0}, "repeat must be a whole number from 1 to 100,000, not 0", ""),
         (("agent: bot\n", ""), {}, "has no agent", "--agent"),
         (("agent: bot\n", "agent: bott\n"), {}, 'there is no agent "bott"', "bot"),
         (("order.id", "order.nope"), {}, "nope", ""),
-        (("", ""), {"sample": 0}, "sample must be 1 or more", ""),
-        (("", ""), {"max_cost": float("nan")}, "max_cost must be 0 or more", ""),
-        (("", ""), {"max_tokens": 0}, "max_tokens must be 1 or more", ""),
+        (("", ""), {"sample": 0}, "sample must be a whole number from 1, not 0", ""),
+        (("", ""), {"max_cost": float("nan")}, "max_cost must be a number of US dollars above 0, not nan", ""),
+        (("", ""), {"max_tokens": 0}, "max_tokens must be a whole number from 1, not 0", ""),
         (("", ""), {"cache": "some"}, "cache is first or all, not 'some'", ""),
         (("", ""), {"ab": ("bot",)}, "needs two agents or variations, not 1", "--ab NAME NAME"),
         (("", ""), {"ab": ("bot", "cold")}, "arm B is 'cold', but test 'Second'", "bot, other"),
@@ -192,7 +194,7 @@ def test_what_can_not_be_run_is_said_in_a_sentence(
 def test_an_option_that_can_not_be_planned_with_is_named(
     suite: Load, change: tuple[str, str], options: dict[str, Any], option: str
 ) -> None:
-    with pytest.raises(PlanOptionError) as raised:
+    with pytest.raises(OptionError) as raised:
         planned(suite, SUITE.replace(*change) if change[0] else SUITE, **options)
     assert raised.value.option == option
 

@@ -10,7 +10,8 @@ import pytest
 from msgspec import convert
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.runs.plan.model import Plan, PlanOptions, arm_label, arm_of
+from agenteval_tui.runs.plan.model import Plan, arm_label, arm_of
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.plan.conversation import Text
-from agenteval_tui.runs.plan.model import PlanOptions, RunPlan
+from agenteval_tui.runs.plan.model import RunPlan
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.templates import render

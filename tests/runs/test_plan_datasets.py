@@ -13,7 +13,8 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import RunRef
-from agenteval_tui.runs.plan.model import Plan, PlanOptions
+from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.plan.runs import run_seed
 from agenteval_tui.suites.load import LoadedSuite

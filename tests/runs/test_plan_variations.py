@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.runs.plan.model import PlanOptions, RunPlan, StopRule
+from agenteval_tui.runs.plan.model import RunPlan, StopRule
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig

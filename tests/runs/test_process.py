@@ -25,7 +25,7 @@ from agenteval_tui.runs.client import Attachment, attach, find, live_executions,
 from agenteval_tui.runs.events import Command, Event, Snapshot
 from agenteval_tui.runs.live_registry import ExecutionRequest, Live, card_path
 from agenteval_tui.runs.live_view import ExecutionView
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 
 pytestmark = pytest.mark.e2e
 

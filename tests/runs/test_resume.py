@@ -30,7 +30,8 @@ from agenteval_tui.runs.events import Command, RunRef
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.runs.plan.agents import AgentPlan
-from agenteval_tui.runs.plan.model import Plan, PlanOptions, RunPlan, StopRule
+from agenteval_tui.runs.plan.model import Plan, RunPlan, StopRule
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.resume import resume_plan
 from agenteval_tui.runs.task_payload import Tasks, read_setup, run_plan

@@ -16,7 +16,7 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.merge import merge_history
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.task_specs import pack
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.runs.resume import resume_plan
 from agenteval_tui.runs.store_records import begin

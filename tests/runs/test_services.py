@@ -269,7 +269,7 @@ import asyncio, sys
 from pathlib import Path
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import load_suite
 plan = make_plan([load_suite(sys.argv[1])], PlanOptions(trust=True), user_agents={})

@@ -29,7 +29,7 @@ from agenteval_tui.runs.estimate import estimate
 from agenteval_tui.runs.events import TurnStarted
 from agenteval_tui.runs.fork.edits import fork
 from agenteval_tui.runs.fork.plan import Question, execution_plan, fork_plan, source_of
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.plan.preview import PlannedUser, preview_plan
 from agenteval_tui.runs.resume import resume_plan

@@ -13,7 +13,7 @@ from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.analysis.lint import check_suites
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.around.plan import read_surroundings, surroundings_data
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.plan.planner import make_untrusted_plan as untrusted
 from agenteval_tui.runs.plan.preview import preview_plan

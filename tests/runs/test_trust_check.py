@@ -12,7 +12,8 @@ import pytest
 
 from agenteval_tui.agents.permission import NotTrustedError, TrustRequirement
 from agenteval_tui.core import directories
-from agenteval_tui.runs.plan.model import Plan, PlanOptions
+from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.plan.planner import make_untrusted_plan as untrusted
 from agenteval_tui.runs.trust_check import check_trust, needs_of

@@ -30,7 +30,8 @@ from agenteval_tui.runs.events import (
 )
 from agenteval_tui.runs.execution_state import ExecutionTotals
 from agenteval_tui.runs.live_view import ExecutionView
-from agenteval_tui.runs.plan.model import PlanOptions, StopRule
+from agenteval_tui.runs.plan.model import StopRule
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.retries import MAX_BACK_OFF_S, Retries
 from agenteval_tui.runs.server import MOST_CHARACTERS, MOST_EVENTS, Outbox

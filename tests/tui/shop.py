@@ -19,7 +19,7 @@ from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core import directories
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite

@@ -9,7 +9,7 @@ from agenteval_tui.analysis.blame.model import SampledAnswer
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.execution_host import Host
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.tui.screens.blame_controller import BlameController

@@ -14,7 +14,7 @@ from agenteval_tui.agents.permission import TrustRequirement
 from agenteval_tui.runs import events
 from agenteval_tui.runs.events import RunRef, RunState, StreamPart
 from agenteval_tui.runs.live_view import ExecutionView
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.tui.presenters.plan_options import NO, read_options
 from agenteval_tui.tui.presenters.run_errors import error_groups, group_detail, group_line

@@ -130,7 +130,7 @@ async def test_a_busy_run_and_its_end(pictures: Pictures, recorded: tuple[Path, 
 async def test_sheets_before_a_run(
     pictures: Pictures, recorded: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agenteval_tui.runs.plan.model import PlanOptions
+    from agenteval_tui.runs.plan.options import PlanOptions
     from agenteval_tui.tui.screens.resume import ResumeScreen
 
     monkeypatch.setattr("agenteval_tui.tui.screens.executions.now_ms", lambda: NOON + 120_000)

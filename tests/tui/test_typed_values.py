@@ -12,7 +12,7 @@ from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.widgets import Input
 
 from agenteval_tui.core.numbers import typed_whole
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.recorded_program import ReplayPrice
 from agenteval_tui.runs.recording_request import RecordingRequest
 from agenteval_tui.transcripts.model import Message, Transcript
@@ -36,7 +36,7 @@ def test_a_whole_number_has_digits_only_and_not_too_many() -> None:
     said = [typed_whole(one) for one in ("5", "0", "", "-1", "1.5", "abc", MANY_DIGITS)]
     assert said == [5, 0, None, None, None, None, None]
     made, problems = read_options({"repeat": MANY_DIGITS}, PlanOptions(), "")
-    assert (made, problems) == (None, {"repeat": "a whole number from 1"})
+    assert (made, problems) == (None, {"repeat": "a whole number from 1 to 100,000"})
     assert DatasetFile(Path("/nowhere"), "rows.csv", MANY_DIGITS).first_rows()[0] == []
 
 
@@ -51,7 +51,9 @@ async def test_the_limits_of_an_execution_are_those_that_it_resumes_with(tmp_pat
         await pilot.press("enter")
         await settle(pilot)
         assert asked == [PlanOptions(**limits)]
-        assert read_options({"max_seconds": "soon"}, PlanOptions(), "")[1] == {"max_seconds": "a number of seconds"}
+        assert read_options({"max_seconds": "soon"}, PlanOptions(), "")[1] == {
+            "max_seconds": "a number of seconds above 0"
+        }
 
 
 def recorded() -> RecordScreen:

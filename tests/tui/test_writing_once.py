@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
 
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.suites.dataset_edit import add_row
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.tui.screens.editor.screen import EditorScreen

@@ -6,28 +6,30 @@ from typing import Any
 
 import click
 
+from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.run_options import execution_options, limit_options, report_options
+from agenteval_tui.runs.plan.options import PlanOptions
 
 
 @click.command("resume")
 @click.argument("execution", required=False, default="last", metavar="[ID]")
 @click.option("--errors", is_flag=True, help="Also repeat runs that ended in an error of the agent or of grading.")
-@click.option("--trust", is_flag=True, help="Let programs and Python functions in the suites' folders run.")
+@declared(PlanOptions, "trust")
 @limit_options
 @report_options
 @all_projects("--all")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, /, execution: str, errors: bool, trust: bool, **given: Any) -> int:
+def command(invocation: Invocation, /, execution: str, errors: bool, **given: Any) -> int:
     """Run the rest of execution ID (`last`, the default, is the newest) after a crash, a cancel or a limit.
 
     Finished runs are not repeated or paid for again. The others run as planned; a limit given here covers the whole
     execution, including what it has already used. Progress, reports and exit codes are those of `run`.
     """
-    limits, reports = execution_options(given)
+    options, ending, reports = execution_options(given)
 
     # As in `run`: the options are read without what executes.
     from agenteval_tui.cli.run_suites import resume
 
-    return resume(invocation, execution, limits, reports, trust=trust, errors=errors)
+    return resume(invocation, execution, options, ending, reports, errors=errors)

@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
-from agenteval_tui.cli.finite_number import FiniteNumber
+from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.run_options import Limits, ReportFiles, execution_options, limit_options, report_options
+from agenteval_tui.cli.run_options import Ending, ReportFiles, execution_options, limit_options, report_options
 from agenteval_tui.cli.standard_input import STDIN
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.plan.options import PlanOptions
 
 # What says which runs there are: a resumed execution has its own already.
 _CHOICES = {
@@ -40,39 +41,35 @@ class _Run(click.Command):
     "--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; if repeated, with all these tags."
 )
 @click.option("--failed", is_flag=True, help="Only the tests that failed in the last execution of these suites.")
-@click.option(
-    "--sample", type=click.IntRange(1), metavar="N", help="Only N of the chosen tests and rows, sampled with --seed."
-)
-@click.option("--agent", metavar="A", help="Use this agent instead of the suites' agents.")
+@declared(PlanOptions, "sample")
+@declared(PlanOptions, "agent")
 @click.option(
     "--ab", nargs=2, metavar="A B", help="Run every test with both agents or variations, and test if they differ."
 )
-@click.option("--judge", metavar="A", help="Use this agent as the judge, instead of those that metrics name.")
-@click.option("--variation", metavar="V", help="Only this variation; `default` means none.")
-@click.option("--repeat", type=click.IntRange(1), metavar="N", help="Run every test N times.")
+@declared(PlanOptions, "judge")
+@declared(PlanOptions, "variation")
+@declared(PlanOptions, "repeat")
 @click.option("--no-early-stop", is_flag=True, help="Run all repetitions, even when a test is already decided.")
-@click.option("--timeout", type=FiniteNumber(0.001), metavar="SECONDS", help="The timeout of each run.")
-@click.option("--seed", type=int, default=0, metavar="N", help="The seed for agents that vary.")
+@declared(PlanOptions, "timeout")
+@declared(PlanOptions, "seed")
 @click.option(
     "--cache", type=click.Choice(("first", "all")), default=None, metavar="[=all]",
     help="Reuse answers to equal requests from the history: for first repetitions, or for all.",
 )  # fmt: skip
-@click.option(
-    "--name", default="", metavar="TEXT", help="Call the execution this; use the name wherever an id is used."
-)
-@click.option("--note", default="", metavar="TEXT", help="Keep a note with the execution.")
+@declared(PlanOptions, "name")
+@declared(PlanOptions, "note")
 @click.option(
     "--meta", multiple=True, metavar="KEY=VALUE",
     help="Keep metadata with the execution, to search and to group by; may be repeated.",
 )  # fmt: skip
-@click.option("--trust", is_flag=True, help="Let programs and Python functions in the suites' folders run.")
+@declared(PlanOptions, "trust")
 @click.option("--plan", is_flag=True, help="Print what would run and what it may cost; run nothing.")
 @click.option("--resume", metavar="ID", help="Run the rest of this execution, like `agenteval resume ID`.")
 @limit_options
 @report_options
 @common_options
 @pass_invocation
-def command(invocation: Invocation, /, paths: tuple[Path, ...], trust: bool, resume: str | None, **given: Any) -> int:
+def command(invocation: Invocation, /, paths: tuple[Path, ...], resume: str | None, **given: Any) -> int:
     """Run the suites at PATH (files or folders; FILE::TEST: one test; default: the current folder) and grade what the
     agents do.
 
@@ -83,10 +80,10 @@ def command(invocation: Invocation, /, paths: tuple[Path, ...], trust: bool, res
     Every run is in the history as soon as it ends. Ctrl-C cancels the runs in progress and keeps the finished ones; if
     the terminal is lost, the execution continues (`agenteval attach`). In a pipe, everything happens in this process.
     """
-    limits, reports = execution_options(given)
+    options, ending, reports = execution_options(given)
     if resume is None:
-        _check(given, limits, reports)
-        if STDIN in paths and limits.detach:
+        _check(given, ending, reports)
+        if STDIN in paths and ending.detach:
             raise AgentevalError("a suite on standard input can't be detached", mend="write it into a file first")
     else:
         _check_resumed(paths, given)
@@ -95,8 +92,8 @@ def command(invocation: Invocation, /, paths: tuple[Path, ...], trust: bool, res
     from agenteval_tui.cli import run_suites
 
     if resume is None:
-        return run_suites.run_suites(invocation, paths, limits, reports, trust, given)
-    return run_suites.resume(invocation, resume, limits, reports, trust=trust)
+        return run_suites.run_suites(invocation, paths, options, ending, reports, given)
+    return run_suites.resume(invocation, resume, options, ending, reports)
 
 
 def _check_resumed(paths: tuple[Path, ...], given: dict[str, Any]) -> None:
@@ -109,10 +106,10 @@ def _check_resumed(paths: tuple[Path, ...], given: dict[str, Any]) -> None:
         )
 
 
-def _check(given: dict[str, Any], limits: Limits, reports: ReportFiles) -> None:
+def _check(given: dict[str, Any], ending: Ending, reports: ReportFiles) -> None:
     """Raise `AgentevalError` where options do not go together."""
     if given["plan"]:
-        if limits.detach:
+        if ending.detach:
             raise AgentevalError("--plan runs nothing, so --detach has nothing to start", mend="give only one")
         written = [kind for kind, name in reports.files if (kind, name) != ("json", "-")]
         if written:
@@ -123,7 +120,7 @@ def _check(given: dict[str, Any], limits: Limits, reports: ReportFiles) -> None:
         for name in ("agent", "variation"):
             if given[name] is not None:
                 raise AgentevalError(f"--ab and --{name} can't be used together", mend=f"leave out --{name}")
-        if name := limits.baseline.first:
+        if name := ending.baseline.first:
             raise AgentevalError(
                 f"--ab and {name} can't be used together: a baseline has one agent",
                 mend=f"leave out {name}: --ab compares A and B with each other",

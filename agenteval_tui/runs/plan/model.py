@@ -1,4 +1,4 @@
-"""What a plan is: the options that it was made from, and its runs, ready to be run.
+"""What a plan is: its runs, ready to be run.
 
 A/B: two agents or variations over the same tests, rows, repetitions and seeds.
 
@@ -18,12 +18,14 @@ from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.core.document import Count, Document
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.limits import require_limit
+from agenteval_tui.core.options import OptionError
 from agenteval_tui.runs.around.plan import Surroundings
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.executors import LOCAL, executor_class
 from agenteval_tui.runs.fork.model import ForkOrigin
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.user import UserPlan
 from agenteval_tui.transcripts.model import Message, ToolCall
 
@@ -34,57 +36,6 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 """How the configuration without a variation is called by people; in a `RunRef` its variation is empty."""
 ARMS = ("A", "B")
-
-
-class PlanOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What was asked for; as JSON, what differs from the defaults.
-
-    `tests` are ids, or `FILE::ID` where an id is in several suites; a test must have all of `tags` (its suite's count
-    too).
-
-    `variation` limits the runs to one variation ("default": to none). `repeat`, `timeout` (seconds) and `agent`
-    replace what the suites say; a variation that names an agent keeps it. `failed_from` is the reference of an
-    execution: only what failed there or ended in an error is run, each such test, row and variation with all of its
-    repetitions. `seed` changes what seeded agents do. `judge` is the agent that judges, whatever judges metrics name.
-    `trust`: programs and functions of the suites' folders may run, whether they were trusted before or not.
-
-    `executor`: the name of an `Executor`, which runs agents on the cluster whose scheduler has the address
-    `scheduler`; "local" (and "") in this machine's process.
-
-    `max_cost` (US dollars, judges and simulated users included), `max_tokens` and `max_seconds` end the execution
-    cleanly when they are reached. `cache`: answers of the history are taken for equal requests: "" never, "first" for
-    the first repetition, "all" for every repetition. `early_stop`: False ignores every `stop` of the suites. `ab` names
-    two agents (or variations): each chosen test runs with both, see `check_arms`. `sample` draws this many tests (each
-    row of a dataset counts as one) by `seed`. `fail_under_test` (0..1) is the gate of the tests for which no suite says
-    one.
-    """
-
-    tests: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    agent: str | None = None
-    variation: str | None = None
-    repeat: int | None = None
-    concurrency: int | None = None
-    timeout: float | None = None
-    title: str = ""
-    failed_from: str | None = None
-    trust: bool = False
-    seed: int = 0
-    judge: str | None = None
-    max_cost: float | None = None
-    max_tokens: int | None = None
-    max_seconds: float | None = None
-    cache: str = ""
-    early_stop: bool = True
-    ab: tuple[str, ...] = ()
-    sample: int | None = None
-    executor: str = ""
-    scheduler: str = ""
-    fail_under_test: float | None = None
-    name: str = ""
-    """What the execution is called; so `note` and `meta` (`history.execution_names`)."""
-    note: str = ""
-    meta: Mapping[str, str] = field(default_factory=dict)
 
 
 class StopRule(Struct, frozen=True):
@@ -246,7 +197,7 @@ def check_surroundings(runs: Iterable[RunPlan], executor: str) -> None:
         if (around is not None and (around.hooks or around.services or around.workdir)) or run.agent.config.get(
             "services"
         ):
-            raise PlanOptionError(
+            raise OptionError(
                 "executor",
                 f"test {run.ref.test!r} needs services, hooks or a working folder, which are on this machine, and its "
                 f"agent would run on a cluster ({executor})",
@@ -275,20 +226,12 @@ def arm_of(variation: str) -> str:
     return arm if mark and arm in ARMS else ""
 
 
-class PlanOptionError(AgentevalError):
-    """An option that can't be planned with. `option` is its name in `PlanOptions`."""
-
-    def __init__(self, option: str, what: str, *, where: str = "", mend: str = "") -> None:
-        super().__init__(what, where=where, mend=mend)
-        self.option = option
-
-
 def check_arms(names: tuple[str, ...]) -> None:
-    """Raises `PlanOptionError` unless there are none, or two."""
+    """Raises `OptionError` unless there are none, or two."""
     if names and len(names) != len(ARMS):
-        raise PlanOptionError(
+        raise OptionError(
             "ab", f"an A/B comparison needs two agents or variations, not {len(names)}", mend="give --ab NAME NAME"
         )
     for name in names:
         if not name.strip():
-            raise PlanOptionError("ab", "an agent of the A/B comparison has no name", mend="give --ab NAME NAME")
+            raise OptionError("ab", "an agent of the A/B comparison has no name", mend="give --ab NAME NAME")

@@ -10,21 +10,14 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id
+from agenteval_tui.core.options import OptionError
 from agenteval_tui.history.execution_names import DescriptionError, checked_meta, checked_name, checked_note
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import Specs
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.gates import GATES, OF_SUITE, UMBRACO_METRICS
-from agenteval_tui.runs.plan.model import (
-    Limits,
-    Plan,
-    PlanOptionError,
-    PlanOptions,
-    check_arms,
-    check_executor,
-    check_surroundings,
-    cluster_of,
-)
+from agenteval_tui.runs.plan.model import Limits, Plan, check_arms, check_executor, check_surroundings, cluster_of
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.runs import TestRuns, draw_sample
 from agenteval_tui.runs.plan.test_selection import SelectedTest, choose, failed_before, names
 from agenteval_tui.runs.trust_check import check_trust
@@ -111,27 +104,14 @@ def _concurrency(suites: Iterable[Suite]) -> int | None:
 
 # Words
 
-_LEAST = {
-    "repeat": 1,
-    "concurrency": 1,
-    "timeout": 0.001,
-    "max_cost": 0,
-    "max_tokens": 1,
-    "max_seconds": 0.001,
-    "sample": 1,
-}
 _CACHES = ("", "first", "all")
 _DESCRIPTION = ("name", "note", "meta")
 """Of the options what the execution has of its own, as it may be changed later."""
 
 
 def _check(options: PlanOptions) -> None:
-    for name, least in _LEAST.items():
-        value = getattr(options, name)
-        if value is not None and not value >= least:  # NaN is not a number either
-            raise PlanOptionError(name, f"{name} must be {least} or more, not {value}")
     if options.cache not in _CACHES:
-        raise PlanOptionError("cache", f"cache is first or all, not {options.cache!r}")
+        raise OptionError("cache", f"cache is first or all, not {options.cache!r}")
     check_arms(options.ab)
     check_executor(options)
     try:
@@ -139,7 +119,7 @@ def _check(options: PlanOptions) -> None:
         checked_note(options.note)
         checked_meta(options.meta)
     except DescriptionError as error:
-        raise PlanOptionError(error.option, error.what, mend=error.mend) from error
+        raise OptionError(error.option, error.what, mend=error.mend) from error
 
 
 def _nothing(chosen: Sequence[SelectedTest], options: PlanOptions) -> AgentevalError:
@@ -151,7 +131,7 @@ def _nothing(chosen: Sequence[SelectedTest], options: PlanOptions) -> AgentevalE
             mend="run the tests without --failed",
         )
     if options.variation:
-        return PlanOptionError("variation", f"no chosen test has a variation {options.variation!r}", mend=variations)
+        return OptionError("variation", f"no chosen test has a variation {options.variation!r}", mend=variations)
     return AgentevalError("there is nothing to run", mend="each chosen test has `repeat: 0`")
 
 

@@ -16,7 +16,8 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.around.execution import services_of
 from agenteval_tui.runs.around.plan import said_of
 from agenteval_tui.runs.estimate import Estimate, estimate
-from agenteval_tui.runs.plan.model import Limits, Plan, PlanOptions, RunPlan
+from agenteval_tui.runs.plan.model import Limits, Plan, RunPlan
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.runs.program_code import agents_without_cache
 from agenteval_tui.runs.trust_check import needs_of

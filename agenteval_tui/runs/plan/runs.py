@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import canonical_json, content_hash, new_id
+from agenteval_tui.core.options import OptionError
 from agenteval_tui.runs.around.asking import asks_of
 from agenteval_tui.runs.around.plan import Asks, Surroundings, surroundings_of
 from agenteval_tui.runs.criteria import Specs
@@ -19,7 +20,8 @@ from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan
 from agenteval_tui.runs.plan.conversation import Conversation, Conversations
 from agenteval_tui.runs.plan.gates import gate_of, stop_threshold
-from agenteval_tui.runs.plan.model import ARMS, DEFAULT, PlanOptionError, PlanOptions, RunPlan, StopRule, arm_label
+from agenteval_tui.runs.plan.model import ARMS, DEFAULT, RunPlan, StopRule, arm_label
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.test_selection import Failed, SelectedTest
 from agenteval_tui.runs.plan.user import UserPlan
 from agenteval_tui.runs.plan.variation import merged_context
@@ -309,7 +311,7 @@ def _arms(
     if options.variation is not None and base is None and options.variation != DEFAULT:
         return
     if options.agent is not None and all(_is_agent(chosen, name, user_agents) for name in options.ab):
-        raise PlanOptionError(
+        raise OptionError(
             "agent",
             f"both arms name their agent, so --agent {options.agent} has no effect",
             mend="leave --agent out, or compare variations",
@@ -324,7 +326,7 @@ def _arms(
         variation = _variation(chosen, name)
         if variation is None and name != DEFAULT:
             known = [*chosen.suite.agents, *user_agents, *(one.name for one in chosen.test.variations)]
-            raise PlanOptionError(
+            raise OptionError(
                 "ab",
                 f"arm {arm} is {name!r}, but test {chosen.test.id!r} has no agent or variation of that name",
                 where=chosen.where,
@@ -348,7 +350,7 @@ def _agent(
     own = variation.agent if variation is not None else None
     name = own or options.agent or chosen.test.agent or chosen.suite.agent
     if not name:
-        raise PlanOptionError(
+        raise OptionError(
             "agent",
             f"test {chosen.test.id!r} has no agent, and neither does its suite",
             where=chosen.where,
@@ -364,7 +366,7 @@ def _agent_named(
     try:
         return agent_plan(name, chosen.suite, chosen.folder, user_agents, over)
     except AgentevalError as error:
-        raise PlanOptionError("agent", error.what, where=error.where or chosen.where, mend=error.mend) from error
+        raise OptionError("agent", error.what, where=error.where or chosen.where, mend=error.mend) from error
 
 
 def _user_agent(chosen: SelectedTest, name: str, user_agents: Mapping[str, AgentConfig]) -> AgentPlan:

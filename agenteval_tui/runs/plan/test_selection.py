@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.plan.model import DEFAULT, PlanOptions, arm_of
+from agenteval_tui.runs.plan.model import DEFAULT, arm_of
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import Suite, Test
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
-from agenteval_tui.core.numbers import typed_whole
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.core.options import OptionError, options_of
+from agenteval_tui.runs.plan.options import PlanOptions
 
 CACHES = (("", "off"), ("first", "first repetition only"), ("all", "every repetition"))
 STOPS = (("yes", "as the tests say"), ("no", "never"))
@@ -22,41 +23,13 @@ def read_options(
     chosen; "" when the suites have several."""
     problems: dict[str, str] = {}
 
-    def whole(name: str) -> int | None:
-        text = values.get(name, "").replace("_", "").replace(",", "")
-        if not text:
-            return None
-        number = typed_whole(text)
-        if not number:
-            problems[name] = "a whole number from 1"
-            return None
-        return number
-
-    def dollars(name: str) -> float | None:
-        text = values.get(name, "").lstrip("$").strip()
-        if not text:
-            return None
+    def number(name: str) -> Any:
+        option = options_of(PlanOptions)[name]
         try:
-            amount = float(text)
-        except ValueError:
-            amount = -1.0
-        if not 0 < amount < 1e9:
-            problems[name] = "US dollars, such as 0.50"
+            return option.read(values.get(name, ""))
+        except OptionError:
+            problems[name] = option.range
             return None
-        return amount
-
-    def seconds(name: str) -> float | None:
-        text = values.get(name, "").replace("_", "").replace(",", "")
-        if not text:
-            return None
-        try:
-            number = float(text)
-        except ValueError:
-            number = -1.0
-        if not 0 < number < 1e9:
-            problems[name] = "a number of seconds"
-            return None
-        return number
 
     agent = values.get("agent") or None
     variation = None if values.get("variation", NO) == NO else values["variation"]
@@ -71,12 +44,12 @@ def read_options(
         ab = (first, second)
     made = replace(
         base,
-        repeat=whole("repeat"),
-        sample=whole("sample"),
-        concurrency=whole("concurrency"),
-        max_cost=dollars("max_cost"),
-        max_tokens=whole("max_tokens"),
-        max_seconds=seconds("max_seconds"),
+        repeat=number("repeat"),
+        sample=number("sample"),
+        concurrency=number("concurrency"),
+        max_cost=number("max_cost"),
+        max_tokens=number("max_tokens"),
+        max_seconds=number("max_seconds"),
         agent=None if ab else agent,
         variation=variation,
         ab=ab,

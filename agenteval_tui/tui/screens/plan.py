@@ -14,8 +14,9 @@ from textual.worker import Worker
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.options import OptionError
 from agenteval_tui.runs.agent_factory import Configured
-from agenteval_tui.runs.plan.model import PlanOptionError, PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.preview import Preview
 from agenteval_tui.suites.model import Suite, Test
 from agenteval_tui.tui.presenters.plan_options import CACHES, NO, STOPS, default_agent, read_options
@@ -142,7 +143,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
             error = wrong
         self._estimating = False
         self._preview, self._error = found, error
-        if isinstance(error, PlanOptionError):
+        if isinstance(error, OptionError):
             self.query_one(Form).complain({error.option: error.what})
         self.query_one("#estimate", LineBlock).show(self._estimate_lines)
         wanted, self._wanted = self._wanted, False

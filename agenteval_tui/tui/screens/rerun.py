@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.tui.actions import BY_ID, key_word
 from agenteval_tui.tui.screens.base_screen import FrameScreen

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.tui.presenters.plan_options import read_options
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.terminal.sheet import Sheet

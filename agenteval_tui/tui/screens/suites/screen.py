@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from agenteval_tui.agents.finding.model import Findings
     from agenteval_tui.analysis.overview import Overview
     from agenteval_tui.formats.foreign_file import ForeignFile
-    from agenteval_tui.runs.plan.model import PlanOptions
+    from agenteval_tui.runs.plan.options import PlanOptions
     from agenteval_tui.suites.editing import WrittenFile
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.tui.presenters.suite_detail import TestRuns
@@ -795,6 +795,6 @@ class SuitesScreen(FrameScreen):
 
 def _options(request: RunRequest) -> PlanOptions:
     # 10 ms, for which the first frame does not wait.
-    from agenteval_tui.runs.plan.model import PlanOptions
+    from agenteval_tui.runs.plan.options import PlanOptions
 
     return PlanOptions(tests=request.tests, title=request.title)
