@@ -99,38 +99,43 @@ def check_rows(connection: sqlite3.Connection, where: str) -> None:
     Its tables are known to be ours (`check_tables`). Each table is read once, by SQLite.
     """
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
-    connection.create_function("list_of_texts", 1, is_list, deterministic=True)
-    connection.create_function("object_of_json", 1, is_object, deterministic=True)
+    add_functions(connection)
     tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     for table in sorted(tables):
         if table.startswith(("search", "sqlite_")):
             continue
-        for column, wrong in _conditions(connection, table):
-            if connection.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchone() is not None:
-                raise _not_ours(f"a value in {table}.{column} is impossible", where)
+        for _, column, declared, *_ in connection.execute(f"PRAGMA table_info({table})").fetchall():
+            for wrong in (*impossible(table, column, declared), not_json(table, column)):
+                if wrong and connection.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchone() is not None:
+                    raise _not_ours(f"a value in {table}.{column} is impossible", where)
 
 
-def _conditions(connection: sqlite3.Connection, table: str) -> Iterator[tuple[str, str]]:
-    """A column, and what holds where its value is wrong."""
-    for _, column, declared, *_ in connection.execute(f"PRAGMA table_info({table})").fetchall():
-        kind = _KINDS.get(declared.upper())
-        if kind is not None:
-            yield column, f"typeof({column}) NOT IN ('{kind}', 'null')"
-        if column.endswith("_ms") and kind == "integer":
-            yield column, f"{column} NOT BETWEEN 0 AND {_LAST_MS}"
-        elif kind == "real":
-            yield column, f"abs({column}) > {_LARGEST_NUMBER}"
-        if _IDS.get(table) == column:
-            yield (
-                column,
-                f"{column} GLOB '*[^{_LETTERS}]*' OR {column} GLOB '.*' OR length({column}) NOT BETWEEN 1 AND 100",
-            )
-        if (table, column) in WORDS:
-            yield column, f"{column} NOT IN ({', '.join(repr(one) for one in WORDS[table, column])})"
-        if (table, column) in LISTS:
-            yield column, f"NOT list_of_texts({column})"
-        if (table, column) in OBJECTS:
-            yield column, f"{column} IS NOT NULL AND NOT object_of_json({column})"
+def add_functions(connection: sqlite3.Connection) -> None:
+    """Give a connection the functions that `not_json` names."""
+    connection.create_function("list_of_texts", 1, is_list, deterministic=True)
+    connection.create_function("object_of_json", 1, is_object, deterministic=True)
+
+
+def impossible(table: str, column: str, declared: str) -> Iterator[str]:
+    """What holds in SQL where a column has a value of another type, or one that this program never writes."""
+    kind = _KINDS.get(declared.upper())
+    if kind is not None:
+        yield f"typeof({column}) NOT IN ('{kind}', 'null')"
+    if column.endswith("_ms") and kind == "integer":
+        yield f"{column} NOT BETWEEN 0 AND {_LAST_MS}"
+    elif kind == "real":
+        yield f"abs({column}) > {_LARGEST_NUMBER}"
+    if _IDS.get(table) == column:
+        yield f"{column} GLOB '*[^{_LETTERS}]*' OR {column} GLOB '.*' OR length({column}) NOT BETWEEN 1 AND 100"
+    if (table, column) in WORDS:
+        yield f"{column} NOT IN ({', '.join(repr(one) for one in WORDS[table, column])})"
+
+
+def not_json(table: str, column: str) -> str:
+    """What holds in SQL where a column has not the JSON that it should have; "": it has none."""
+    if (table, column) in LISTS:
+        return f"NOT list_of_texts({column})"
+    return f"{column} IS NOT NULL AND NOT object_of_json({column})" if (table, column) in OBJECTS else ""
 
 
 def is_list(text: str) -> bool:

@@ -45,7 +45,6 @@ ALLOWED = {
     ("grading/causes.py", "fingerprint(message)"): "a plug-in's words",
     ("grading/causes.py", "fingerprint(message or str(fields.get('message') or ''))"): "a plug-in's",
     # No sentences, but dicts and lists, or the agent's own answer.
-    ("history/salvage.py", "value not in column.words"): "a tuple of what a column may hold",
     ("tui/command_providers.py", "' ' not in words"): "what a person types",
 }
 """(file, code) and why it may."""

@@ -1,0 +1,596 @@
+"""What SQLite can still read of a damaged history file.
+
+It reads from a copy with a new list of tables. A range of rows that can't be read is halved until single rows are left.
+Rows that no page leads to any more are read by naming the page they are on as the first of a table. So a destroyed page
+costs what was on it, and nothing that was deleted comes back: indexes tell which rows there were.
+"""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from agenteval_tui.history import import_validation, schema
+from agenteval_tui.history.blobs import are_results, is_transcript
+from agenteval_tui.history.connections import connect_reader
+from agenteval_tui.history.errors import MAGIC, result_code
+
+_SIZES = (4096, 1024, 512, 2048, 8192, 16384, 32768, 65536)
+"""Of pages; that of our own files is the first."""
+_ALL = (1, (1 << 63) - 1)  # rows
+_TOGETHER = 200  # pages
+_LEAVES = {True: (2, 10), False: (5, 13)}
+"""The first byte of pages with rows or leading to some, by whether the table has no rowid."""
+_NEUTRAL = {"INTEGER": "0", "REAL": "0.0", "BLOB": "x''"}
+_ENTRIES = (
+    "SELECT type, name, tbl_name, rootpage, sql FROM {} WHERE rowid BETWEEN ? AND ? AND type IN ('table', 'index')"
+    " AND typeof(name) = 'text' AND typeof(tbl_name) = 'text' AND typeof(rootpage) = 'integer'"
+    " AND typeof(sql) IN ('text', 'null')"
+)
+_CONTENT: dict[str, tuple[str, Callable[..., bool]]] = {
+    "transcripts": ("hash, data", is_transcript),
+    "tasks": ("data, hash", import_validation.is_packed),
+    "evidence": ("data", are_results),
+    "judge_replies": ("data", import_validation.is_packed),
+    "tapes": ("data", import_validation.is_packed),
+}
+"""For tables of packed data: the columns that tell whether a row is what was stored, and who knows it."""
+_WHOLE = "plans"
+"""The table of which a row is useless without its lists: its hash no longer fits."""
+_OF = {
+    **dict.fromkeys(("evidence", "tapes", "failed_attempts", "criterion_results"), ("run", "runs")),
+    "quarantines": ("test", "tests"),
+}
+"""For tables without an index that knows all of their rows: which row of another table each is of."""
+_FEW = 4_000
+_SAMPLES = 64
+_LATER = 1_000  # no program's version is higher: such a number is damage
+
+
+class Found(Struct):
+    """What was read. `damaged`: tables of which something can't be read; `missing`: how many rows an index knows that
+    were not found, by table; `unknown`: damaged tables without such an index."""
+
+    damaged: set[str] = field(default_factory=set)
+    missing: dict[str, int] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
+
+
+class _Entry(Struct, frozen=True):
+    """A line of SQLite's list of tables and indexes. `sql` is None for the index of a UNIQUE rule."""
+
+    type: str
+    name: str
+    table: str
+    root: int
+    sql: str | None
+
+    @property
+    def row(self) -> tuple[str, str, str, int, str | None]:
+        return self.type, self.name, self.table, self.root, self.sql
+
+
+class _Column(Struct, frozen=True):
+    name: str
+    type: str
+    required: bool
+    default: str | None
+    key: int
+    """Its place in the primary key, from 1; 0: it is not part of it."""
+
+
+class _Index(Struct, frozen=True):
+    """What an index says of all rows: the key, and the columns that it is of."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+
+class _Table(Struct, frozen=True):
+    """A table of ours: the columns that it has now, and those that the file has."""
+
+    name: str
+    ours: tuple[_Column, ...]
+    columns: tuple[_Column, ...]
+    indexes: tuple[_Index, ...]
+
+
+class _UnreadableError(Exception):
+    """SQLite could not go on reading."""
+
+
+def copy_readable(path: Path, target: sqlite3.Connection, scratch: Path) -> Found:
+    """Copy all rows of `path` that can be read into the empty tables of `target`, within the caller's transaction.
+
+    `scratch` is where the copy of the file is made; the caller removes it.
+    Raises sqlite3.Error about `target`, OSError.
+    """
+    sizes = _sizes(path)
+    if len(sizes) > 1:
+        scores = []
+        for size in sizes:
+            with closing(_Copy(path, scratch, size)) as copy:
+                scores.append(copy.count_readable(target))
+        sizes = [sizes[scores.index(max(scores))]]
+    with closing(_Copy(path, scratch, sizes[0])) as copy:
+        copy.read(target)
+        return copy.found
+
+
+def _sizes(path: Path) -> Sequence[int]:
+    """Of the file's pages: what it says, else all that there can be, the log's first."""
+    with path.open("rb") as file:
+        head = file.read(18)
+    size = int.from_bytes(head[16:], "big")
+    if head.startswith(MAGIC) and (size == 1 or size in _SIZES):
+        return (65536 if size == 1 else size,)
+    with suppress(OSError), Path(f"{path}-wal").open("rb") as log:
+        size = int.from_bytes(log.read(12)[8:], "big")
+    return (size, *_SIZES) if size in _SIZES else _SIZES
+
+
+class _Copy:
+    """A copy of a damaged file that has pages of `size` bytes."""
+
+    def __init__(self, path: Path, scratch: Path, size: int) -> None:
+        self.found = Found()
+        self._path, self._size = scratch, size
+        with closing(_hold(path)):
+            for end in ("", "-wal", "-journal"):
+                Path(f"{scratch}{end}").unlink(missing_ok=True)
+                with suppress(FileNotFoundError):
+                    shutil.copyfile(f"{path}{end}", f"{scratch}{end}")
+        scratch.chmod(0o600)
+        with scratch.open("r+b") as file:
+            length = file.seek(0, os.SEEK_END)
+            file.truncate(-(-length // size) * size)
+        self._connection = self._open()
+        try:
+            told = self._connection.execute("PRAGMA page_size").fetchone()[0]
+            self._connection.execute("PRAGMA schema_version").fetchone()
+        except sqlite3.DatabaseError as error:
+            told = 0 if result_code(error) == sqlite3.SQLITE_NOTADB else size
+        if told != size:
+            self._connection.close()
+            self._write_first_page(log=Path(f"{scratch}-wal").exists())
+            self._connection = self._open()
+        with suppress(sqlite3.DatabaseError):  # what is in the log or the journal counts, as far as SQLite takes it
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self._pages = scratch.stat().st_size // size
+        """Those of the file itself."""
+        self._newer = False
+        with suppress(sqlite3.DatabaseError):
+            self._newer = schema.newest() < schema.version_of(self._connection) < _LATER
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def count_readable(self, target: sqlite3.Connection) -> int:
+        """How many of our tables have a row that can be read."""
+        entries = self._entries(target)
+        self._list(entries)
+        return sum(self._has_rows(target, name) for type_, name in entries if type_ == "table")
+
+    def read(self, target: sqlite3.Connection) -> None:
+        """Copy all rows that can be read."""
+        entries = self._entries(target)
+        self._list(entries)
+        ours = _tables(target)
+        tables = {
+            name: _Table(name, columns, _as_stored(self._connection, name), self._indexes(name, entries))
+            for name, columns in ours.items()
+            if ("table", name) in entries
+        }
+        self.found.damaged |= ours.keys() - tables.keys()
+        # Their rows are read without their indexes and rules.
+        roots = [_entry(name, entries["table", name].root, table.columns) for name, table in tables.items()]
+        self._list({(root.type, root.name): root for root in roots})
+        for name, table in tables.items():
+            # A table without an index has few rows, or its keys are runs.
+            known = table.indexes or (
+                tables["runs"].indexes if _OF.get(name, "")[1:] == ("runs",) and "runs" in tables else ()
+            )
+            ids = sorted({row[0] for row in known[0].rows}) if known else range(1, _FEW)
+            _Statement(self, target, table).copy(name, ids)
+        lost = {name: test for name, table in tables.items() if (test := self._compare(target, table)) is not None}
+        for name, test in lost.items():
+            self._gather(target, tables[name], test)
+            self._compare(target, tables[name], whole=True)
+
+    # The list of tables.
+
+    def _entries(self, target: sqlite3.Connection) -> dict[tuple[str, str], _Entry]:
+        """Our tables and indexes: as the file lists them, as parts of its list say that nothing leads to any more, or
+        where they are in a new file."""
+        with suppress(sqlite3.DatabaseError):  # the first statement may fail because of what follows it
+            self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        listed = list(self._lines("sqlite_master", range(1, 4096)))
+        ours = {(entry.type, entry.name): entry for entry in _layout(self._size, schema.newest(), vacuumed=False)}
+        foreign = bool(listed) and not {(entry.type, entry.name) for entry in listed} & ours.keys()
+        entries: dict[tuple[str, str], _Entry] = {}
+        self._take(entries, listed, ours)
+        if foreign or entries.keys() == ours.keys():
+            return entries
+        for pages in _batches(self._pages_of(False)):
+            self._list({("table", f"p{page}"): _entry(f"p{page}", page, _MASTER) for page in pages})
+            for page in pages:
+                self._take(entries, self._lines(f"p{page}"), ours)
+        guesses = [
+            {(entry.type, entry.name): entry for entry in _layout(self._size, schema.newest(), vacuumed=vacuumed)}
+            | entries
+            for vacuumed in (False, True)
+        ]
+        scores = []
+        for guess in guesses:
+            self._list(guess)
+            scores.append(sum(self._has_rows(target, name) for type_, name in guess if type_ == "table"))
+        return guesses[scores.index(max(scores))]
+
+    def _lines(self, name: str, ids: Sequence[int] = ()) -> Iterator[_Entry]:
+        """Lines of such a list; where SQLite can't go on, those from `ids` that it can read."""
+        pending: list[Sequence[int]] = [_ALL]
+        while pending:
+            some = pending.pop()
+            try:
+                for row in _guarded(self._connection, _ENTRIES.format(name), (some[0], some[-1])):
+                    yield _Entry(*row)
+            except _UnreadableError:
+                pending += _halves(some, ids)
+
+    def _take(
+        self,
+        entries: dict[tuple[str, str], _Entry],
+        lines: Iterable[_Entry],
+        ours: dict[tuple[str, str], _Entry],
+    ) -> None:
+        """Add the lines that speak of what is ours. A statement that makes other columns than ours is damaged."""
+        for line in lines:
+            our = ours.get((line.type, line.name))
+            if our is None or our.table != line.table or not 1 < line.root <= self._pages:
+                continue
+            fits = line.sql is not None and _makes_our_columns(line.name, line.sql, newer=self._newer)
+            entries.setdefault(
+                (line.type, line.name), line if our.type == "table" and fits else _with_root(our, line.root)
+            )
+
+    def _list(self, entries: dict[tuple[str, str], _Entry]) -> None:
+        """Let the copy list these, and nothing else."""
+        self._connection.close()
+        for end in ("-wal", "-journal"):
+            Path(f"{self._path}{end}").unlink(missing_ok=True)
+        self._write_first_page()
+        with closing(self._open()) as connection:
+            connection.execute("BEGIN")
+            connection.executemany(
+                "INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", [entry.row for entry in entries.values()]
+            )
+            connection.execute("COMMIT")
+        self._connection = self._open()
+
+    def _write_first_page(self, *, log: bool = False) -> None:
+        """The first page of a history without tables, which has as many pages as this file."""
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as empty:
+            empty.execute(f"PRAGMA page_size = {self._size}")
+            empty.execute(f"PRAGMA user_version = {schema.newest()}")
+            page = bytearray(empty.serialize())
+        page[18:20] = b"\2\2" if log else b"\1\1"
+        page[28:32] = (self._path.stat().st_size // self._size).to_bytes(4, "big")
+        with self._path.open("r+b") as file:
+            file.write(page)
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, isolation_level=None)
+        connection.text_factory = lambda data: data.decode("utf-8", "replace")
+        connection.execute("PRAGMA writable_schema = ON")  # so tables can be read although others can't
+        return connection
+
+    def _pages_of(self, without_rowid: bool) -> list[int]:
+        """The file's own pages that may have rows of such a table."""
+        firsts, found = _LEAVES[without_rowid], []
+        with self._path.open("rb") as file:
+            for page in range(2, self._pages + 1):
+                file.seek((page - 1) * self._size)
+                if file.read(1)[0] in firsts:
+                    found.append(page)
+        return found
+
+    # Rows.
+
+    def _has_rows(self, target: sqlite3.Connection, name: str) -> bool:
+        ours = _tables(target).get(name)
+        if ours is None:
+            return False
+        statement = _Statement(self, target, _Table(name, ours, _columns(self._connection, name), ()))
+        try:
+            return any(True for _ in _guarded(self._connection, f"{statement.select(name)} LIMIT 1", _ALL))
+        except _UnreadableError:
+            return False
+
+    def _indexes(self, name: str, entries: dict[tuple[str, str], _Entry]) -> tuple[_Index, ...]:
+        """Those that have all rows of a table and can be read, the longest first."""
+        key, indexes = _key(_columns(self._connection, name)), []
+        for entry in entries.values():
+            if entry.type == "index" and entry.table == name and " WHERE " not in (entry.sql or ""):
+                with suppress(_UnreadableError):
+                    info = _guarded(self._connection, f"SELECT name FROM pragma_index_info('{entry.name}')")
+                    columns = (key, *[column for (column,) in info])
+                    select = f"SELECT {', '.join(columns)} FROM {name} INDEXED BY {entry.name}"
+                    rows = list(_guarded(self._connection, select))
+                    if all(isinstance(row[0], int) and row[0] > 0 for row in rows):
+                        indexes.append(_Index(columns, rows))
+        return tuple(sorted(indexes, key=lambda index: len(index.rows), reverse=True))
+
+    def _compare(
+        self, target: sqlite3.Connection, table: _Table, *, whole: bool = False
+    ) -> tuple[tuple[str, ...], Callable[..., bool]] | None:
+        """Say what is missing. Gives what tells of a row whether it is, and the columns that this asks for.
+
+        None: nothing is missing, or nobody knows what. `whole`: what SQLite says of the table was asked before.
+        """
+        name = table.name
+        there = target.execute(f"SELECT {_key(table.ours)} FROM {name}").fetchall()
+        keys = {row[0] for row in there}
+        fitting = [index for index in table.indexes if keys <= {row[0] for row in index.rows}]
+        if fitting:
+            rows = min((set(index.rows) for index in fitting), key=len)
+            self.found.missing[name] = len(rows) - len(there)
+            if len(rows) == len(there):
+                return None
+            self.found.damaged.add(name)
+            columns = next(index.columns for index in fitting if set(index.rows) == rows)
+            return columns, _is_in(rows)
+        if name not in self.found.damaged and not whole:
+            with suppress(_UnreadableError):
+                if list(_guarded(self._connection, f"PRAGMA integrity_check({name})")) == [("ok",)]:
+                    return None
+            self.found.damaged.add(name)
+        if name not in self.found.damaged:
+            return None
+        self.found.unknown.add(name)
+        column, of = _OF.get(name, ("", ""))
+        return ((column,), _is_in(set(target.execute(f"SELECT id FROM {of}")))) if of else None
+
+    def _gather(
+        self, target: sqlite3.Connection, table: _Table, test: tuple[tuple[str, ...], Callable[..., bool]]
+    ) -> None:
+        """Copy lost rows of pages that nothing leads to."""
+        columns, is_lost = test
+        for pages in _batches(self._pages_of(_has_no_rowid(table.columns))):
+            self._list({("table", f"p{page}"): _entry(f"p{page}", page, table.columns) for page in pages})
+            self._connection.create_function("is_lost", len(columns), is_lost)
+            statement = _Statement(self, target, table)
+            for page in pages:
+                statement.copy(f"p{page}", (), f" AND is_lost({', '.join(columns)})")
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        return self._connection
+
+
+class _Statement:
+    """Reads rows of a table of ours from a file whose table may have other columns, and leaves out what is none."""
+
+    def __init__(self, copy: _Copy, target: sqlite3.Connection, table: _Table) -> None:
+        name, ours, source = table.name, table.ours, table.columns
+        self._copy, self._target, self._name = copy, target, name
+        there = {column.name for column in source}
+        key = _key(source)
+        wrong = [f"{key} < 1"]
+        values: dict[str, str] = {}
+        for column in ours:
+            damaged = import_validation.not_json(name, column.name)
+            if column.name not in there:
+                if column.required and column.default is None:
+                    values[column.name] = _NEUTRAL.get(column.type, "''")
+                continue
+            values[column.name] = column.name
+            wrong += import_validation.impossible(name, column.name, column.type)
+            if damaged and name == _WHOLE:
+                wrong.append(damaged)
+            elif damaged:
+                empty = "'[]'" if (name, column.name) in import_validation.LISTS else "'{}'"
+                values[column.name] = f"iif({damaged}, {empty if column.required else 'NULL'}, {column.name})"
+            if column.required and not column.key:
+                wrong.append(f"{column.name} IS NULL")
+        names, is_whole = _CONTENT.get(name, ("", None))
+        connection = copy.connection
+        import_validation.add_functions(connection)
+        if is_whole is not None:
+            connection.create_function(f"whole_{name}", -1, self._noting(is_whole))
+            wrong.insert(0, f"NOT whole_{name}({names})")  # asked of each row
+        self._values = ", ".join(values.values())
+        self._right = f"{key} BETWEEN ? AND ? AND ({' OR '.join(wrong)}) IS NOT TRUE"
+        self._backwards = ""
+        """The other order of rows, for tables of which several have one key."""
+        if _has_no_rowid(source):
+            self._backwards = f" ORDER BY {', '.join(f'{part.name} DESC' for part in source if part.key)}"
+        self._insert = f"INSERT OR IGNORE INTO {name} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
+
+    def select(self, source: str) -> str:
+        """Reads the rows of a table of the file, between two keys."""
+        return f"SELECT {self._values} FROM {source} NOT INDEXED WHERE {self._right}"
+
+    def _noting(self, is_whole: Callable[..., bool]) -> Callable[..., bool]:
+        def check(*values: Any) -> bool:
+            whole = all(isinstance(value, bytes) for value in values) and is_whole(*values)
+            if not whole:
+                self._copy.found.damaged.add(self._name)
+            return whole
+
+        return check
+
+    def copy(self, source: str, ids: Sequence[int], more: str = "") -> None:
+        """All rows; where SQLite can't go on, those from `ids` that it can read."""
+        pending: list[Sequence[int]] = [_ALL]
+        while pending:
+            some = pending.pop()
+            rows = _guarded(self._copy.connection, self.select(source) + more, (some[0], some[-1]))
+            try:
+                self._target.executemany(self._insert, rows)
+            except _UnreadableError:
+                if not more:
+                    self._copy.found.damaged.add(self._name)
+                if some is not _ALL or self._leads_somewhere(source, ids):
+                    pending += _halves(some, ids)
+                if len(some) == 1 and self._backwards:
+                    for order in ("", self._backwards):
+                        self._copy_single(source, more + order, some[0])
+
+    def _leads_somewhere(self, source: str, ids: Sequence[int]) -> bool:
+        """Whether any of some keys can be looked up; none can where the table's first page is destroyed."""
+        for key in ids[:: max(len(ids) // _SAMPLES, 1)]:
+            with suppress(_UnreadableError):
+                list(_guarded(self._copy.connection, self.select(source), (key, key)))
+                return True
+        return False
+
+    def _copy_single(self, source: str, more: str, key: int) -> None:
+        """Rows with one key up to what can't be read; one by one, as an error takes the row before it along."""
+        with suppress(_UnreadableError):
+            for number in itertools.count():
+                statement = f"{self.select(source)}{more} LIMIT 1 OFFSET {number}"
+                rows = list(_guarded(self._copy.connection, statement, (key, key)))
+                if not rows:
+                    return
+                self._target.executemany(self._insert, rows)
+
+
+def _halves(ids: Sequence[int], first: Sequence[int]) -> list[Sequence[int]]:
+    """The parts of a range to try next, the last one first."""
+    if ids is _ALL:
+        return [first] if first else []
+    return [ids[len(ids) // 2 :], ids[: len(ids) // 2]] if len(ids) > 1 else []
+
+
+def _is_in(rows: set[tuple[Any, ...]]) -> Callable[..., bool]:
+    return lambda *values: values in rows
+
+
+def _guarded(connection: sqlite3.Connection, statement: str, values: Sequence[int] = ()) -> Iterator[tuple[Any, ...]]:
+    """The rows of the damaged file. Raises _UnreadableError where SQLite can't go on."""
+    try:
+        yield from connection.execute(statement, tuple(values))
+    except (sqlite3.DatabaseError, MemoryError, OverflowError) as error:
+        raise _UnreadableError from error
+
+
+def _hold(path: Path) -> sqlite3.Connection:
+    """A reader that keeps the log of a history in use from being removed while it is copied."""
+    if Path(f"{path}-shm").exists():
+        with suppress(sqlite3.Error):
+            reader = connect_reader(path)
+            try:
+                reader.execute("BEGIN")
+                reader.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            except sqlite3.Error:
+                reader.close()
+            else:
+                return reader
+    return sqlite3.connect(":memory:")
+
+
+def _tables(connection: sqlite3.Connection) -> dict[str, tuple[_Column, ...]]:
+    """Our tables, but for those that are built again."""
+    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid").fetchall()
+    return {name: _columns(connection, name) for (name,) in rows if not name.startswith(("sqlite_", "search"))}
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> tuple[_Column, ...]:
+    return tuple(
+        _Column(name, kind.upper(), bool(required), default, key)
+        for _, name, kind, required, default, key in connection.execute(f"PRAGMA table_info({table})")
+    )
+
+
+def _as_stored(connection: sqlite3.Connection, table: str) -> tuple[_Column, ...]:
+    """The columns that the file has. Only of those that a migration added may a row have the default unwritten."""
+    written = {column.name for column in _our_columns(1).get(table, ())}
+    columns = _columns(connection, table)
+    return tuple(replace(column, default=None) if column.name in written else column for column in columns)
+
+
+@lru_cache(maxsize=2)
+def _our_columns(version: int) -> dict[str, tuple[_Column, ...]]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        schema.migrate(made, upto=version)
+        return _tables(made)
+
+
+def _has_no_rowid(columns: Sequence[_Column]) -> bool:
+    return any(column.key > 1 for column in columns)
+
+
+def _key(columns: Sequence[_Column]) -> str:
+    """What rows are ordered by: the rowid, or the first column of a key that has several."""
+    return columns[0].name if _has_no_rowid(columns) else "rowid"
+
+
+_MASTER = tuple(
+    _Column(name, "INTEGER" if name == "rootpage" else "TEXT", False, None, 0)
+    for name in ("type", "name", "tbl_name", "rootpage", "sql")
+)
+
+
+def _entry(name: str, root: int, columns: Sequence[_Column]) -> _Entry:
+    """A table that begins on this page, without rules."""
+    keys = [column.name for column in columns if column.key]
+    parts = [
+        f"{column.name} {column.type}{' PRIMARY KEY' if [column.name] == keys and column.type == 'INTEGER' else ''}"
+        + (f" DEFAULT {column.default}" if column.default is not None else "")
+        for column in columns
+    ]
+    end = ""
+    if len(keys) > 1:
+        parts.append(f"PRIMARY KEY ({', '.join(keys)})")
+        end = " WITHOUT ROWID"
+    return _Entry("table", name, name, root, f"CREATE TABLE {name} ({', '.join(parts)}){end}")
+
+
+@lru_cache(maxsize=2)
+def _layout(size: int, version: int, *, vacuumed: bool) -> list[_Entry]:
+    """Where tables and indexes begin in a file with pages of this size that our program made."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        made.execute(f"PRAGMA page_size = {size}")
+        schema.migrate(made, upto=version)
+        if vacuumed:
+            made.execute("VACUUM")
+        rows = made.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master").fetchall()
+    return [_Entry(*row) for row in rows if not row[2].startswith("search")]
+
+
+def _with_root(entry: _Entry, root: int) -> _Entry:
+    return _Entry(entry.type, entry.name, entry.table, root, entry.sql)
+
+
+def _makes_our_columns(name: str, statement: str, *, newer: bool) -> bool:
+    """Whether a statement makes a table with columns that are all ours; a newer program's may have more."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        try:
+            made.execute(statement)
+            columns = _columns(made, name)
+        except sqlite3.Error:
+            return False
+    ours = _our_columns(schema.newest()).get(name, ())
+    types = {column.name: column.type for column in ours}
+    return (
+        bool(columns and ours)
+        and _key(columns) == _key(ours)
+        and all(types.get(column.name, column.type if newer else None) == column.type for column in columns)
+    )
+
+
+def _batches(pages: list[int]) -> Iterator[list[int]]:
+    for start in range(0, len(pages), _TOGETHER):
+        yield pages[start : start + _TOGETHER]
