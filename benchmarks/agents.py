@@ -91,15 +91,22 @@ agent = Agent(name="Kind", instructions="Be kind.", model=Fixed())
     ),
 }
 WAITS = """
-import os, time
-import of_pydantic_ai
+import time
+import {module}
 
 
 def f(prompt):
-    answer = of_pydantic_ai.agent.run_sync(prompt).output
-    yield f"{answer} {os.getppid()}"
+    yield {answer}
     time.sleep(600)
 """
+ANSWERS = {
+    "LangGraph": (
+        "of_langgraph",
+        "of_langgraph.graph.invoke({'messages': [('user', prompt)]})['messages'][-1].content",
+    ),
+    "pydantic-ai": ("of_pydantic_ai", "of_pydantic_ai.agent.run_sync(prompt).output"),
+}
+"""By framework: the module that is imported, and an expression that runs its agent."""
 SUITE = """\
 name: Agents
 agent: tested
@@ -129,9 +136,11 @@ def measure(folder: Path, target: str, repeat: int) -> tuple[float, float]:
     return took, after.children_user + after.children_system - before.children_user - before.children_system
 
 
-async def memory(folder: Path, number: int) -> tuple[float, float]:
-    """The memory of the levels alone, and of the levels with so many runs at once, in MB."""
-    (folder / "waits.py").write_text(WAITS, encoding="utf-8")
+async def memory(folder: Path, framework: str, number: int) -> tuple[float, float]:
+    """The memory of the levels with one run, and of the levels with so many more runs at once, in MB. What processes
+    share counts once."""
+    module, answer = ANSWERS[framework]
+    (folder / "waits.py").write_text(WAITS.format(module=module, answer=answer), encoding="utf-8")
     config = {"kind": "python", "callable": "waits:f", "python": ".venv/bin/python"}
     permission = permission_for((), everything=True)
     agent = make_agent("waits", config, base_dir=folder, env=dict(os.environ), permission=permission)
@@ -186,10 +195,12 @@ def run(quick: bool = False) -> list[Row]:
                     None if due is None else clock < due,
                 )
             )
-        alone, together = asyncio.run(memory(folder, at_once))
-    each = (together - alone) / at_once
-    measured = f"{alone:.0f} MB with one run; {each:.1f} MB for each more"
-    rows.append(Row(f"memory of {at_once} runs of it at once", measured, f"<= {MOST_MB:g} MB", each <= MOST_MB))
+        for framework in ANSWERS:
+            alone, together = asyncio.run(memory(folder, framework, at_once))
+            each = (together - alone) / at_once
+            measured = f"{alone:.0f} MB with one run; {each:.1f} MB for each more"
+            what = f"memory of {at_once} runs at once of an agent of {framework}"
+            rows.append(Row(what, measured, f"<= {MOST_MB:g} MB", each <= MOST_MB))
     return rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -86,3 +87,16 @@ def test_a_module_that_changes_something_ends_the_reading_for_those_that_import_
         "outer": set(),
         "other": set(),
     }
+
+
+def test_what_a_package_imports_at_its_first_call_is_imported_before_runs(tmp_path: Path) -> None:
+    for name in ("langgraph/__init__.py", "langchain_core/__init__.py", "langchain_core/prompt_values.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    program = (
+        "import sys\nfrom agenteval_tui.agents.process import python_imports\nsys.path.insert(0, sys.argv[1])\n"
+        "python_imports.load([('json', set())])\nprint('langchain_core' in sys.modules)\n"
+        "python_imports.load([('langgraph', set())])\nprint('langchain_core.prompt_values' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
