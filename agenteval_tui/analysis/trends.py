@@ -56,6 +56,10 @@ class TrendQuery(Struct, frozen=True):
     """Row numbers of tests, in addition to the other conditions; None: all tests."""
     projects: tuple[str, ...] = ()
     """Only runs of these projects (`suites.projects`); (): runs of all projects."""
+    name_part: str = ""
+    """Of executions, as in `RunFilter`; so are the next two."""
+    commit: str = ""
+    meta: tuple[tuple[str, str], ...] = ()
 
 
 class OutcomeRates(Document, frozen=True):
@@ -146,8 +150,9 @@ def trend(
 
 
 def filtered(store: Store, wanted: TrendQuery, text: str) -> TrendQuery:
-    """`wanted`, narrowed by `text`: `test:x`, `tag:x`, `agent:x`, `suite:x` (a part of the name is enough), and words
-    that the test's id, name or suite must have. What fits nothing leaves nothing."""
+    """`wanted`, narrowed by `text`: `test:x`, `tag:x`, `agent:x`, `suite:x` (a part of the name is enough), `name:x`,
+    `commit:x` and `meta.KEY:x` of the execution, and words that the test's id, name or suite must have. What fits
+    nothing leaves nothing."""
     words = text.casefold().split()
     if not words:
         return wanted
@@ -173,7 +178,15 @@ def select_runs(connection: Connection, wanted: TrendQuery, known: Sequence[Test
     if wanted.only is not None:
         tests = wanted.only if tests is None else tuple(test for test in tests if test in wanted.only)
     return SelectedRuns(
-        wanted.since_ms or 0, wanted.until_ms, tests, wanted.agents, wanted.tags, projects=wanted.projects
+        wanted.since_ms or 0,
+        wanted.until_ms,
+        tests,
+        wanted.agents,
+        wanted.tags,
+        projects=wanted.projects,
+        name_part=wanted.name_part,
+        commit=wanted.commit,
+        meta=wanted.meta,
     )
 
 
@@ -426,6 +439,12 @@ def _narrowed(connection: Connection, wanted: TrendQuery, words: list[str]) -> T
         if colon and field == "agent":
             fits = tuple(name for name in rows.agents_known(connection) if value in name.casefold())
             wanted = replace(wanted, agents=fits or (_UNKNOWN,))
+        elif colon and field == "name":
+            wanted = replace(wanted, name_part=value)
+        elif colon and field == "commit":
+            wanted = replace(wanted, commit=value)
+        elif colon and field.startswith(META):
+            wanted = replace(wanted, meta=(*wanted.meta, (field.removeprefix(META), value)))
         elif colon and field == "tag":
             tags = [name for name in rows.tags_known(connection) if name.casefold().startswith(value)]
             exact = [name for name in tags if name.casefold() == value]

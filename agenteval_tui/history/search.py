@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -97,23 +98,9 @@ def run_conditions(wanted: RunFilter) -> tuple[list[str], list[str]]:
         if part:
             conditions.append(condition)
             values += [part.lower()] * conditions[-1].count("?")
-    for part, condition in (
-        (wanted.name_part, "name != '' AND instr(lower(name), ?)"),
-        (wanted.note_part, "instr(lower(note), ?)"),
-        (
-            wanted.commit,
-            "EXISTS (SELECT 1 FROM json_each(commits) AS one WHERE instr(json_extract(one.value, '$.commit'), ?) = 1)",
-        ),
-    ):
-        if part:
-            conditions.append(f"execution IN (SELECT id FROM executions WHERE {condition})")
-            values.append(part.lower())
-    for key, part in wanted.meta:
-        conditions.append(
-            "execution IN (SELECT id FROM executions WHERE EXISTS (SELECT 1 FROM json_each(meta) AS one"
-            " WHERE lower(one.key) = ? AND instr(lower(one.value), ?)))"
-        )
-        values += [key.lower(), part.lower()]
+    described, parts = described_executions(wanted.name_part, wanted.commit, wanted.meta, note_part=wanted.note_part)
+    conditions += described
+    values += parts
     for tag in wanted.tags:
         conditions.append(
             "plan IN (SELECT p.id FROM plans p, json_each(p.tags) AS one WHERE p.tags != '[]' AND lower(one.value) = ?)"
@@ -225,3 +212,30 @@ def moment(text: str, now_ms: int) -> int | None:
         return int(datetime.fromisoformat(text).timestamp() * 1000)
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def described_executions(
+    name_part: str, commit: str, meta: Sequence[tuple[str, str]], *, note_part: str = "", column: str = "execution"
+) -> tuple[list[str], list[str]]:
+    """Conditions on an execution's row number in `column`, and their values: letters of its name, of its note, of
+    metadata by key, and the beginning of one of its commits; "" for any."""
+    conditions: list[str] = []
+    values: list[str] = []
+    for part, condition in (
+        (name_part, "name != '' AND instr(lower(name), ?)"),
+        (note_part, "instr(lower(note), ?)"),
+        (
+            commit,
+            "EXISTS (SELECT 1 FROM json_each(commits) AS one WHERE instr(json_extract(one.value, '$.commit'), ?) = 1)",
+        ),
+    ):
+        if part:
+            conditions.append(f"{column} IN (SELECT id FROM executions WHERE {condition})")
+            values.append(part.lower())
+    for key, part in meta:
+        conditions.append(
+            f"{column} IN (SELECT id FROM executions WHERE EXISTS (SELECT 1 FROM json_each(meta) AS one"
+            " WHERE lower(one.key) = ? AND instr(lower(one.value), ?)))"
+        )
+        values += [key.lower(), part.lower()]
+    return conditions, values

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.scope import runs_in
+from agenteval_tui.history.search import described_executions
 
 Group = str
 """What runs are grouped by: suite, test, tag, agent; by their execution's name, commit or metadata; "": all
@@ -111,7 +112,8 @@ class TimeBucket(Struct, frozen=True):
 
 class SelectedRuns(Struct, frozen=True):
     """The runs from `since_ms` to before `until_ms`, of these tests (row numbers; None: all), of any of the agents,
-    with all of the tags, of these projects ((): all). `but`: tests that are left out."""
+    with all of the tags, of these projects ((): all). `but`: tests that are left out. `name_part`, `commit`, `meta`: of
+    their executions, as in `RunFilter`."""
 
     since_ms: int
     until_ms: int
@@ -120,6 +122,9 @@ class SelectedRuns(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     but: tuple[int, ...] = ()
     projects: tuple[str, ...] = ()
+    name_part: str = ""
+    commit: str = ""
+    meta: tuple[tuple[str, str], ...] = ()
 
 
 class TestName(Struct, frozen=True):
@@ -738,6 +743,9 @@ def _conditions(connection: sqlite3.Connection, picked: SelectedRuns) -> tuple[l
         condition, of_projects = runs_in(picked.projects, "r.execution")
         conditions.append(condition)
         values += of_projects
+    described, parts = described_executions(picked.name_part, picked.commit, picked.meta, column="r.execution")
+    conditions += described
+    values += map(clean, parts)
     if picked.but:
         conditions.append("r.test NOT IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(list(picked.but)))

@@ -754,7 +754,7 @@ ACTIONS: tuple[Action, ...] = (
         scope="trends",
         footer=7,
     ),
-    Action("trends.filter", "filter", "slash", "filter", "Filter: text, tag:x, agent:x, suite:x", "trends"),
+    Action("trends.filter", "filter", "slash", "filter", "Filter: text, tag:x, agent:x, suite:x, name:x", "trends"),
     Action("trends.executions", "executions", "ctrl+e", "executions", "Go to the executions at the cursor", "trends"),
     Action("trends.regrade", "regrade", "", "today's criteria", "Grade all runs with today's criteria", "trends"),
     Action("trends.refresh", "reload", "ctrl+r", "reload", "Reload everything", "trends"),

@@ -26,6 +26,7 @@ from agenteval_tui.formats.documents.registry import schema
 from agenteval_tui.formats.documents.trends import trends_csv, trends_document
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as history_trends
+from agenteval_tui.history.execution_names import DescribeExecution
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import TestName
@@ -186,6 +187,16 @@ def test_what_people_type_narrows_it(store: Store) -> None:
     typed = ("", "ORDER", "tag:smo", "tag:smoke suite:shop", "agent:des", "suite:desk greet")
     assert [runs(text) for text in typed] == [270, 90, 180, 90, 90, 90]
     assert [runs(text) for text in ("nothing", "tag:x", "agent:nobody", "suite:desk orders")] == [0, 0, 0, 0]
+    first, second, *_ = store.executions()
+    store.write(DescribeExecution(first.id, name="V2 nightly", meta={"Model": "mini-1"}))
+    store.write(DescribeExecution(second.id, name="other"))
+    store.flush()
+    each = len(store.runs_of_execution(first.id))
+    assert 0 < each < 270
+    assert [runs(text) for text in ("name:v2", "name:NIGHT", "meta.model:mini", "name:v2 order")] == [
+        each, each, each, runs("name:v2 test:orders"),
+    ]  # fmt: skip
+    assert [runs(text) for text in ("name:v3", "commit:abc", "meta.model:large", "meta.other:mini")] == [0, 0, 0, 0]
 
 
 def test_runs_without_a_time_stand_at_their_execution(tmp_path: Path) -> None:
