@@ -44,6 +44,7 @@ from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash, new_id, now_ms, short_id
 from agenteval_tui.core.phrasing import listed, on_one_line
+from agenteval_tui.history.execution_names import KeepCommits
 from agenteval_tui.history.recordings import PROGRAM, UNGRADED
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.store import Store
@@ -63,6 +64,7 @@ from agenteval_tui.runs.store_records import begin
 from agenteval_tui.runs.trust_check import check_agents, check_trust, check_use
 from agenteval_tui.runs.unfinished_recording import UnfinishedRecording
 from agenteval_tui.suites.command_words import argv_of
+from agenteval_tui.suites.commits import COMMITS_S, Commit, CommitReading, agent_folder, places_of
 from agenteval_tui.suites.env_files import EnvFiles, env_files
 from agenteval_tui.suites.environment import environment_for, expand
 from agenteval_tui.suites.load import LoadedSuite
@@ -154,6 +156,8 @@ class Recording(Struct, frozen=True):
     continued: int = 0
     """The number of answers that are from a recording that was cut off, and were not paid for again."""
     unfinished: UnfinishedRecording | None = None
+    commits: tuple[Commit, ...] = ()
+    """Of the repository of its program, as it began."""
 
     @property
     def unknown_cost(self) -> str:
@@ -313,6 +317,8 @@ async def record(
         paid=paid if unfinished is None else unfinished.paid,
     )
     started_ms, began = now_ms(), time.perf_counter()
+    folder = agent_folder({"command": list(program.argv)}, program.cwd) or program.cwd
+    commits = CommitReading(places_of((), [folder]))
     with shimmed(program.mcp_config, program.argv, program.cwd) as argv:
         running = run_program(
             argv,
@@ -345,6 +351,7 @@ async def record(
         volatile=program.varies,
         continued=session.continued,
         unfinished=unfinished,
+        commits=await asyncio.to_thread(commits.result, COMMITS_S),
     )
 
 
@@ -488,6 +495,8 @@ async def store_graded(store: Store, plan: Plan, recording: Recording, max_cost:
     run = plan.runs[0]
     judged, replies = GradedRun.nothing("cancelled", "the recording was stopped"), None
     begin(store, plan, recording.started_ms, os.getpid()).result()
+    if recording.commits:
+        store.write(KeepCommits(plan.execution_id, recording.commits))
     if recording.exit_code != STOPPED:
         limit = None if max_cost is None else SpendingLimit(max_cost, recording.spent, recording.unknown_cost)
         pool = GradingPool(plan, store, dict(os.environ), 0.5, limit=limit)
@@ -547,6 +556,7 @@ def store_ungraded(
         suite_keys=(planned.suite_key,),
         started_ms=recording.started_ms,
         options=_options(program),
+        commits=recording.commits,
     )
     store.begin_execution(record, [planned]).result()
     store.run_ended(_ended(run, recording, ungraded(recording))).result()

@@ -173,6 +173,20 @@ print(ask(asked)["content"])
 """
 
 
+@pytest.mark.parametrize("graded", [True, False])
+def test_a_recording_keeps_the_commit_of_its_program(cli: Any, model: Any, tmp_path: Path, graded: bool) -> None:
+    author = ("-c", "user.name=n", "-c", "user.email=n@example.com")
+    for words in (("init", "-q"), ("add", "."), (*author, "commit", "-q", "-m", "first")):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    found = cli(
+        "record", "--json", *(("--suite", "orders.suite.yaml", "--test", "status") if graded else ()), *agent()
+    ).json("record")
+    with Store.open_to_look(directories.history_file(None)) as store:
+        (commit,) = store.execution(store.run(found["run"]).execution_id).commits
+    assert (commit.commit, commit.of) == (head.strip(), ("agents",))
+
+
 def test_why_says_what_the_model_no_longer_saw(cli: Any, model: Any, tmp_path: Path) -> None:
     (tmp_path / "forgets.py").write_text(FORGETS, "utf-8")
     program = ("--", sys.executable, "-I", "-S", "forgets.py")

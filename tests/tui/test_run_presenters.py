@@ -267,6 +267,10 @@ def test_fields_become_options() -> None:
     assert made == PlanOptions(
         tests=("t",), repeat=12, max_cost=0.5, agent="a", variation="v", cache="first", early_stop=False
     )
+    named, problems = read_options({"name": " v2.1 "}, PlanOptions(name="old"), "")
+    assert named is not None
+    assert (named.name, problems) == ("v2.1", {})
+    assert "another meaning" in read_options({"name": "last"}, PlanOptions(), "")[1]["name"]
     both, _ = read_options({"ab": "b"}, PlanOptions(), "a")
     assert both is not None
     assert (both.ab, both.agent) == (("a", "b"), None)

@@ -7,7 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.options import OptionError, options_of
+from agenteval_tui.history.execution_names import checked_name
 from agenteval_tui.runs.plan.options import PlanOptions
 
 CACHES = (("", "off"), ("first", "first repetition only"), ("all", "every repetition"))
@@ -42,8 +44,14 @@ def read_options(
         elif first == second:
             problems["ab"] = "the same agent as above"
         ab = (first, second)
+    name = base.name
+    try:
+        name = checked_name(values.get("name", base.name))
+    except AgentevalError as error:
+        problems["name"] = error.what
     made = replace(
         base,
+        name=name,
         repeat=number("repeat"),
         sample=number("sample"),
         concurrency=number("concurrency"),

@@ -91,6 +91,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
             Field("max_cost", "max cost $", placeholder="no limit", hint="with judges and users"),
             Field("cache", "cache", choices=CACHES, hint="reuse stored answers"),
             Field("stop", "stop early", choices=STOPS, hint="" if stops else "not in these tests"),
+            Field("name", "name", placeholder="none", hint="of this execution"),
         ]
 
     def _agent_names(self, configured: Sequence[Configured] = ()) -> list[str]:
