@@ -41,6 +41,7 @@ from agenteval_tui.grading.config.completion import prepare
 from agenteval_tui.grading.observed_tools import AgentFacts
 from agenteval_tui.history.observed_facts import facts_for
 from agenteval_tui.history.store import Store
+from agenteval_tui.suites.datasets import variable_names
 from agenteval_tui.suites.discover import is_suite_name
 from agenteval_tui.suites.load import LoadedSuite, load_text
 from agenteval_tui.uxon.complete import Offer
@@ -258,7 +259,10 @@ class SuiteServer:
         offset = positions.offset(params.position)
         test_id = id_of_test_at(loaded, offset)
         probes = loaded.suite.probe_names(test_id) if loaded.suite is not None else ()
-        facts = replace(self._recorded(loaded.key, test_id), probe_names=probes)
+        names = variable_names(
+            loaded.suite.test(test_id) if loaded.suite is not None else None, Path(loaded.path).parent
+        )
+        facts = replace(self._recorded(loaded.key, test_id), probe_names=probes, variable_names=names)
         offers = complete_suite(loaded.text, offset, agent_names(loaded, user_agents()), facts)
         items = [_item(one, order, offset, positions) for order, one in enumerate(offers)]
         return types.CompletionList(is_incomplete=False, items=[one for one in items if one is not None])

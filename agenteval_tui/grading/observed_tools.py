@@ -57,6 +57,12 @@ class AgentFacts(Struct, frozen=True):
     answers_runs: int = 0
     probe_names: tuple[str, ...] = ()
     """The probes of the test whose criteria are written."""
+    variable_names: tuple[str, ...] = ()
+    """The variables of that test, and of its dataset."""
+
+    def variables(self) -> Sequence[str]:
+        """The names that a text may have as `{{name}}`."""
+        return self.variable_names
 
     def probes(self) -> Sequence[str]:
         """The names of the test's probes."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import re
@@ -31,7 +32,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.dataset_folders import shards_of
 from agenteval_tui.suites.files import decode_utf8, read_bytes
 from agenteval_tui.suites.json_rows import json_rows
-from agenteval_tui.suites.model import Dataset
+from agenteval_tui.suites.model import Dataset, Test
 from agenteval_tui.suites.row_keys import RowKeys, key_or_raise
 from agenteval_tui.suites.table_files import KINDS as TABLES
 from agenteval_tui.suites.table_files import table_rows
@@ -86,6 +87,18 @@ def read_rows(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> Ite
     """
     path = dataset_path(dataset, base_dir, trusted=trusted)
     return _right_rows(path, dataset)
+
+
+def variable_names(test: Test | None, base_dir: Path) -> tuple[str, ...]:
+    """The names that a test's texts can have as `{{name}}`: its variables, and those of its dataset's first row. What
+    can't be read has none."""
+    if test is None:
+        return ()
+    row: dict[str, Any] = {}
+    if test.dataset is not None:
+        with contextlib.suppress(AgentevalError, OSError):
+            row = next((dict(one.variables) for one in read_rows(test.dataset, base_dir)), {})
+    return tuple(dict.fromkeys((*test.variables, *row)))
 
 
 def _right_rows(path: Path, dataset: Dataset) -> Iterator[DatasetRow]:

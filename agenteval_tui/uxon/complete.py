@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import Fix, TextEdit
 from agenteval_tui.uxon.name_source import ANSWER_TEXT, NO_FACTS, PROBE_NAME, TOOL_ARGUMENTS, TOOL_NAME, Facts
@@ -108,7 +109,21 @@ def complete(
         return ()
     if spot.owner is None and (cursor.before is not None or cursor.after is not None):
         return ()  # beside the config, not in it
+    head, opened, name = cursor.prefix.rpartition("{{")
+    if opened and "}}" not in name:
+        placeholders = _placeholders(text, offset, cursor, head, facts)
+        typed = replace(cursor, prefix=f"{head}{{{{{name.strip()}")
+        return _written(text, typed, placeholders, uses, as_name=False, in_list=_in_list(spot))
     return _written(text, cursor, _values(spot, facts), uses, as_name=False, in_list=_in_list(spot))
+
+
+def _placeholders(text: str, offset: int, cursor: Cursor, head: str, facts: Facts) -> Iterator[_Item]:
+    """The whole text with each variable, where nothing but the end of the placeholder follows."""
+    if text[offset : cursor.end].strip(" }\"'"):
+        return
+    for name in facts.variables():
+        whole = f"{head}{{{{{name}}}}}"
+        yield _Item(whole, "example", "a variable of the test", _finished_skeleton(_skeleton_of_value(whole).text))
 
 
 def _in_list(spot: SchemaLocation) -> bool:

@@ -39,6 +39,10 @@ class Facts(Protocol):
         """The names of the test's probes."""
         ...
 
+    def variables(self) -> Sequence[str]:
+        """The names that a text may have as `{{name}}`."""
+        ...
+
 
 class NoFacts:
     """Nothing was seen yet."""
@@ -60,6 +64,10 @@ class NoFacts:
         return ()
 
     def probes(self) -> Sequence[str]:
+        """None."""
+        return ()
+
+    def variables(self) -> Sequence[str]:
         """None."""
         return ()
 

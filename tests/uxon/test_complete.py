@@ -86,6 +86,12 @@ class Seen:
     def texts(self) -> Sequence[str]:
         return ("Your order is on its way.", 'He said "no"\n', "\x1b[31m\ud800")
 
+    def probes(self) -> Sequence[str]:
+        return ()
+
+    def variables(self) -> Sequence[str]:
+        return ("city", "expected_value", "customer")
+
 
 SEEN = Seen()
 
@@ -379,3 +385,22 @@ def test_what_is_used_most_comes_first_among_what_begins_alike() -> None:
     text, offset = at("{m|}")
     assert next(one.label for one in complete(text, offset, CONFIG, SEEN, {"metrics": 1})) == "metrics"
     assert all(one.label.startswith("m") for one in complete(text, offset, CONFIG, SEEN, {"whole": 9})[:2])
+
+
+@pytest.mark.parametrize(
+    ("marked", "offers"),
+    [
+        ('{"metrics": [{"type": "TextMatch", "equals": "{{|"}]}', ["{{city}}", "{{expected_value}}", "{{customer}}"]),
+        ('{"metrics": [{"type": "TextMatch", "equals": "{{|}}"}]}', ["{{city}}", "{{expected_value}}", "{{customer}}"]),
+        ('{"metrics": [{"type": "TextMatch", "equals": "in {{c|"}]}', ["in {{city}}", "in {{customer}}"]),
+        ('{"metrics": [{"type": "TextMatch", "contains_all": ["{{city}} {{ ex|"]}]}', ["{{city}} {{expected_value}}"]),
+        ('{"metrics": [{"type": "TextMatch", "equals": "{{city}}|"}]}', []),
+        ('{"metrics": [{"type": "TextMatch", "equals": "{{c| and more"}]}', []),
+        ('{"metrics": [{"type": "TextMatch", "equals": "{{none|"}]}', []),
+    ],
+)
+def test_the_variables_of_a_test_are_offered_in_a_placeholder(marked: str, offers: list[str]) -> None:
+    assert labels(marked) == offers
+    for label in offers:
+        assert json.loads(written(marked, label).replace("|", ""))["metrics"][0]
+        assert json.dumps(label) in written(marked, label).replace("|", "")

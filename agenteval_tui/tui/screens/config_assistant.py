@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.config_usage import words_used
 from agenteval_tui.grading.config.completion import complete_config, hover_config, prepare
 from agenteval_tui.history.observed_facts import facts_for
+from agenteval_tui.suites.datasets import variable_names
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.presenters.completion_rows import hover_lines
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
@@ -41,7 +43,9 @@ class ConfigAssistant:
                 suites = (one.loaded.suite for one in session.overview().suites if one.loaded.key == suite_key)
                 suite = next(suites, None)
                 probes = suite.probe_names(test_id) if suite is not None else ()
-                self._facts[key] = replace(facts_for(session.store, *key), probe_names=probes)
+                names = variable_names(suite.test(test_id) if suite is not None else None, Path(suite_key).parent)
+                found = facts_for(session.store, *key)
+                self._facts[key] = replace(found, probe_names=probes, variable_names=names)
             if self._uses is None:
                 self._uses = words_used(session.store, [one.loaded for one in session.overview().suites])
             return complete_config(asked.text, asked.offset, prototype_class, self._facts[key], self._uses)
