@@ -26,8 +26,8 @@ from agenteval_tui.cli.verbs import find_verb, own_verbs
         (("run", "--max-concurrency", "3"), "use --concurrency N"),
         (("grade", "--judge-model", "gpt-4o"), "there is no option --judge-model (use --judge AGENT; `agenteval grade"),
         (("stats", "last", "--output", "x.json"), "there is no option --output (use --json; `agenteval stats"),
-        (("history", "--experiment", "v2"), "there is no option --experiment ("),
-        (("trends", "--limit", "5"), "there is no option --limit"),
+        (("history", "--experiment", "v2"), "no such option '--experiment' ("),
+        (("trends", "--limit", "5"), "no such option '--limit'"),
     ],
 )
 def test_words_of_other_tools_lead_to_ours(
