@@ -341,3 +341,18 @@ async def test_a_key_that_needs_a_cause_or_a_result_says_so_where_there_is_none(
             ("Nothing waits here. Press F to add failures without a label.", 4),
             ("Choose a cause first.", 2),
         ]
+
+
+async def test_the_agreement_with_people_looks_like_this(
+    pictures: Pictures, failed: tuple[Path, Path], still: None
+) -> None:
+    async with pictures.of(app_on(*failed)) as pilot:
+        await press(pilot, "0")
+        await press(pilot, "y")
+        await press(pilot, "2")
+        await press(pilot, "F")
+        await press(pilot, "n")
+        await press(pilot, "y")
+        await press(pilot, "c")
+        assert isinstance(pilot.app.screen, AgreementScreen)
+        await pictures.take("test_agreement[{size}]", *SIZES, (200, 60))
