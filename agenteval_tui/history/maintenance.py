@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count
-from agenteval_tui.history import schema, schema_check
+from agenteval_tui.history import schema
 from agenteval_tui.history.blobs import is_transcript, unpack_results, unpack_transcript
 from agenteval_tui.history.connections import (
     READING_TRIES,
@@ -101,15 +101,15 @@ class CheckResult(Struct, frozen=True):
     contents contradict each other.
 
     `repair` fixes what is `wrong`; damage needs `salvage`. `lost`: the number of runs whose transcript is lost, and
-    `lost_evidence`: the number of runs whose evidence is lost. `shape`: the missing parts of tables; if a part is
-    missing, the check does not look further.
+    `lost_evidence`: the number of runs whose evidence is lost. `other_tables`: they are not those of its version,
+    so the check does not look further.
     """
 
     damage: tuple[str, ...]
     wrong: tuple[str, ...]
     lost: int = 0
     lost_evidence: int = 0
-    shape: tuple[schema_check.Difference, ...] = ()
+    other_tables: bool = False
 
 
 class VacuumResult(Struct, frozen=True):
@@ -187,9 +187,8 @@ def _checked(path: Path, deep: bool) -> CheckResult:
                 for row in connection.execute(f"PRAGMA integrity_check({_MOST})").fetchall()
                 if row[0] != "ok"
             ]
-            missing = () if damage else schema_check.differences(connection, version)
-            if missing:
-                return CheckResult((), tuple(map(str, missing)), shape=missing)
+            if not damage and (differences := schema.differences(connection, version)):
+                return CheckResult((), differences, other_tables=True)
             if not damage:
                 connection.execute("BEGIN")  # one moment of the file, whoever writes meanwhile
                 wrong += _wrong_totals(connection)
@@ -454,7 +453,7 @@ def _health(path: Path) -> Health:
         sound = all(problem == "ok" for problem in problems)
         wrong: list[str] = []
         if sound and version == schema.newest():
-            wrong += map(str, schema_check.differences(connection, version))
+            wrong += schema.differences(connection, version)
             wrong += _loose_decisions(connection) if not wrong else []
         return Health(
             path=path,

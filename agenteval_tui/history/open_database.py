@@ -15,13 +15,11 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 from msgspec import Struct
 
-from agenteval_tui.history import schema, schema_check
+from agenteval_tui.history import schema
 from agenteval_tui.history.connections import OPENING_TRIES, connect_reader, connect_writer, prepare_file, use_wal
 from agenteval_tui.history.errors import (
     RUN_SOMETHING,
@@ -41,7 +39,6 @@ from agenteval_tui.history.process_liveness import is_alive
 _SMALL = 4 << 20  # bytes
 # Of an import more may have been to come: its runs are not planned beforehand.
 _ALL_ENDED = "kind != 'import' AND passed + failed + errors + skipped + needs_review = runs"
-_SALVAGE = "agenteval db salvage writes everything in it into a new history with the right tables"
 
 
 class OpenedDatabase(Struct, frozen=True):
@@ -98,8 +95,8 @@ def _open_for_writing(path: Path, notices: list[str]) -> OpenedDatabase:
             notices.extend(_bring_up(connection, path))
         elif version == 0:
             schema.migrate(connection)
-        elif not schema_check.looks_right(connection, version):
-            notices.extend(_add_missing(connection, path))
+        else:
+            _refuse_another_shape(connection, path, version)
         _interrupt_dead(connection)
         return OpenedDatabase(path, False, False, tuple(notices))
     except sqlite3.Error as error:
@@ -120,6 +117,8 @@ def _open_read_only(path: Path, notices: tuple[str, ...]) -> OpenedDatabase:
             continue
         try:
             version = _check(connection, path)
+            if version == schema.newest():
+                _refuse_another_shape(connection, path, version)
         except sqlite3.Error as error:
             problem = error
             if is_busy(error):  # to read past the lock would show a file that is half written
@@ -135,8 +134,6 @@ def _open_read_only(path: Path, notices: tuple[str, ...]) -> OpenedDatabase:
                 where=str(path),
                 mend="open it once with write permission: that brings it up to date",
             )
-        if version == schema.newest():
-            _refuse_another_shape(path, immutable)
         if version > schema.newest():
             notices += (
                 f"the history file was written by a newer agenteval (file version {version}, this program knows "
@@ -149,24 +146,14 @@ def _open_read_only(path: Path, notices: tuple[str, ...]) -> OpenedDatabase:
     raise explain(problem, path, doing="read") from problem
 
 
-def _refuse_another_shape(path: Path, immutable: bool) -> None:
-    with closing(connect_reader(path, immutable=immutable)) as connection:
-        if schema_check.looks_right(connection, schema.newest()):
-            return
-        found = schema_check.differences(connection, schema.newest())
-    if found:
-        raise _another_shape(
-            path,
-            found,
-            "open it once with write permission: that adds what is missing"
-            if all(one.addable for one in found)
-            else _SALVAGE,
+def _refuse_another_shape(connection: sqlite3.Connection, path: Path, version: int) -> None:
+    if found := schema.differences(connection, version):
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise HistoryError(
+            f"the history file has unexpected tables: {found[0]}{more}",
+            where=str(path),
+            mend="agenteval db salvage writes everything in it into a new history with the right tables",
         )
-
-
-def _another_shape(path: Path, found: tuple[schema_check.Difference, ...], remedy: str) -> HistoryError:
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return HistoryError(f"the history file has unexpected tables: {found[0]}{more}", where=str(path), mend=remedy)
 
 
 def tables_of_ours(connection: sqlite3.Connection, path: Path) -> set[str]:
@@ -259,58 +246,17 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> list[str]:
     Raises HistoryError or sqlite3.Error; the file is then as it was, and there is no copy.
     """
 
-    def change(version: int) -> list[str]:
-        # What an older file lacks the next migrations may need.
-        added = [] if schema_check.looks_right(connection, version) else _add(connection, path, version)
-        schema.migrate(connection)
-        return [f"the history file was updated from version {version} to {schema.newest()}", *added]
-
-    return _changed(connection, path, lambda version: version < schema.newest(), change)
-
-
-def _add_missing(connection: sqlite3.Connection, path: Path) -> list[str]:
-    """Copy a file that lacks tables, columns or indexes, then add them; as `_bring_up` does it."""
-    return _changed(
-        connection,
-        path,
-        lambda version: bool(schema_check.differences(connection, version)),
-        lambda version: _add(connection, path, version),
-    )
-
-
-def _add(connection: sqlite3.Connection, path: Path, version: int) -> list[str]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        found = schema_check.add_missing(connection, version)
-        if not all(one.addable for one in found):
-            raise _another_shape(path, tuple(one for one in found if not one.addable), _SALVAGE)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    return (
-        [f"the history file's tables were incomplete and were repaired: {', '.join(map(str, found))}"] if found else []
-    )
-
-
-def _changed(
-    connection: sqlite3.Connection,
-    path: Path,
-    needed: Callable[[int], bool],
-    change: Callable[[int], list[str]],
-) -> list[str]:
-    """Change the tables after a copy of the file was made, where that is (still) needed. Returns notices."""
     try:
         with Path(f"{path}.lock").open("ab") as lock:
             os.fchmod(lock.fileno(), 0o600)
             fcntl.flock(lock, fcntl.LOCK_EX)
             version = schema.version_of(connection)
-            if not needed(version):
+            if version >= schema.newest():
                 return []
+            _refuse_another_shape(connection, path, version)
             copy = _back_up(connection, path, version)
             try:
-                said = change(version)
+                schema.migrate(connection)
             except BaseException:
                 copy.unlink(missing_ok=True)
                 raise
@@ -320,7 +266,7 @@ def _changed(
             where=str(path),
             mend="free some space, or give yourself write permission for the folder",
         ) from error
-    return [f"{'; '.join(said)}; the old one is kept as {copy}"]
+    return [f"the history file was updated from version {version} to {schema.newest()}; the old one is kept as {copy}"]
 
 
 def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> Path:

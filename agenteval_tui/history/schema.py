@@ -1,8 +1,8 @@
 """The tables, as numbered migrations. A file's number is SQLite's `user_version`.
 
 Until 0.1.0 is released there is one, the tables themselves: to add a column or an index, write it there, and nothing
-else. A file of a development version that lacks it gets it when it is opened (`schema_check`). What a released version
-wrote never changes: after that each change is one more migration, which `tests/history/test_migrations.py` keeps.
+else. What a released version wrote never changes: after that each change is one more migration, which
+`tests/history/test_migrations.py` keeps. A file whose tables are not those of its version is refused.
 
 sqlite-utils has migrations too, from 4.0 on: each in a transaction of its own, and known by a table in the file. Here
 a file is brought up completely or not at all, its number is known without importing that library, and older releases
@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -208,3 +210,35 @@ def migrate(connection: sqlite3.Connection, *, upto: int | None = None) -> list[
             connection.execute("ROLLBACK")
         raise
     return applied
+
+
+def differences(connection: sqlite3.Connection, version: int) -> tuple[str, ...]:
+    """The tables and indexes of a version that a file lacks, or that were made by another statement, in words.
+
+    Additional ones are no fault. Raises sqlite3.Error.
+    """
+    there = _statements(connection)
+    return tuple(
+        f"{kind} {name} {'has another definition' if (kind, name) in there else 'is missing'}"
+        for (kind, name), statement in _statements_of(version).items()
+        if there.get((kind, name)) != statement
+    )
+
+
+@lru_cache(maxsize=2)
+def _statements_of(version: int) -> dict[tuple[str, str], str]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        migrate(made, upto=version)
+        return _statements(made)
+
+
+def _statements(connection: sqlite3.Connection) -> dict[tuple[str, str], str]:
+    """What made each table and index, but for the tables behind the search index, which are SQLite's own."""
+    rows = connection.execute(
+        "SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'index') AND sql IS NOT NULL"
+    ).fetchall()
+    return {
+        (kind, name): " ".join(sql.replace('"', "").split())
+        for kind, name, sql in rows
+        if not name.startswith(("sqlite_", "search_"))
+    }

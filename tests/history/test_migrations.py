@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from history_made import ended, planned, record
 
-from agenteval_tui.history import schema, schema_check
+from agenteval_tui.history import schema
 from agenteval_tui.history.errors import UNRELEASED_ID, HistoryError
 from agenteval_tui.history.maintenance import check, check_health
 from agenteval_tui.history.merge import merge_history
@@ -57,8 +57,7 @@ def test_a_new_file_has_the_right_tables(path: Path, whole: bytes, next_version:
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
             for number in range(1, version + 1):  # one by one, as files that grew old did
                 schema.migrate(made, upto=number)
-            assert schema_check.looks_right(made, version)
-            assert schema_check.differences(made, version) == ()
+            assert schema.differences(made, version) == ()
 
 
 def test_every_column_that_is_missing_is_found(whole: bytes, path: Path) -> None:
@@ -74,78 +73,22 @@ def test_every_column_that_is_missing_is_found(whole: bytes, path: Path) -> None
             )
             changed_sql = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()[0]
             assert "x_y" in changed_sql
-            assert not schema_check.looks_right(connection, schema.newest()), (table, column)
+            assert schema.differences(connection, schema.newest()) == (f"table {table} has another definition",), column
             connection.execute("ROLLBACK")
 
 
-LACKING = {
-    "task_number": (["ALTER TABLE runs DROP COLUMN task_number"], ["column runs.task_number is missing"]),
-    "steps": (
-        [
-            *("DROP INDEX runs_over_time", "ALTER TABLE runs DROP COLUMN steps", "DROP INDEX plans_by_tags"),
-            *("DROP INDEX results_by_cause", "DROP TABLE taken_back"),
-        ],
-        [
-            "column runs.steps is missing",
-            "table taken_back is missing",
-            "index plans_by_tags of table plans is missing",
-            "index results_by_cause of table criterion_results is missing",
-            "index runs_over_time of table runs is missing",
-        ],
+BEYOND = {
+    "a column": (["ALTER TABLE suites DROP COLUMN name"], "table suites has another definition"),
+    "a column of many": (
+        ["DROP INDEX runs_over_time", "ALTER TABLE runs DROP COLUMN steps"],
+        "table runs has another definition",
     ),
-    "an index": (["DROP INDEX runs_of_test"], ["index runs_of_test of table runs is missing"]),
+    "a table": (["DROP TABLE criterion_texts"], "table criterion_texts is missing"),
+    "an index": (["DROP INDEX runs_of_test"], "index runs_of_test is missing"),
     "another index": (
         ["DROP INDEX runs_of_test", "CREATE INDEX runs_of_test ON runs (status)"],
-        ["index runs_of_test of table runs has another definition"],
+        "index runs_of_test has another definition",
     ),
-    "a table": (["DROP TABLE criterion_texts"], ["table criterion_texts is missing"]),
-    "a cause": (
-        ["DROP INDEX results_by_cause", "ALTER TABLE criterion_results DROP COLUMN cause"],
-        [
-            "column criterion_results.cause is missing",
-            "index results_by_cause of table criterion_results is missing",
-        ],
-    ),
-    "the place in a dataset": (
-        ["DROP INDEX runs_over_time", "ALTER TABLE runs DROP COLUMN dataset_row"],
-        ["column runs.dataset_row is missing", "index runs_over_time of table runs is missing"],
-    ),
-    "paid": (["ALTER TABLE run_replies DROP COLUMN paid"], ["column run_replies.paid is missing"]),
-    "two": (
-        ["ALTER TABLE labels DROP COLUMN passed", "ALTER TABLE triage DROP COLUMN context"],
-        ["column labels.passed is missing", "column triage.context is missing"],
-    ),
-}
-
-
-@pytest.mark.parametrize("lacking", sorted(LACKING))
-def test_what_tables_lack_is_said_and_added(path: Path, whole: bytes, lacking: str) -> None:
-    statements, said = LACKING[lacking]
-    changed(path, whole, *statements)
-    before = path.read_bytes()
-    found = check(path)
-    assert sorted(found.wrong) == sorted(said)
-    assert all(one.addable for one in found.shape)
-    assert sorted(check_health(path).wrong) == sorted(said)
-    with pytest.raises(HistoryError, match="has unexpected tables") as refused:
-        Store.open(path, read_only=True)
-    assert "with write permission" in refused.value.mend
-    with Store.open(path) as store:
-        (notice,) = store.notices
-        assert all(one in notice for one in said)
-        (copy,) = path.parent.glob("history.db.version-*")
-        assert str(copy) in notice
-        assert store.counts().runs == 6
-        store.begin_execution(record("AFTER"), [planned(0, "AFTER")])
-        store.run_ended(ended(0, "AFTER")).result()
-    assert check(path) == type(found)((), ())
-    assert copy.stat().st_size == len(before)
-    with Store.open(path) as store:
-        assert store.notices == ()
-
-
-BEYOND = {
-    "a column that must be there": (["ALTER TABLE suites DROP COLUMN name"], "column suites.name is missing"),
     "a table of another kind": (
         [
             "ALTER TABLE labels RENAME TO old",
@@ -153,7 +96,7 @@ BEYOND = {
             "DROP TABLE old",
             "CREATE INDEX labels_of_run ON labels (run)",
         ],
-        "column labels.id has another type or rule",
+        "table labels has another definition",
     ),
     "no longer unique": (
         [
@@ -162,53 +105,28 @@ BEYOND = {
             "DROP TABLE suites",
             "ALTER TABLE other RENAME TO suites",
         ],
-        "table suites does not keep (key) unique",
+        "table suites has another definition",
     ),
 }
 
 
 @pytest.mark.parametrize("beyond", sorted(BEYOND))
-def test_what_can_not_be_added_is_refused_and_salvaged(path: Path, whole: bytes, beyond: str) -> None:
+def test_other_tables_are_refused_and_salvaged(path: Path, whole: bytes, beyond: str) -> None:
     statements, said = BEYOND[beyond]
     changed(path, whole, *statements)
     before = path.read_bytes()
-    assert said in check(path).wrong
-    with pytest.raises(HistoryError, match="has unexpected tables") as refused:
-        Store.open(path)
-    assert "db salvage" in refused.value.mend
+    found = check(path)
+    assert (said in found.wrong, found.other_tables) == (True, True)
+    assert said in check_health(path).wrong
+    for read_only in (False, True):
+        with pytest.raises(HistoryError, match="has unexpected tables") as refused:
+            Store.open(path, read_only=read_only)
+        assert "db salvage" in refused.value.mend
     assert path.read_bytes() == before
     assert list(path.parent.glob("history.db.version-*")) == []
     new = path.with_name("new.db")
     assert salvage(path, new).rows["runs"] == 6
     assert check(new).wrong == ()
-
-
-def test_a_column_is_added_by_the_tables_alone(path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the first release: in the midst of a table, with no migration. A file that lacks it gets it."""
-    (first,) = schema.MIGRATIONS
-    statements = tuple(
-        one.replace("score REAL,", "score REAL, mood TEXT NOT NULL DEFAULT 'calm',")
-        if isinstance(one, str) and one.startswith("CREATE TABLE runs")
-        else one
-        for one in first.statements
-    )
-    path.write_bytes(whole)
-    schema_check._written.cache_clear()
-    schema_check._shape_of.cache_clear()
-    try:
-        with monkeypatch.context() as patch:
-            patch.setattr(schema, "MIGRATIONS", (schema.Migration(1, "", statements),))
-            with Store.open(path) as store:
-                assert "column runs.mood is missing" in store.notices[0]
-                moods = store.read(lambda c: c.execute("SELECT mood, count(*) FROM runs GROUP BY mood").fetchall())
-                assert moods == [("calm", 6)]
-            with closing(sqlite3.connect(path)) as connection:
-                assert schema_check.looks_right(connection, 1), "wherever the column stands in the statement"
-            with Store.open(path.with_name("new.db")) as store:
-                assert store.notices == ()
-    finally:
-        schema_check._written.cache_clear()
-        schema_check._shape_of.cache_clear()
 
 
 def test_an_older_file_is_migrated_after_a_copy(path: Path, whole: bytes, next_version: Callable[[], None]) -> None:
@@ -253,16 +171,14 @@ def test_a_migration_that_fails_changes_nothing(path: Path, whole: bytes, monkey
         assert store.counts().runs == 6
 
 
-def test_an_older_file_that_lacks_something_is_brought_up(
-    path: Path, whole: bytes, next_version: Callable[[], None]
-) -> None:
+def test_an_older_file_with_other_tables_is_refused(path: Path, whole: bytes, next_version: Callable[[], None]) -> None:
     changed(path, whole, "DROP INDEX runs_over_time", "ALTER TABLE runs DROP COLUMN steps")
+    before = path.read_bytes()
     next_version()
-    with Store.open(path) as store:
-        (notice,) = store.notices
-        assert "updated from version 1" in notice
-        assert "column runs.steps is missing" in notice
-    assert check(path).wrong == ()
+    with pytest.raises(HistoryError, match="has unexpected tables"):
+        Store.open(path)
+    assert path.read_bytes() == before
+    assert list(path.parent.glob("history.db.version-*")) == []
 
 
 def test_eight_openings_of_an_older_file_migrate_it_once(

@@ -152,7 +152,7 @@ def _print(out: Output, state: HistoryHealth) -> None:
     "--fix",
     "fixing",
     is_flag=True,
-    help="Repair missing columns, totals, the search index and dangling rows.",
+    help="Repair totals, the search index and dangling rows.",
 )
 @click.option("--mend", "fixing", is_flag=True, hidden=True)  # its first name
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -168,7 +168,7 @@ def check_command(invocation: Invocation, deep: bool, fixing: bool, as_json: boo
     began = time.monotonic()
     result = check(path, deep=deep)
     if fixing and result.wrong and not result.damage:
-        with invocation.store() as store:  # opening it adds what its tables lack
+        with invocation.store() as store:
             repair(store)
         before, result = result.wrong, check(path, deep=deep)
         mended = tuple(mistake for mistake in before if mistake not in result.wrong)
@@ -208,10 +208,8 @@ def _print_check(out: Output, result: Any, mended: tuple[str, ...], seconds: flo
         )
     if result.damage:
         out.line("start agenteval: it moves a damaged file aside and saves what can be read (or: agenteval db salvage)")
-    elif not all(fixed.addable for fixed in result.shape):
+    elif result.other_tables:
         out.line("agenteval db salvage writes everything in it into a new history with the right tables")
-    elif result.shape:
-        out.line("agenteval db check --fix adds what is missing after it made a copy (so does the next start)")
     elif result.wrong:
         out.line(
             "agenteval db check --fix repairs it: it counts again, and removes dangling rows and what can't be read"
