@@ -148,7 +148,7 @@ class RowChange(Document, frozen=True, kw_only=True):
         return self.state != "same" or self.moved or bool(self.content)
 
 
-class TestFigures(Document, frozen=True, kw_only=True):
+class TestOnBothSides(Document, frozen=True, kw_only=True):
     """What is published of a test on both sides. `difference` is the mean change of the pass rate over its `cases`
     (rows), `score` that of the score; None where nothing can be told.
 
@@ -180,7 +180,7 @@ class TestFigures(Document, frozen=True, kw_only=True):
     pair: Pair = field(name="runs", default=None)
 
 
-class TestChange(TestFigures, frozen=True, kw_only=True):
+class TestChange(TestOnBothSides, frozen=True, kw_only=True):
     """A test on both sides, with the ids of its runs on each, and the `pairs` of them that flipped."""
 
     suite_key: str

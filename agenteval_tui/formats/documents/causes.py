@@ -17,14 +17,9 @@ from agenteval_tui.history.triage import DECISIONS, Decision
 EXAMPLES = 10
 _DecisionName = Annotated[str, one_of(*DECISIONS)]
 _Until = Annotated[Time | None, Meta(description="it is open again from then on")]
+_Id = Annotated[str, Meta(description="the short name; `agenteval triage` takes it, or its first digits")]
+_Signature = Annotated[str, Meta(description="the same wherever the same thing is wrong in the same way")]
 _OpenAgain = Annotated[str, Meta(description="why it no longer holds")]
-
-
-class CauseSignature(Cause, frozen=True, kw_only=True):
-    """A cause by itself, with its names."""
-
-    id: Annotated[str, Meta(description="the short name; `agenteval triage` takes it, or its first digits")]
-    signature: Annotated[str, Meta(description="the same wherever the same thing is wrong in the same way")]
 
 
 class TriageDecision(Document, frozen=True, kw_only=True):
@@ -46,9 +41,11 @@ class CauseTest(Document, frozen=True, kw_only=True):
     test: str
 
 
-class FailureCause(CauseSignature, frozen=True, kw_only=True):
+class FailureCause(Cause, frozen=True, kw_only=True):
     """One cause with its runs and what was decided about it."""
 
+    id: _Id
+    signature: _Signature
     title: str
     runs: Count
     share: Annotated[Share, Meta(description="of the failed runs")]
@@ -77,9 +74,11 @@ class FailureCauses(Document, frozen=True, kw_only=True):
     causes: Annotated[tuple[FailureCause, ...], Meta(description="worst first; those that are gone last")]
 
 
-class DecidedCause(CauseSignature, frozen=True, kw_only=True):
+class DecidedCause(Cause, frozen=True, kw_only=True):
     """A decision in `agenteval triage`, with its cause."""
 
+    id: _Id
+    signature: _Signature
     title: str
     decision: _DecisionName
     note: str

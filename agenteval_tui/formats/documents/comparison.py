@@ -20,8 +20,8 @@ from agenteval_tui.analysis.comparison_model import (
     State,
     Tally,
     TestChange,
-    TestFigures,
     TestKey,
+    TestOnBothSides,
 )
 from agenteval_tui.analysis.regression_gate import BaselineResult, GateNotice
 from agenteval_tui.analysis.regressions import Regression, Regressions, regressions_of
@@ -100,7 +100,7 @@ class AttributedTest(Document, frozen=True, kw_only=True):
     flips: tuple[AttributedFlip, ...]
 
 
-class ComparedTest(TestFigures, frozen=True, kw_only=True):
+class ComparedTest(TestOnBothSides, frozen=True, kw_only=True):
     """A test on both sides."""
 
     comparable: Annotated[bool, Meta(description="false: it is judged differently on the right")]

@@ -43,9 +43,13 @@ class TrendPoint(OutcomeRates, frozen=True, kw_only=True):
     steps: _Spent
 
 
-class TrendSeries(TrendPoint, frozen=True, kw_only=True):
+class TrendSeries(OutcomeRates, frozen=True, kw_only=True):
     """One group over time; its own figures are of the whole time."""
 
+    latency_ms: _Spent
+    tokens: _Spent
+    cost: _Spent
+    steps: _Spent
     name: str
     key: str
     bins: Annotated[tuple[TrendPoint | None, ...], Meta(description="as many as `bins`; null: nothing ran")]
