@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 import pytest
+from framework_runs import play_all
 from scripted import ScriptedServer
 
 from agenteval_tui.agents.base import TextDelta, TurnEnded
@@ -51,6 +52,22 @@ async def test_hooks_tell_what_the_proxy_sees(framework: str, plant: str, monkey
     assert texts(told) == texts(captured)
     assert len(told.references) == 12
     assert is_named(told, plant, 3)
+
+
+@pytest.mark.xdist_group("pydantic_ai")
+async def test_an_agent_that_a_tool_asks_has_its_own_line() -> None:
+    pytest.importorskip("pydantic_ai")
+    played, _ = await play_all("of_pydantic_ai", ("delegating", "delegates", "only_text"), {}, later=())
+    for target, answers in (("delegating", [1, None, 3]), ("delegates", [1, None, 3]), ("only_text", [None, None, 1])):
+        requests = played[target].transcript.requests
+        assert requests is not None, played[target].raised
+        assert [one.answer for one in requests.all] == answers, target
+        assert [requests.line(one.line).name for one in requests.all] == ["main", "joker", "main"]
+        assert [one.system for one in requests.all] == ["ask the joker", "tell jokes", "ask the joker"]
+    assert requests.line(2).about == "tell jokes"
+    called = played["delegates"].transcript.requests
+    assert called is not None
+    assert called.line(2).called_by == 0
 
 
 # Events of programs.

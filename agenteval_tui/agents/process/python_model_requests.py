@@ -85,6 +85,10 @@ class _Requests:
                 event["messages"] = [self._place(one) for one in event["messages"]]
             self._tell(dict(event, type="model_request"))
 
+    def withdraw(self, key: Any) -> None:
+        """It was never made."""
+        self._open.pop(key, None)
+
     def end(self) -> None:
         """The call has ended: nobody waits for the answers that are still open."""
         for key in list(self._open):
@@ -214,7 +218,9 @@ def _add_to_pydantic_ai() -> None:
 
         async def on_model_request_error(self, ctx: Any, *, request_context: Any, error: Any) -> None:
             ask(ctx, request_context)
-            if _current() is not None:
+            if _current() is not None and isinstance(error, (AssertionError, NotImplementedError)):
+                _current().withdraw(key_of(ctx))  # a model that can't stream; nothing was asked of it
+            elif _current() is not None:
                 _current().answered(key_of(ctx), error=str(error) or type(error).__name__)
             raise error
 

@@ -245,3 +245,31 @@ unknown = failing(("nope", {}), ("picky", {"x": 2}))
 
 def raises_in_a_function(prompt):
     return raises.run_sync(prompt)
+
+
+def joking(messages, info):
+    return ModelResponse(parts=[TextPart("a joke about socks")])
+
+
+def asking(messages, info):
+    if len(messages) == 1:
+        return ModelResponse(parts=[ToolCallPart("joke", {"topic": "socks"}, tool_call_id="a")])
+    return ModelResponse(parts=[TextPart("here: a joke about socks")])
+
+
+joker = Agent(FunctionModel(joking), name="joker", instructions="tell jokes")
+
+
+async def joke(topic: str) -> str:
+    return (await joker.run(f"joke about {topic}")).output
+
+
+delegating = Agent(FunctionModel(asking), name="main", instructions="ask the joker", tools=[joke])
+
+
+def delegates(prompt):
+    return delegating.run_sync(prompt)
+
+
+def only_text(prompt):
+    return delegating.run_sync(prompt).output
