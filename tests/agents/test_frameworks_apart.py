@@ -369,7 +369,8 @@ def test_the_extra_leaves_frameworks_the_version_of_mcp_that_they_need() -> None
 
 @pytest.fixture(scope="module")
 def strands() -> Any:
-    return played_by("strands", "strands", ("agent", "result", "graph", "broken"))
+    targets = ("agent", "result", "graph", "broken", "served_agent", "served")
+    return played_with_model("strands", "strands", targets, ("agent",))
 
 
 @pytest.mark.xdist_group("strands")
@@ -390,6 +391,11 @@ def test_strands(strands: Any) -> None:
     both = played["graph"].transcript
     assert authors_of(both) == ["first", "first", "second", "second"]
     assert [call.name for call in both.tool_calls] == ["find", "bad"] * 2
+    served = played["served_agent"].transcript
+    assert (served.final_output, calls_of(served), served.notes) == ("3 pairs", [FIND, BAD], ())
+    assert served.usage == Usage(30, 7)
+    assert [note.code for note in played["served"].transcript.notes] == ["unread_calls"]
+    assert played["served"].transcript.usage == Usage(30, 7)
     broken = played["broken"]
     assert "the model is gone" in broken.raised
     assert calls_of(broken.transcript) == [FIND, BAD]
@@ -499,7 +505,7 @@ class TestAgno:
         assert (transcript.error.message, transcript.final_output) == ("Connection error.", "")
 
 
-HAYSTACK = ("agent", "with_agent", "result", "messages", "of_pipeline")
+HAYSTACK = ("agent", "with_agent", "result", "messages", "of_pipeline", "whole", "whole_result")
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Annotated
 
-from haystack import Pipeline
+from haystack import Pipeline, component, default_to_dict
 from haystack.components.agents import Agent
 from haystack.components.builders import ChatPromptBuilder
 from haystack.components.generators.chat import OpenAIChatGenerator
@@ -68,3 +68,25 @@ def truth():
     results = [one for message in told["messages"] for one in message.tool_call_results]
     tools = [[one.origin.tool_name, one.origin.arguments, one.error, one.result] for one in results]
     return {"tools": tools, "last": told["last_message"].text}
+
+
+@component
+class Whole:
+    """A model that can't stream."""
+
+    def __init__(self):
+        self.inner = OpenAIChatGenerator(model="m", api_base_url=os.environ["OPENAI_BASE_URL"])
+
+    def to_dict(self):
+        return default_to_dict(self)
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, messages: list[ChatMessage], tools: list | None = None):
+        return self.inner.run(messages, tools=tools)
+
+
+whole = Agent(chat_generator=Whole(), tools=[find, bad], system_prompt="be kind")
+
+
+def whole_result(prompt):
+    return whole.run(messages=[ChatMessage.from_user(prompt)])

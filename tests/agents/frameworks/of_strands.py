@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 from strands import Agent, tool
 from strands.models import Model
+from strands.models.openai import OpenAIModel
 from strands.multiagent import GraphBuilder
 
 asked = []
@@ -95,3 +98,13 @@ def graph():
 def truth():
     """What the model was asked."""
     return {"asked": asked}
+
+
+def served_agent():
+    """Asks a server on loopback (its address is in OPENAI_BASE_URL)."""
+    model = OpenAIModel(client_args={"api_key": "x", "base_url": os.environ["OPENAI_BASE_URL"]}, model_id="m")
+    return Agent(model=model, tools=[find, bad], system_prompt="be kind", callback_handler=None)
+
+
+def served(prompt):
+    return served_agent()(prompt)
