@@ -596,6 +596,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "context.previous", "previous_request", "p", "previous", "Go to the request before", scope="context", footer=2
     ),
+    Action("context.older", "older_messages", "plus", "more", "Show more of its older messages", scope="context"),
     Action(
         "context.answer", "answer", "enter", "answer", "Go to the answer in the transcript", scope="context", footer=3
     ),

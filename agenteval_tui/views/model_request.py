@@ -61,9 +61,12 @@ _PARTS: Mapping[RequestPart, str] = {
 }
 
 
-def request_view(requests: ModelRequests, number: int, calls: Sequence[str], *, most: int | None = None) -> View:
+def request_view(
+    requests: ModelRequests, number: int, calls: Sequence[str], *, most: int | None = None, more: str = ""
+) -> View:
     """One request: what changed since the one before of the same agent, then all that the model was given. `calls`: the
-    tools that the transcript's calls are of. `most`: how many of its messages are shown, the newest; None: all."""
+    tools that the transcript's calls are of. `most`: how many of its messages are shown, the newest; None: all. `more`:
+    how the others are shown."""
     request, before, difference = requests.request(number), requests.before(number), changes_since(requests, number)
     lines = [Paragraph(text((f"request {number} of {len(requests.references)}", "bold"), (_model(request), "dim")))]
     if len(requests.lines) > 1:
@@ -78,7 +81,7 @@ def request_view(requests: ModelRequests, number: int, calls: Sequence[str], *, 
         lines.append(Paragraph(text((f"since request {before.number}", "dim"))))
         lines += [Paragraph(line, 2) for line in _difference_lines(before, request, difference)]
     lines.append(Paragraph(text("")))
-    lines += _contents(request, most)
+    lines += _contents(request, most, more)
     return tuple(lines)
 
 
@@ -187,16 +190,14 @@ def _sides(change: RequestChange) -> Iterator[Text]:
             yield text((f"  … {count(len(lines) - _MOST_LINES, 'more line')}", "dim"))
 
 
-def _contents(request: ModelRequest, most: int | None) -> Iterator[Paragraph]:
+def _contents(request: ModelRequest, most: int | None, more: str) -> Iterator[Paragraph]:
     if request.system:
         yield Paragraph(text(("system", "bold"), (f"  {count(len(request.system), 'character')}", "dim")))
         yield from (Paragraph(text((line, "code")), 3) for line in request.system.splitlines())
     first = 0 if most is None else max(0, len(request.messages) - most)
     if first:
         size = count(sum(len(content_of(message)) for message in request.messages[:first]), "character")
-        yield Paragraph(
-            text((f"{count(first, 'earlier message')}, {size}: agenteval show --request prints all", "dim"))
-        )
+        yield Paragraph(text((f"{count(first, 'earlier message')}, {size}: {more}", "dim")))
     for number, message in enumerate(request.messages[first:], first + 1):
         words = content_of(message)
         role = one_line(str(message.get("role")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -12,11 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from shop import app_on, settle, text_of, until
 
 from agenteval_tui.grading.results import Evidence, Span
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.store import Store
+from agenteval_tui.transcripts.codec import from_openai_messages
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
+from agenteval_tui.tui.screens.inspect.context_pane import ContextPane
 from agenteval_tui.tui.screens.inspect.panes import EvidencePane
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.widgets.lines_view import LinesView
 
 SUITE = """
 name: forgets
@@ -148,3 +156,50 @@ async def test_evidence_of_a_request_leads_to_the_tab(recorded: Any) -> None:
         await until(pilot, lambda: screen.view == "context")
         await settle(pilot)
         assert "request 2 of 4" in text_of(app)
+
+
+@pytest.fixture
+def long_context(tmp_path: Path) -> tuple[Path, Path]:
+    """A recording with a request of 1,500 messages, and one of 2."""
+    told = [{"role": ("user", "assistant")[place % 2], "content": f"message {place}."} for place in range(1500)]
+    requests = [ModelRequest(1, 1, "m", "", (told[0],)), ModelRequest(2, 1, "m", "Be kind.", tuple(told), answer=1500)]
+    answer = {"role": "assistant", "content": "The end."}
+    transcript = replace(from_openai_messages([*told, answer]), requests=ModelRequests.of(requests))
+    store = Store.open(tmp_path / "h.db")
+    record = ExecutionRecord("e", "e", "import", "s", ("s",), 1_795_262_400_000)
+    run = PlannedRun("r", "s", 0, "s", "s", "long", "long", repetition=1)
+    store.import_runs(record, [(run, RunEnded("r", "passed", 0.0, 1_795_262_400_000, 1000.0, 1, transcript))])
+    store.close()
+    return tmp_path, tmp_path / "h.db"
+
+
+async def test_older_messages_of_a_long_request_can_be_shown(long_context: Any) -> None:
+    app = app_on(*long_context)
+    async with app.run_test(size=(140, 45)) as pilot:
+        app.inspect("r")
+        await until(pilot, lambda: isinstance(pilot.app.screen, InspectScreen))
+        await settle(pilot)
+        await pilot.press("alt+x")
+        await settle(pilot)
+        pane = app.screen.query_one(ContextPane)
+        view = pane.query_one("#context", LinesView)
+
+        def first_shown() -> int:
+            text = text_of(app)
+            return min(int(number) for number in re.findall(r"message (\d+)\.", text.partition("Be kind.")[2]))
+
+        assert "1,200 earlier messages" in text_of(app)
+        assert "+ shows more" in text_of(app)
+        assert first_shown() == 1200
+        view.focus()
+        await pilot.press("+")
+        await settle(pilot)
+        assert "600 earlier messages" in text_of(app)
+        assert first_shown() == 600
+        await pilot.press("+")
+        await settle(pilot)
+        assert "earlier message" not in text_of(app)
+        assert first_shown() == 0
+        await pilot.press("p", "n")
+        await settle(pilot)
+        assert first_shown() == 1200, "the next time it opens at once again"

@@ -20,7 +20,7 @@ from agenteval_tui.tui.widgets.titled_pane import Heading, TitledPane
 from agenteval_tui.views.model_request import request_view
 
 _MOST = 300
-"""Messages of a request that are shown, so that a context of thousands opens at once."""
+"""Messages of a request that are shown first, so that a context of thousands opens at once."""
 
 
 class ContextPane(TitledPane[None]):
@@ -41,6 +41,7 @@ class ContextPane(TitledPane[None]):
         self._calls: list[str] = []
         self.number = 0
         """The request that is shown, from 1; 0: there is none."""
+        self._most = _MOST
 
     def parts(self) -> ComposeResult:
         yield LinesView(id="context")
@@ -52,8 +53,7 @@ class ContextPane(TitledPane[None]):
         """Show the last request of another run."""
         self._requests = transcript.requests or ModelRequests()
         self._calls = [call.name for call in transcript.tool_calls]
-        self.number = len(self._requests.references)
-        self._draw()
+        self.go_to(len(self._requests.references))
 
     def go_to_answer(self, message: int) -> None:
         """Show the request for this message of the transcript, or for the first answer behind it."""
@@ -68,10 +68,11 @@ class ContextPane(TitledPane[None]):
     def go_to(self, number: int) -> None:
         """Show a request by its number."""
         self.number = max(1, min(number, len(self._requests.references))) if self._requests.references else 0
+        self._most = _MOST
         self._draw()
 
     def _draw(self) -> None:
-        requests, number, calls = self._requests, self.number, self._calls
+        requests, number, calls, most = self._requests, self.number, self._calls, self._most
 
         def lines(width: int) -> list[Line]:
             if not number:
@@ -79,7 +80,7 @@ class ContextPane(TitledPane[None]):
                     (),
                     ((" What the model saw is not recorded: `capture: model` of the agent records it.", "dim"),),
                 ]
-            shown = view_lines(request_view(requests, number, calls, most=_MOST), width - 1)
+            shown = view_lines(request_view(requests, number, calls, most=most, more="+ shows more"), width - 1)
             return [((" ", ""), *line) for line in shown]
 
         self.query_one("#context", LinesView).show(lines, keep_place=False)
@@ -93,6 +94,11 @@ class ContextPane(TitledPane[None]):
 
     def action_previous_request(self) -> None:
         self.go_to(self.number - 1)
+
+    def action_older_messages(self) -> None:
+        """More of the messages at its beginning."""
+        self._most += 2 * _MOST
+        self._draw()
 
     def action_answer(self) -> None:
         """The answer to it, in the transcript."""
