@@ -92,7 +92,10 @@ def fork_run(invocation: Invocation, reference: str, given: dict[str, Any]) -> i
         if not asking.as_json and not invocation.quiet and oracle.execution_id:
             one = next((answer.run.id for branch in forks.branches for answer in branch.answers), "")
             if one:
-                invocation.note(f"agenteval show {short_id(row.id)} --diff {short_id(one)} compares it step by step")
+                invocation.note(
+                    f"agenteval show {short_id(row.id)} --diff {short_id(one)}{invocation.db_option} "
+                    "compares it step by step"
+                )
         return INTERRUPTED if interrupted else 0
 
 
@@ -105,6 +108,7 @@ def _stored(invocation: Invocation, store: Store, row: RunRow, *, as_json: bool)
     if not forks.branches:
         invocation.note(
             f"there are no forks yet. To make one: agenteval fork {short_id(row.id)} --at STEP --set NAME=VALUE"
+            f"{invocation.db_option}"
         )
     return 0
 

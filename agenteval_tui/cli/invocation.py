@@ -38,6 +38,11 @@ class Invocation(Struct):
     out: Output = field(default_factory=lambda: Output(sys.stdout))
     err: Output = field(default_factory=lambda: Output(sys.stderr, needed=False))
 
+    @property
+    def db_option(self) -> str:
+        """What printed commands need to find this history: ` --db FILE`, or nothing."""
+        return directories.db_option(directories.history_file(self.db))
+
     def note(self, sentence: str) -> None:
         """Say on stderr what a person should know beside the result; with `--quiet` it is left out."""
         if not self.quiet:

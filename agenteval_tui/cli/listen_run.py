@@ -133,7 +133,8 @@ def _print_end(invocation: Invocation, listener: Listener, receiver: Receiver) -
         invocation.note(note)
     if listener.runs:
         invocation.note(
-            f"{count(listener.runs, 'run')} stored. `agenteval show {short_id(listener.execution)}` lists them."
+            f"{count(listener.runs, 'run')} stored. "
+            f"`agenteval show {short_id(listener.execution)}{invocation.db_option}` lists them."
         )
     else:
         invocation.note("no run arrived")

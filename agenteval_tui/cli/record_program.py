@@ -23,7 +23,6 @@ from agenteval_tui.agents.recording.playback import PaidAnswers
 from agenteval_tui.analysis.drafted_test import GoodRuns, make_test
 from agenteval_tui.cli.exit_codes import INTERRUPTED, exit_code
 from agenteval_tui.cli.invocation import Invocation
-from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_suites import load_for_run
 from agenteval_tui.cli.trust_prompt import ask_permission, plan_with_permission, trust_answer
 from agenteval_tui.core import directories
@@ -154,7 +153,9 @@ def _record_program(invocation: Invocation, given: Mapping[str, Any], started: H
                     suite, test = _write_test(given["suite"], program, recording)
                     written = replace(written, suite=suite, test=test)
             except AgentevalError:
-                invocation.note(f"the recording is stored: agenteval show {short_id(live.execution)} shows it")
+                invocation.note(
+                    f"the recording is stored: agenteval show {short_id(live.execution)}{invocation.db_option} shows it"
+                )
                 raise
             return recording, written
 
@@ -361,7 +362,7 @@ def _report(
     out.line()
     out.line(("recorded ", "dim"), ", ".join(parts))
     if written.fork_of is not None:
-        _report_fork(out, written.fork_of, run, recording, written.recorded)
+        _report_fork(invocation, written.fork_of, run, recording, written.recorded)
     for miss in recording.misses[:_MISSES] if written.fork_of is None else ():
         out.line((one_line(miss.said, 600), "warn"))
     if len(recording.misses) > _MISSES:
@@ -388,15 +389,20 @@ def _report(
     if run.status != "skipped":
         out.view(ended_view(row, [run]))
         out.view(judges_view(replies, judged))
-        out.view(next_view(row))
+        out.view(next_view(row, invocation.db_option))
     elif written.fork_of is None:
         out.view(ended_view(row, [run]))
-        out.line((f"agenteval show {short_id(run.id)}", "bold"), " shows it", ("; --test grades it", "dim"))
+        out.line(
+            (f"agenteval show {short_id(run.id)}{invocation.db_option}", "bold"),
+            " shows it",
+            ("; --test grades it", "dim"),
+        )
     return _code(run.status, recording)
 
 
-def _report_fork(out: Output, was: RunRow, run: RunRow, recording: Recording, recorded: int) -> None:
+def _report_fork(invocation: Invocation, was: RunRow, run: RunRow, recording: Recording, recorded: int) -> None:
     """Print the first request of a replay that is not in its recording (`recorded` requests), and the run's outcome."""
+    out = invocation.out
     made, served = recording.requests, sum(one.live for one in recording.exchanges)
     if recording.missed_at is None:
         if made and made < recorded:
@@ -417,7 +423,10 @@ def _report_fork(out: Output, was: RunRow, run: RunRow, recording: Recording, re
             out.line((f"  and {len(changed.differences) - _MISSES} more", "dim"))
     if run.status != "skipped":
         out.line(f"the run was {was.status}; now it is {run.status}")
-    out.line((f"agenteval show {short_id(was.id)} --diff {short_id(run.id)}", "bold"), " compares the two")
+    out.line(
+        (f"agenteval show {short_id(was.id)} --diff {short_id(run.id)}{invocation.db_option}", "bold"),
+        " compares the two",
+    )
 
 
 def _code(status: str, recording: Recording) -> int:

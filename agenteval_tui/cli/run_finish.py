@@ -29,6 +29,7 @@ from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.report_files import write_reports
 from agenteval_tui.cli.run_options import ReportFiles
 from agenteval_tui.cli.run_progress import RunProgress
+from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.ids import short_id
@@ -133,7 +134,7 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
         out.line()
     out.view(ended_view(row, runs, progress.errors(), progress.not_observed()))
     if not progress.quiet:
-        out.view(causes_in_short(*causes_of_execution(store, row.id), row.id))
+        out.view(causes_in_short(*causes_of_execution(store, row.id), row.id, db_option(store.path)))
         out.view(rate_view(row, overall, progress.retries))
         out.view(umbraco_view(umbraco_figures(row.options, runs)))
     out.view(_ab(row, runs))
@@ -142,7 +143,7 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
         remark = row.message if row.status == "finished" else ""
         out.view(paragraphs([startup_text(row), text((remark, "warn"))]))
         out.view(judges_view(*store.judge_usage(row.id)))
-        out.view(next_view(row))
+        out.view(next_view(row, db_option(store.path)))
     outcome = outcome_now(store, row, runs, overall["pass_rate"])
     out.view(left_out_view(outcome.gating.left_out))
     out.view(gates_view(outcome.gates, missed_only=progress.quiet))

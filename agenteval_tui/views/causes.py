@@ -65,21 +65,22 @@ def decision_line(standing: TriageStatus) -> Paragraph:
     return Paragraph(decision_text(standing), 8)
 
 
-def causes_view(causes: Causes, decided: Decided) -> View:
-    """All causes, worst first, each with its tests, since when, an example and what was decided."""
-    return tuple(_lines(causes, decided))
+def causes_view(causes: Causes, decided: Decided, options: str = "") -> View:
+    """All causes, worst first, each with its tests, since when, an example and what was decided. `options`: those that
+    printed commands need, as ` --db FILE`."""
+    return tuple(_lines(causes, decided, options))
 
 
-def _lines(causes: Causes, decided: Decided) -> Iterator[Paragraph]:
+def _lines(causes: Causes, decided: Decided, options: str) -> Iterator[Paragraph]:
     yield Paragraph(text((causes_text(causes), "bold"), (f"  {causes.scope.words}{compared_text(causes)}", "dim")))
     for group in causes.groups:
         yield Paragraph(())
-        yield from _group(group, decided.get(group.cause.signature))
+        yield from _group(group, decided.get(group.cause.signature), options)
     if causes.present:
         yield Paragraph(text(("agenteval triage CAUSE accept|fix|quarantine|label|ignore decides about one", "dim")))
 
 
-def _group(group: CauseGroup, standing: TriageStatus | None) -> Iterator[Paragraph]:
+def _group(group: CauseGroup, standing: TriageStatus | None, options: str) -> Iterator[Paragraph]:
     is_open = group.trend != "gone" and not (standing is not None and standing.holds)
     yield Paragraph(
         text(
@@ -91,16 +92,16 @@ def _group(group: CauseGroup, standing: TriageStatus | None) -> Iterator[Paragra
     since = f", since {numbers.moment(group.since_ms)}" if group.since_ms and group.trend != "gone" else ""
     yield Paragraph(text((f"{group.cause.id}  {extent_text(group)}{since}", "dim")), 8)
     if group.trend != "gone":
-        yield Paragraph(text((f"agenteval why {group.address()}", "dim")), 8)
+        yield Paragraph(text((f"agenteval why {group.address()}{options}", "dim")), 8)
     if standing is not None:
         yield decision_line(standing)
 
 
-def causes_in_short(causes: Causes, decided: Decided, execution_id: str) -> View:
+def causes_in_short(causes: Causes, decided: Decided, execution_id: str, options: str = "") -> View:
     """`212 failures = 6 causes` and the worst three; nothing where nothing failed."""
     if not causes.present:
         return ()
-    lines = [text((causes_text(causes), "bold"), (f"  (agenteval causes {short_id(execution_id)})", "dim"))]
+    lines = [text((causes_text(causes), "bold"), (f"  (agenteval causes {short_id(execution_id)}{options})", "dim"))]
     for group in causes.present[:_WORST]:
         standing = decided.get(group.cause.signature)
         more = ("  new" if group.trend == "new" else "") + (f"  {standing.said}" if standing is not None else "")

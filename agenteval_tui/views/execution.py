@@ -238,13 +238,14 @@ def rate_view(row: ExecutionRow, overall: Mapping[str, Any], retries: int = 0) -
     return paragraphs(lines)
 
 
-def next_view(row: ExecutionRow) -> View:
-    """What can be done next: resume what was stopped, look at it."""
+def next_view(row: ExecutionRow, options: str = "") -> View:
+    """What can be done next: resume what was stopped, look at it. `options`: those that the commands need, as
+    ` --db FILE`."""
     again = {
-        "stopped": f"agenteval resume {short_id(row.id)} --max-... runs what is missing, with a higher limit",
-        "cancelled": f"agenteval resume {short_id(row.id)} runs what is missing",
+        "stopped": f"agenteval resume {short_id(row.id)}{options} --max-... runs what is missing, with a higher limit",
+        "cancelled": f"agenteval resume {short_id(row.id)}{options} runs what is missing",
     }.get(row.status, "")
     if PROGRAM in row.options and again:
         again = "the same command continues it, and does not pay for an answer again"
-    last = f"execution {row.id}  (agenteval show {short_id(row.id)})"
+    last = f"execution {row.id}  (agenteval show {short_id(row.id)}{options})"
     return paragraphs([text((again, "dim")), text((last, "dim"))])

@@ -55,7 +55,7 @@ def command(
             for line in markdown(page).splitlines() if page else ["No failures."]:
                 invocation.out.line(line)
         else:
-            invocation.out.view(causes_view(causes, decided))
+            invocation.out.view(causes_view(causes, decided, invocation.db_option))
     return 0
 
 

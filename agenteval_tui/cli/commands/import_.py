@@ -199,7 +199,7 @@ def _one(
     finally:
         invocation.err.status("")
     if not as_json:
-        _print(invocation.out, path, report, dry_run)
+        _print(invocation.out, path, report, dry_run, invocation.db_option)
     return _document(path, report, dry_run)
 
 
@@ -282,7 +282,7 @@ def _point_to_datasets(content: FoundTests, folder: Path, suite_folder: Path) ->
         content.note(f"{file} is outside the folder of the suite: copy it there, or trust the folder")
 
 
-def _print(out: Output, path: Path, report: Any, dry_run: bool) -> None:
+def _print(out: Output, path: Path, report: Any, dry_run: bool, options: str) -> None:
     if report.already:
         out.line(
             f"{_name(path)}: imported before as execution {report.execution_id} with {count(report.read, 'run')}; ",
@@ -306,7 +306,7 @@ def _print(out: Output, path: Path, report: Any, dry_run: bool) -> None:
         out.line(("  the file is cut off: ", "warn"), "everything before the cut can be read")
     if not dry_run:
         name = short_id(report.execution_id)
-        out.line((f"  agenteval stats {name}  agenteval show {name}", "dim"))
+        out.line((f"  agenteval stats {name}{options}  agenteval show {name}{options}", "dim"))
         _name_page(out, format_named(report.format).page)
 
 

@@ -15,6 +15,7 @@ from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
+from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, duration
@@ -112,7 +113,7 @@ def _show_execution(out: Output, store: Store, execution: ExecutionRow, as_json:
     out.view(execution_view(execution, runs))
     out.view(around_view(decoded(store.around_of(execution.id))))
     out.view(gates_view(gates_now(store, execution, runs)))
-    out.view(causes_in_short(*causes_of_execution(store, execution.id), execution.id))
+    out.view(causes_in_short(*causes_of_execution(store, execution.id), execution.id, db_option(store.path)))
     out.view(spent_view(execution_costs(store, execution.id)))
     return 0
 
