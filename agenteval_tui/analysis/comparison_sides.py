@@ -77,7 +77,7 @@ def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple
             kind = AgentevalError if wanted.a else NothingBeforeError
             raise kind(
                 f"no test of execution {short_id(right.reference)} has a baseline"
-                + ("" if wanted.a else ", and nothing ran them before"),
+                + ("" if wanted.a else ", and no execution before it has a verdict on them"),
                 mend=f"set one with agenteval baseline set EXECUTION, or name two: agenteval compare A"
                 f" {short_id(right.reference)}",
             )

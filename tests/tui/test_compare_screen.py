@@ -178,7 +178,7 @@ async def test_without_a_baseline_it_says_what_to_do(tmp_path: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         shown = await press(pilot, "6")
-        assert "Nothing ran these tests before" in shown
+        assert "No execution before has a verdict on these tests" in shown
         assert "run the tests again" in shown
         assert "Press h to choose the left side" in shown
         assert "agenteval baseline" not in shown, "a screen names keys, not commands"

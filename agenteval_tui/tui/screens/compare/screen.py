@@ -53,7 +53,7 @@ from agenteval_tui.tui.workers import is_busy
 EXECUTIONS = 200
 WIDE = 180  # columns from which a change is shown in full beside the list
 NOTHING_BEFORE = (
-    "Nothing ran these tests before, and they have no baseline.",
+    "No execution before has a verdict on these tests, and they have no baseline.",
     "{go.suites}",
     "go to the suites; run the tests again, then see here what changed",
     "Press {compare.left} to choose the left side, or {compare.right} to choose the right one.",
