@@ -58,6 +58,7 @@ from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.model import DEFAULT, Plan
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
+from agenteval_tui.runs.proxy_options import ProxyOptions
 from agenteval_tui.runs.resume import stored_plan
 from agenteval_tui.runs.spending_limit import SpendingLimit
 from agenteval_tui.runs.store_records import begin
@@ -82,10 +83,10 @@ STOPPED = -1000
 _STDERR = 2
 
 
-class Program(Struct, frozen=True):
+class Program(ProxyOptions, frozen=True):
     """A program, and where its answers come from.
 
-    `cassette`: recorded answers; None: the servers answer. `on_miss`, `system`, `pace`, `max_cost`: see `Session` and
+    `cassette`: recorded answers; None: the servers answer. `on_miss`, `system`: see `Session` and
     `Playback`. `reads`: the program reads this process' standard input, else nothing; `given`: it reads these bytes
     instead. `stdout`: a file descriptor for its output; None: that of this process. `mcp_config`: a file with its MCP
     servers, which a word of `argv` names; they are recorded, too.
@@ -95,12 +96,9 @@ class Program(Struct, frozen=True):
     cwd: Path
     env: Mapping[str, str]
     upstreams: Mapping[str, str]
-    port: int = 0
     cassette: Cassette | None = None
     on_miss: Literal["error", "live"] = "error"
     system: bool = True
-    pace: float = 0.0
-    max_cost: float | None = None
     reads: bool = True
     given: bytes | None = None
     stdout: int | None = None

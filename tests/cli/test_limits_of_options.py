@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import json
 import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,17 @@ def test_python_has_the_defaults_of_the_record(activity: str) -> None:
     for name, argument in inspect.signature(getattr(agenteval, activity)).parameters.items():
         if name in declared and name != "run":
             assert argument.default in (declared[name].default, ()), name
+
+
+@pytest.mark.parametrize("limit", [-1, math.nan, math.inf])
+def test_a_program_is_not_started_with_a_limit_that_is_none(limit: float, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    program = [sys.executable, "-c", f"open({str(started)!r}, 'w')"]
+    with pytest.raises(OptionError, match="max_cost must be a number of US dollars from 0"):
+        agenteval.record(program, max_cost=limit, db=tmp_path / "h.db")
+    with pytest.raises(OptionError, match="max_cost must be a number of US dollars from 0"):
+        agenteval.replay("last", program, max_cost=limit, db=tmp_path / "h.db")
+    assert not started.exists()
 
 
 def test_a_request_reaches_the_process_that_runs_it() -> None:

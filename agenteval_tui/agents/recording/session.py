@@ -14,7 +14,6 @@ from agenteval_tui.agents.recording.mcp_requests import is_mcp
 from agenteval_tui.agents.recording.playback import Miss
 from agenteval_tui.agents.recording.protocols import error_answer, used_by
 from agenteval_tui.agents.request_bound import cost_at_most, size_of
-from agenteval_tui.core.limits import require_limit
 from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.model import Note, Usage
 
@@ -96,7 +95,6 @@ class Session:
         self._paid = paid
         self.continued = 0
         """The number of answers that were paid for before the recording was cut off."""
-        require_limit(max_cost)
         self._max_cost = max_cost
         self._dearest: dict[str, float] = {}
         self._freed = asyncio.Event()

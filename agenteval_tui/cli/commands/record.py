@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from agenteval_tui.cli.finite_number import FiniteNumber
+from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.runs.proxy_options import ProxyOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 _PROGRAM = "-- PROGRAM [ARGUMENT]..."
@@ -31,7 +32,7 @@ def _proxy_options(function: F) -> F:
             help="Give PROGRAM the variables of .env, and let programs and Python functions in the suite's folder "
             "grade the run.",
         ),
-        click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port of the proxy."),
+        declared(ProxyOptions, "port"),
         click.option(
             "--upstream",
             multiple=True,
@@ -39,19 +40,8 @@ def _proxy_options(function: F) -> F:
             help="The server of a provider (openai, anthropic, gemini, azure, groq), instead of the one in the "
             "environment.",
         ),
-        click.option(
-            "--max-cost",
-            type=FiniteNumber(0),
-            metavar="USD",
-            help="Stop asking servers and judges once this much is spent.",
-        ),
-        click.option(
-            "--pace",
-            type=FiniteNumber(0),
-            default=0.0,
-            metavar="N",
-            help="How fast recorded answers come: 0 is at once, 1 is as fast as recorded.",
-        ),
+        declared(ProxyOptions, "max_cost"),
+        declared(ProxyOptions, "pace"),
         click.option(
             "--volatile",
             multiple=True,

@@ -17,7 +17,6 @@ from msgspec import Struct, field
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.core.document import Count, Document
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.limits import require_limit
 from agenteval_tui.core.options import OptionError
 from agenteval_tui.runs.around.plan import Surroundings
 from agenteval_tui.runs.events import RunRef
@@ -102,10 +101,6 @@ class Limits(Document, frozen=True):
     cost: float | None = None
     tokens: Count | None = None
     seconds: float | None = None
-
-    def __post_init__(self) -> None:
-        require_limit(self.cost)
-        require_limit(self.seconds)
 
 
 class Cluster(Struct, frozen=True):

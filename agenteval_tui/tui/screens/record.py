@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from math import inf
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -19,8 +18,10 @@ from agenteval_tui.core.display import end_of_path, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count, dollars, typed_whole
+from agenteval_tui.core.options import OptionError, options_of
 from agenteval_tui.core.phrasing import listed
 from agenteval_tui.core.typed_path import current_folder, typed_path
+from agenteval_tui.runs.proxy_options import ProxyOptions
 from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.tui.presenters.text_layout import paragraph
@@ -32,6 +33,7 @@ from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 
 PORT = 4318
+_MAX_COST = options_of(ProxyOptions)["max_cost"]
 _SHORT = 48  # cells of a program that its field shows at every width
 _KEYS = (("enter", "start"), ("↑ ↓", "field"), ("esc", "close"))
 
@@ -136,14 +138,11 @@ class ReplayScreen(Sheet["ReplayRequest | None"]):
         """Start it."""
         values = event.form.values()
         problems = _bad_names(values, "mcp_config")
-        limit: float | None = None
-        if values["max_cost"]:
-            try:
-                limit = float(values["max_cost"].removeprefix("$"))
-            except ValueError:
-                limit = -1.0
-            if not 0 <= limit < inf:
-                problems["max_cost"] = "write US dollars, such as 0.50; 0: ask no server"
+        limit = None
+        try:
+            limit = _MAX_COST.read(values["max_cost"])
+        except OptionError:
+            problems["max_cost"] = "write US dollars, such as 0.50; 0: ask no server"
         asked = ReplayRequest(self._offer.run, values["program"], values["mcp_config"], limit, self._offer.as_agent)
         try:
             assert asked.argv
