@@ -23,7 +23,8 @@ def declared(kind: type[Options], name: str, *flags: str, **more: Any) -> Callab
     else:
         taken |= {"metavar": option.unit or None, "default": option.default, "show_default": _is_figure(option)}
         if option.type is int:
-            taken["type"] = click.IntRange(option.least, option.most)
+            bounds = option.least, option.most
+            taken["type"] = int if bounds == (None, None) else click.IntRange(*bounds)
         elif option.type is float:
             taken["type"] = FiniteNumber(option.least, option.most, min_open=option.above)
     return click.option(*(flags or (f"--{name.replace('_', '-')}",)), name, **taken | more)
