@@ -2,19 +2,14 @@
 
 agenteval's own entry points are read from one file, and plug-ins only where a name is not agenteval's, or where all
 names are listed: `importlib.metadata` takes 21 ms to import and 5 to 15 ms to look through 150 packages,
-which neither `agenteval validate` nor a first screen needs; the one file takes 0.3 ms. Where no file of an installed
-package names a group of agenteval's, which takes 2 ms to find out, it is not imported at all.
+which neither `agenteval validate` nor a first screen needs; the one file takes 0.3 ms.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,7 +32,6 @@ COMMANDS = "agenteval.commands"
 
 _PACKAGE = "agenteval-tui"
 _PREFIX = "agenteval."
-_OWN_INFO = ("agenteval_tui-", "agenteval_tui.")  # its folder, which a checkout has without a version
 
 
 class EntryPoint(NamedTuple):
@@ -170,32 +164,9 @@ def read_groups(text: str) -> dict[str, dict[str, str]]:
     return groups
 
 
-def _some_plugin() -> bool:
-    """Whether there may be a plug-in: a folder of the import path has the entry points of one, or something else than
-    a folder, or than Python's own finder, may know of one."""
-    if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
-        return True
-    for place in dict.fromkeys(sys.path):
-        try:
-            with os.scandir(place or ".") as entries:
-                infos = [Path(entry) for entry in entries if entry.name.endswith((".dist-info", ".egg-info"))]
-        except FileNotFoundError:
-            continue
-        except OSError:  # a zip file, say
-            return True
-        for info in infos:
-            with suppress(OSError):
-                offers = (info / "entry_points.txt").read_bytes()
-                if _PREFIX.encode() in offers and not info.name.startswith(_OWN_INFO):
-                    return True
-    return False
-
-
 @cache
 def _plugins() -> Mapping[str, Mapping[str, tuple[EntryPoint, ...]]]:
     """What all other packages offer: by group, by name."""
-    if not _some_plugin():
-        return {}
     from importlib.metadata import distributions  # the top of the file gives the cost
 
     packages = {_PACKAGE}

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import threading
 import time
 from collections.abc import Iterable
 from typing import Any
 
-from agenteval_tui.core.quick_json import encoder
-
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = tuple(digit + other for digit in _CROCKFORD for other in _CROCKFORD)  # two digits at once: half the work
 _SHIFTS = tuple(range(120, -1, -10))
-_canonical = encoder(ensure_ascii=False, sort_keys=True)
+_canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 _lock = threading.Lock()
 _last = 0
 _DRAWN = 64

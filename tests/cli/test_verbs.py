@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.machinery import PathFinder
 from pathlib import Path
-from zipfile import ZipFile
 
 import click
 import pytest
@@ -98,16 +96,3 @@ def test_plug_ins_are_not_looked_for_where_the_verb_is_ours(cli, suite: Path, mo
     monkeypatch.setattr(main, "on_a_terminal", lambda: True)
     assert cli(suite).code == 0
     assert len(cli.opened) == 1
-
-
-def test_importlib_metadata_is_asked_only_where_there_may_be_a_plug_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert entry_points._some_plugin()
-    (tmp_path / "greeting-1.0.dist-info" / "entry_points.txt").write_text("[console_scripts]\ngreet = greeting:main\n")
-    monkeypatch.setattr("sys.meta_path", [PathFinder])
-    assert not entry_points._some_plugin()
-    with ZipFile(tmp_path / "packages.zip", "w") as packages:
-        packages.writestr("greeting-1.0.dist-info/entry_points.txt", ENTRY_POINTS)
-    monkeypatch.syspath_prepend(str(tmp_path / "packages.zip"))
-    assert entry_points._some_plugin(), "nobody looks into a zip file before"
