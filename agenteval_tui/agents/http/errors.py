@@ -60,23 +60,8 @@ _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKN
            "UNEXPECTED_MESSAGE", "BAD_RECORD_TYPE", "NO_PROTOCOLS_AVAILABLE", "UNEXPECTED_RECORD")  # fmt: skip
 _WANTS_CERTIFICATE = ("TLSV13_ALERT_CERTIFICATE_REQUIRED", "SSLV3_ALERT_BAD_CERTIFICATE")
 _STATUS_LINE = re.compile(r"\s*(\d{3})\b")
-_TLS = "TLS"
-_PROTOCOLS: Iterable[tuple[re.Pattern[bytes], str]] = tuple(
-    (re.compile(sign, re.DOTALL | re.IGNORECASE), words)
-    for sign, words in (
-        (rb"[\x14-\x17]\x03[\x00-\x04]", _TLS),
-        (rb"SSH-", "the greeting of an SSH server"),
-        (rb"220[ -][^\r\n]*FTP", "the greeting of an FTP server"),
-        (rb"[245]\d\d[ -]", "the greeting of a mail server (SMTP)"),
-        (rb"\* (?:OK|BYE|PREAUTH)", "the greeting of a mail server (IMAP)"),
-        (rb"\+OK", "the greeting of a mail server (POP3)"),
-        (rb"-(?:ERR|DENIED|NOAUTH)", "an answer of Redis"),
-        (rb"RFB \d", "the greeting of a VNC server"),
-        (rb"...\x00[\x09\x0a\xff]", "the greeting of a MySQL server"),
-        (rb"\x00\x00.[\x04\x07]", "HTTP/2 (is it a gRPC server?)"),
-        (rb"AMQP", "the greeting of an AMQP server"),
-    )
-)
+_TLS = re.compile(rb"[\x14-\x17]\x03[\x00-\x04]")
+"""The beginning of a record of TLS."""
 _HTTP_TO_TLS = re.compile(
     r"plain HTTP request was sent to HTTPS|HTTP request to an HTTPS|speaking plain HTTP to an SSL|"
     r"requires TLS|combination of host and port requires TLS",
@@ -448,20 +433,16 @@ def _proxy_refused(server: ErrorMapper, error: httpx.ProxyError) -> Failed:
 
 
 def _not_http(server: ErrorMapper, error: NotHttpError) -> Failed:
-    what = next((words for sign, words in _PROTOCOLS if sign.match(error.head)), "something that is not HTTP")
+    text = on_one_line(server.clean(error.head.decode("utf-8", "replace")), 60)
+    words = f": it sent {text!r}" if text.isprintable() and "\ufffd" not in text else ""
     if server.proxy is not None and (error.tunnel or not server.secure):
-        message = f"{server.proxy.named} does not speak HTTP: it sent {what}"
-        return server.failed(
-            "connection", ErrorCode.NOT_HTTP, message, f"check the port in {server.proxy.variable}; {PAGE}"
-        )
-    if what == _TLS:
+        message = f"{server.proxy.named} does not speak HTTP"
+        mend = f"check the port in {server.proxy.variable}; {PAGE}"
+        return server.answered("connection", ErrorCode.NOT_HTTP, message, words, mend)
+    if _TLS.match(error.head):
         return _http_to_tls(server, "")
-    return server.failed(
-        "connection",
-        ErrorCode.NOT_HTTP,
-        f"{server.url} does not speak HTTP: the port sent {what}",
-        f"check the port in `{server.option}`",
-    )
+    message, mend = f"{server.url} does not speak HTTP on this port", f"check the port in `{server.option}`"
+    return server.answered("connection", ErrorCode.NOT_HTTP, message, words, mend)
 
 
 def _http_to_tls(server: ErrorMapper, words: str) -> Failed:
