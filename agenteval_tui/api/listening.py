@@ -16,6 +16,7 @@ from agenteval_tui.api.runs import Execution, File, execution_of
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.otlp.listener import Listener, ListenOptions
+from agenteval_tui.formats.otlp.options import ListeningOptions
 from agenteval_tui.formats.otlp.receiver import Receiver
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_to_end
@@ -99,11 +100,12 @@ def listen(
     `quiet_after` seconds without new spans, one without it after `patience` seconds; the end of the block completes
     all. Have your exporter send what it holds before that (`force_flush`). Needs the extra `otel`.
 
-    Raises `AgentevalError`: the extra is missing, the criteria are wrong, or (at the start of the block) the port can't
-    be had.
+    Raises `AgentevalError`: an option outside its limits, the extra is missing, the criteria are wrong, or (at the
+    start of the block) the port can't be had.
     """
+    asked = ListeningOptions(port=port, quiet_after=quiet_after, patience=patience)
     require_otlp()
     none = isinstance(criteria, Sequence) and not criteria
     specs = () if none else criteria_of(criteria)
-    options = ListenOptions(specs, quiet_after, patience, 0, title or "traces")
-    return Listening(port, host, options, directories.history_file(db))
+    options = ListenOptions(specs, asked.quiet_after, asked.patience, 0, title or "traces")
+    return Listening(asked.port, host, options, directories.history_file(db))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from msgspec import Struct
-
 from agenteval_tui.agents.recording.options import require_otlp
 from agenteval_tui.analysis.drafted_test import check_place, make_test, stored_runs
 from agenteval_tui.cli.attach_client import handle_interrupt
@@ -19,6 +17,7 @@ from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.documents.listen import HeardRunDocument
 from agenteval_tui.formats.otlp.listener import HeardRun, Listener, ListenOptions
+from agenteval_tui.formats.otlp.options import ListeningOptions
 from agenteval_tui.formats.otlp.receiver import Receiver
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import RunRow
@@ -31,15 +30,11 @@ from agenteval_tui.transcripts.observed import calls_phrase
 from agenteval_tui.views.listening import loss_notes
 
 
-class ListenArguments(Struct, frozen=True):
+class ListenArguments(ListeningOptions, frozen=True, kw_only=True):
     """The options of `agenteval listen`."""
 
-    port: int
     host: str
     criteria_file: Path | None
-    most: int | None
-    quiet_after: float
-    patience: float
     save_test: Path | None
     title: str
     as_json: bool

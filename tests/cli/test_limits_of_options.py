@@ -84,6 +84,16 @@ def test_a_program_is_not_started_with_a_limit_that_is_none(limit: float, tmp_pa
     assert not started.exists()
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"port": -1}, {"port": 65_536}, {"quiet_after": 0}, {"quiet_after": math.nan}, {"patience": math.inf}]
+)
+def test_nothing_is_listened_for_with_wrong_options(cli: Any, wrong: dict[str, float]) -> None:
+    ((name, value),) = wrong.items()
+    with pytest.raises(OptionError, match=f"{name} must be a"):
+        agenteval.listen(**wrong)  # type: ignore[arg-type]
+    assert cli("listen", f"--{name.replace('_', '-')}={value}").code == 2
+
+
 def test_a_request_reaches_the_process_that_runs_it() -> None:
     request = ExecutionRequest(
         options=PlanOptions(repeat=100_000, timeout=0.5, fail_under_test=1.0),

@@ -7,19 +7,13 @@ from typing import Any
 
 import click
 
-from agenteval_tui.cli.finite_number import FiniteNumber
+from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.formats.otlp.options import ListeningOptions
 
 
 @click.command("listen", short_help="Receive OpenTelemetry traces, and store each as a run, live.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    metavar="N",
-    default=4318,
-    show_default=True,
-    help="The port; 0 for any free one.",
-)
+@declared(ListeningOptions, "port")
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -33,23 +27,9 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
     metavar="FILE",
     help="Grade each run with these criteria (YAML or JSON); no judge is asked.",
 )
-@click.option("--runs", "most", type=click.IntRange(1), metavar="N", help="End after N runs (default: on Ctrl-C).")
-@click.option(
-    "--quiet-after",
-    type=FiniteNumber(0.1, 3600),
-    default=2.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="A trace with its first span is complete after this time without new spans.",
-)
-@click.option(
-    "--patience",
-    type=FiniteNumber(0.1, 86400),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="A trace without its first span is stored as it is after this time without new spans.",
-)
+@declared(ListeningOptions, "most", "--runs")
+@declared(ListeningOptions, "quiet_after")
+@declared(ListeningOptions, "patience")
 @click.option(
     "--save-test",
     type=click.Path(path_type=Path, dir_okay=False),
