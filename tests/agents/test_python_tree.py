@@ -779,3 +779,21 @@ async def _version(name: str) -> str | None:
     )
     out, _ = await process.communicate()
     return out.decode().strip() if process.returncode == 0 else None
+
+
+async def test_what_imports_used_in_their_event_loop_can_be_used_by_runs(play: Any) -> None:
+    module = """
+import asyncio
+loop = asyncio.new_event_loop()
+asyncio.set_event_loop(loop)
+event = asyncio.Event()
+async def use():
+    try:
+        await asyncio.wait_for(event.wait(), 0.01)
+    except asyncio.TimeoutError:
+        return "waited"
+loop.run_until_complete(use())
+async def f(prompt):
+    return await use()
+"""
+    assert await play(module).said() == "waited"

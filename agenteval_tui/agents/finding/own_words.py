@@ -166,11 +166,13 @@ _FILLED = frozenset(("self", "cls", "ctx", "context", "config", "runtime", "stat
 _FILLED_TYPES = re.compile(r"\bInjected|Context\b|Context\[|\bRunnableConfig\b|\bToolRuntime\b")
 
 
+_SECTION = re.compile(r"\n\s*(?::param|:return|Parameters\b|(?:args|arguments|returns?|raises?|yields?):?(?=\s))", re.I)
+
+
 def first_line(text: str) -> str:
     """The first sentence or paragraph of a description, on one line."""
     paragraph = text.strip().partition("\n\n")[0]
-    for mark in ("\nArgs:", "\n:param", "\nParameters", "\nReturns"):
-        paragraph = paragraph.partition(mark)[0]
+    paragraph = _SECTION.split(paragraph, maxsplit=1)[0]
     return " ".join(paragraph.split())[:300]
 
 

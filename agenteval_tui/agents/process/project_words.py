@@ -79,7 +79,7 @@ def remedy(clues: Mapping[str, Any], environment: ProjectEnvironment, env: Mappi
     """
     module, variables = clues.get("module"), clues.get("variables")
     if isinstance(module, str) and module:
-        return _install(module, environment)
+        return _install(module, environment, has_top=bool(clues.get("has_top")))
     if isinstance(variables, list) and variables:
         return _set([str(variable) for variable in variables], environment.env_files)
     if clues.get("refused"):
@@ -89,7 +89,8 @@ def remedy(clues: Mapping[str, Any], environment: ProjectEnvironment, env: Mappi
     return ""
 
 
-def _install(module: str, environment: ProjectEnvironment) -> str:
+def _install(module: str, environment: ProjectEnvironment, *, has_top: bool) -> str:
+    """`has_top`: the package that the module would be in is there, or some part of it."""
     used, tool = environment.interpreter, environment.tool
     name = module.partition(".")[0]
     package = _DISTRIBUTIONS.get(".".join(module.split(".")[:2])) or _DISTRIBUTIONS.get(name)
@@ -100,8 +101,9 @@ def _install(module: str, environment: ProjectEnvironment) -> str:
         how = f"make the project's environment (in {tool.folder}: {tool.install})"
     elif used.source == "own":
         how = "install it into the project's environment, .venv"
-    elif package is None:
-        how = f"install the package that provides {module} there ({shlex.quote(used.program)} -m pip install ...)"
+    elif package is None or (has_top and package == name):
+        what = "the package, or the version of it," if has_top else "the package"
+        how = f"install {what} that provides {module} there ({shlex.quote(used.program)} -m pip install ...)"
     elif tool is not None and tool.name in _ADDS and used.source not in ("option", "VIRTUAL_ENV"):
         how = f"install it there (in {tool.folder}: {tool.install}, or {_ADDS[tool.name]} {package})"
     else:

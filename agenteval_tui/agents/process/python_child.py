@@ -203,12 +203,20 @@ def _sibling(name: Any) -> Any:
 
 
 def _loop() -> Any:
-    """The event loop of this thread: one for all its calls, so that clients made at import go on working."""
+    """The event loop of this thread: one for all its calls, so that clients made at import go on working. It is the one
+    that imports left, if they did: what they have used in it can't be used in another."""
     import asyncio
+    import warnings
 
     number = threading.get_ident()
     if number not in _loops:
-        _loops[number] = asyncio.new_event_loop()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                left = asyncio.get_event_loop()
+        except RuntimeError:
+            left = None
+        _loops[number] = asyncio.new_event_loop() if left is None or left.is_closed() else left
     return _loops[number]
 
 

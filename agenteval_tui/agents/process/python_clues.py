@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import traceback
 from collections.abc import Iterator
 from typing import Any
@@ -56,7 +57,8 @@ def _clues(error: Any, outermost: Any, is_own: Any) -> dict[str, Any]:
     if isinstance(error, ImportError):
         # A fallback for a package that is not there is no cause of what went wrong then.
         if isinstance(error, ModuleNotFoundError) and error.name and isinstance(outermost, ImportError):
-            return {"module": error.name}
+            top = error.name.partition(".")[0]
+            return {"module": error.name, "has_top": top != error.name and top in sys.modules}
         return {}
     frames = _frames(error)
     if isinstance(error, KeyError) and frames and frames[-1].f_locals.get("self") is os.environ:
