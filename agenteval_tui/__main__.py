@@ -7,7 +7,6 @@ import gc
 import os
 import sys
 from collections.abc import Callable
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from agenteval_tui.core.platforms import ON_WINDOWS, WINDOWS
@@ -52,7 +51,6 @@ def _main(arguments: list[str]) -> int:
     # 10,000 tests is read in 3.0 s (not 1.8) and planned in 1.3 (not 0.6). To look a second time through what stays of
     # that suite while it is read would take 70 ms.
     gc.set_threshold(20_000, 50, 20)
-    _without_plugins_of_pydantic()
     from agenteval_tui.cli.main import main as command_line
 
     return command_line(arguments, launch_app=_launch)
@@ -93,18 +91,6 @@ def _last_resort(error: Exception) -> int:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), getattr(sys, name).fileno())
     return INFRASTRUCTURE
-
-
-def _without_plugins_of_pydantic() -> None:
-    """pydantic would look through all that is installed for plug-ins of its own, and run them: none is wanted here.
-
-    Its module that looks for them loads `importlib.metadata` with most of `email` when the first model is built: 16 ms
-    of `validate`'s 282, measured in pairs. A stub that finds none replaces it; where pydantic has no such module, the
-    stub is never imported. The variable that pydantic reads would do neither: programs of agents would inherit it.
-    """
-    none = ModuleType("pydantic.plugin._loader")
-    vars(none)["get_plugins"] = tuple
-    sys.modules.setdefault(none.__name__, none)
 
 
 def _launch(start: AppStart) -> int:

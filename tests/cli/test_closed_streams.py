@@ -129,8 +129,8 @@ def test_an_error_in_the_program_is_said_in_one_line_and_its_traceback_kept(
 
 def test_an_error_before_the_command_line_is_there_is_no_1() -> None:
     source = (
-        "import sys; from agenteval_tui import __main__ as entrance\n"
-        "entrance._without_plugins_of_pydantic = lambda: 1 / 0\n"
+        "import gc, sys; from agenteval_tui import __main__ as entrance\n"
+        "gc.set_threshold = lambda *_: 1 / 0\n"
         "sys.exit(entrance.main(['history']))\n"
     )
     ended = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=250, check=False)

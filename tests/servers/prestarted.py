@@ -202,8 +202,6 @@ def import_all() -> None:
     import agenteval_tui.runs
     import agenteval_tui.tui
 
-    importlib.import_module("agenteval_tui.__main__")._without_plugins_of_pydantic()
-    del sys.modules["agenteval_tui.__main__"]
     for package in (agenteval_tui.cli.commands, agenteval_tui.runs, agenteval_tui.tui):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
