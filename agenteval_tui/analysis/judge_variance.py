@@ -137,6 +137,5 @@ def _verdict(
 
 
 def _checker(store: Store, criterion_hash: str) -> Checker | None:
-
     spec = known_spec(store, criterion_hash)
     return None if spec is None else compile_criterion(decided_always(spec))

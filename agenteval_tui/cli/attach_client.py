@@ -118,7 +118,6 @@ def print_view(every: list[Live]) -> list[ExecutionView | None]:
 
 
 async def _look(live: Live) -> ExecutionView | None:
-
     view = ExecutionView()
     try:
         attachment = await attach(live)
@@ -154,7 +153,6 @@ def steer(live: Live, command: Command, reached: Callable[[ExecutionView], bool]
 
 
 async def _steer(live: Live, command: Command, reached: Callable[[ExecutionView], bool]) -> ExecutionView:
-
     view = ExecutionView()
     attachment = await attach(live)
     began = time.monotonic()

@@ -97,7 +97,6 @@ def prepare_agents(
 def _prepared(
     one: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float, executor: Executor | None
 ) -> Prepared:
-
     variables = environment_for(one.base_dir, env, one.config)
     away = executor is not None and executor.takes(one)
     agent: Agent | None = None
@@ -138,7 +137,6 @@ def _prepared(
 
 
 def _made(agent: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str]) -> Agent:
-
     return make_agent(
         agent.name,
         agent.config,

@@ -324,7 +324,6 @@ class _Got(Struct, frozen=True):
 
 
 async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteRequest, price: Price) -> _Got:
-
     messages = tuple(Message(one["role"], one["content"]) for one in request.payload["messages"])
     vote = int(request.payload.get("vote", 1))
     asked = AgentRequest(messages, config, {}, "judge", vote, int(request.hash[:8], 16))

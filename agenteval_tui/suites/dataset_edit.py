@@ -218,7 +218,6 @@ def _jsonl(path: Path, text: str, row: dict[str, Any], provenance: dict[str, Any
 
 
 def _yaml(path: Path, text: str, row: dict[str, Any], provenance: dict[str, Any], delimiter: str) -> str:
-
     def tree(text: str) -> SequenceNode | None:
         root, _ = compose(text, lambda *_: None)
         if root is not None and not is_null(root):

@@ -147,7 +147,6 @@ def _say(out: Output, made: BaselineSet, what: str) -> None:
 
 
 def _listed(invocation: Invocation, as_json: bool) -> int:
-
     with invocation.store(to_look=True) as store:
         shown = baselines(store)
         if projects := invocation.projects:

@@ -79,7 +79,6 @@ def resume(invocation: Invocation, execution: str | None) -> int:
 
 
 def _set_paused(invocation: Invocation, reference: str | None, wanted: bool) -> int:
-
     live = find(reference or "")
     # A snapshot in the first moments has no figures: then nothing is known yet, and the command is sent.
     view = steer(

@@ -85,7 +85,6 @@ def command(
 
 
 def _find(store: Store, reference: str, suite: str | None) -> Versions:
-
     file, colons, rest = reference.partition("::")
     if not colons:
         file, rest = "", reference

@@ -191,7 +191,6 @@ def _variable(given: str) -> tuple[str, str]:
 
 
 def _read_criteria(invocation: Invocation, path: Path) -> list[CriterionSpec]:
-
     if path == STDIN:
         return read_criteria(Path(NAME), read_standard_input(invocation, "criteria"))
     return read_criteria(path)
@@ -255,7 +254,6 @@ def _grade_one(
     as_json: bool,
     ask: Ask | None,
 ) -> int:
-
     verdict = grade(transcript, specs, variables, replies=_replies(ask, specs, transcript, variables))
     if as_json:
         out.json(_results(verdict.results))
@@ -318,7 +316,6 @@ def _grade_stored(
     as_json: bool,
     asked: tuple[str | None, bool],
 ) -> int:
-
     with invocation.store(to_look=not save) as store:
         rules = None
         if criteria_file is not None:

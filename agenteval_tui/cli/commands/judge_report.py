@@ -205,7 +205,6 @@ def _spec(store: Store, result: CriterionResult) -> CriterionSpec:
 
 
 def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_json: bool) -> int:
-
     checker = compile_criterion(_spec(store, result))
     transcript = store.transcript(row.id)
     stored = {reply.request.hash: reply for reply in store.replies(row.id)}
@@ -258,7 +257,6 @@ def _reask(
     judge: str | None,
     as_json: bool,
 ) -> int:
-
     spec = _spec(store, result)
     out = invocation.out
     respondents = respondents_for([row.suite_key], judge)

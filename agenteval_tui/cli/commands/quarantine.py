@@ -94,7 +94,6 @@ def listing(invocation: Invocation, everything: bool, as_json: bool) -> int:
 
 
 def _list(invocation: Invocation, everything: bool, as_json: bool) -> int:
-
     now = now_ms()
     with invocation.store(to_look=True) as store:
         listed = [quarantine for quarantine in quarantines.listed(store) if everything or quarantine.holds(now)]

@@ -105,7 +105,6 @@ def _decide(
     passed: bool,
     as_json: bool,
 ) -> int:
-
     out = invocation.out
     decided = triage.decisions_by_signature(store)
     if decision == "reopen":
@@ -133,7 +132,6 @@ def _decide(
 
 
 def _list(invocation: Invocation, store: Store, execution: str | None, as_json: bool) -> int:
-
     decisions = triage.decisions(store)
     now: dict[str, TriageStatus] = (
         statuses(store, _causes(invocation.references(store), execution)) if decisions else {}

@@ -77,7 +77,6 @@ class TextMatch(Metric):
         return _Compiled(self, conditions_of(self))
 
     def findings(self) -> Iterator[ConfigWarning]:
-
         return findings_of(self)
 
 

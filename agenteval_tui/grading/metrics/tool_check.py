@@ -120,7 +120,6 @@ class ToolCheck(Metric):
         return CompiledToolCheck(self)
 
     def findings(self) -> Iterator[ConfigWarning]:
-
         return findings_of(self)
 
 

@@ -263,7 +263,6 @@ class _Composer:
         return None, node.pairs, top.keys, key
 
     def _syntax(self, error: Any) -> None:
-
         start, end, message, fix = explain(error, self.text)
         if start <= self.said_until:
             return  # what follows from unquoted braces on this line

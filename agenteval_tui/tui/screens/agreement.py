@@ -138,7 +138,6 @@ def show_agreement(screen: FrameScreen) -> None:
     app, store = screen.agenteval, screen.agenteval.session.store
 
     def work() -> list[JudgeFigures]:
-
         rows = gradings_of(store, dict.fromkeys(label.run_id for label in store.labels()))
         return judge_figures(store, rows, every=True)
 

@@ -119,7 +119,6 @@ def ask_to_decide(
             return
 
         def work() -> DecisionResult:
-
             return decide(
                 store,
                 row.group,
