@@ -212,11 +212,8 @@ class _Merge(Struct):
         came, relabelled = 0, dict[str, None]()
         for row in self.batch.tables["labels"]:
             named = (uids[row["run"]], hashes.get(row["criterion"], ""), row["who"], row["at_ms"])
-            names = {tombstones.name_of_label(*named, row["criterion_name"] or "", row["key"])}
-            if not row["key"]:
-                # What was taken back before version 6 was taken back without the criterion's name.
-                names.add(tombstones.name_of_label(*named))
-            gone = any(tombstones.tombstone_time(connection, "label", name) is not None for name in names)
+            name = tombstones.name_of_label(*named, row["criterion_name"] or "", row["key"])
+            gone = tombstones.tombstone_time(connection, "label", name) is not None
             new = not gone and bool(numbers.take(connection, "labels", [row]))
             came += new
             if gone if row["run"] in coming else new:

@@ -18,9 +18,9 @@ Kind = Literal["label", "triage", "baseline"]
 
 
 def name_of_label(run_id: str, criterion_hash: str, who: str, at_ms: int, criterion: str = "", key: str = "") -> str:
-    """How a label is told from all others, in any history. Without hash and name: of the run as a whole.
+    """How a label is told from all others, in any history.
 
-    Without a name it is as histories before version 6 have it. `key`: it is feedback.
+    Without hash and name it is of the run as a whole. `key`: it is feedback.
     """
     more = [criterion, key] if key else [criterion] if criterion else []
     return json_text([run_id, criterion_hash, who, at_ms, *more])
