@@ -56,6 +56,7 @@ from agenteval_tui.analysis.statistics import (
     spread_out,
 )
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.grading.results import MetricResult, Outcome
 from agenteval_tui.history.comparison_queries import (
     ComparedCriterion,
@@ -65,7 +66,6 @@ from agenteval_tui.history.comparison_queries import (
     variables_of,
 )
 from agenteval_tui.history.quarantines import ActiveQuarantines
-from agenteval_tui.history.records import DECIDED
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.row_keys import ID, row_label
 

@@ -11,10 +11,10 @@ from agenteval_tui.analysis.setup_changes import JUDGING, SetupChange
 from agenteval_tui.analysis.statistics import Interval, PairedCounts
 from agenteval_tui.core.document import Count, Document, RowKey, Share, one_of
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.outcomes import ENDED
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.history.comparison_queries import ComparedRun
 from agenteval_tui.history.quarantines import ActiveQuarantines
-from agenteval_tui.history.records import ENDED
 from agenteval_tui.suites.commits import Commit
 
 State = Literal["worse", "better", "mixed", "score", "criteria", "undecided", "added", "removed", "same"]

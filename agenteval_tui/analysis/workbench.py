@@ -20,13 +20,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.outcomes import ENDED
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.relax.suggest import MOST, Relaxation, relaxations
 from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.labels import Label, label_of, sole_criterion
-from agenteval_tui.history.records import ENDED, RunRow
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec, specs_of

@@ -6,6 +6,8 @@ from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta, Struct
 
+from agenteval_tui.core.outcomes import OUTCOMES, STATUSES
+
 Count = Annotated[int, Meta(ge=0)]
 Figure = Annotated[int, Meta(extra_json_schema={"minimum": 0})]
 """A `Count` of a foreign program: what can't be so is sorted out where it is read, with a note."""
@@ -26,11 +28,9 @@ def one_of(*words: str | None) -> Meta:
     return Meta(extra_json_schema={"enum": list(words)})
 
 
-_OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review")
-Outcome = Annotated[str, one_of(*_OUTCOMES)]
-_STATUSES = (*_OUTCOMES, "queued", "running", "grading", "cancelled")
-Status = Annotated[str, one_of(*_STATUSES)]
-StatusOrNone = Annotated[str, Meta(extra_json_schema={"anyOf": [{"enum": list(_STATUSES)}, {"const": ""}]})]
+Outcome = Annotated[str, one_of(*OUTCOMES)]
+Status = Annotated[str, one_of(*STATUSES)]
+StatusOrNone = Annotated[str, Meta(extra_json_schema={"anyOf": [{"enum": list(STATUSES)}, {"const": ""}]})]
 """A status, or "" where there is none."""
 ExecutionStatus = Annotated[str, one_of("running", "finished", "cancelled", "stopped", "failed", "interrupted")]
 Severity = Annotated[str, one_of("error", "warning", "info")]
@@ -45,7 +45,7 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True):
 _D = TypeVar("_D", bound=Struct)
 
 
-def extended(kind: type[_D], record: Struct, **fields: Any) -> _D:
+def extended(kind: type[_D], record: object, **fields: Any) -> _D:
     """A document made of a record: what `record` has of its fields (a property, too), and the `fields` that only the
     document has, or that it has in words."""
     names = [name for name in kind.__struct_fields__ if name not in fields and hasattr(record, name)]

@@ -15,6 +15,7 @@ from msgspec import ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.outcomes import ENDED
 from agenteval_tui.formats.importers.agenteval_results import results_of
 from agenteval_tui.formats.importers.recording import Described, Recording, StatedOutcome
 from agenteval_tui.formats.importers.usage_import import moment_ms, number
@@ -33,7 +34,6 @@ KEY = "agenteval"
 RUN_FIELDS = ("name", "agent", "variables", "started")
 """Of a run: what the formats of tau have no place for."""
 _LONGEST_WHY = 20_000
-_OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
 _CODES = frozenset(ErrorCode)
 
 
@@ -133,7 +133,7 @@ def restore(recording: Recording, data: Any, *, events: bool = False) -> Recordi
 
 def is_ours(data: Any) -> bool:
     """Whether a value is what `own_fields` or `ending_fields` makes."""
-    return isinstance(data, Mapping) and data.get("version") == VERSION and data.get("outcome") in _OUTCOMES
+    return isinstance(data, Mapping) and data.get("version") == VERSION and data.get("outcome") in ENDED
 
 
 def _restore_ending(recording: Recording, data: Any) -> Recording:
@@ -180,7 +180,7 @@ def _possible_outcomes(recording: Recording) -> frozenset[str]:
     if recording.transcript.error is not None:
         return frozenset({"error", "cancelled", "skipped"})
     if not recording.results:
-        return frozenset(_OUTCOMES)
+        return frozenset(ENDED)
     outcomes = (verdict_of(recording.results, threshold).outcome for threshold in (None, 0.0, 1.0))
     return frozenset({*map(str, outcomes), "cancelled"})
 

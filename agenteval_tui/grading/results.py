@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from agenteval_tui.core.outcomes import Outcome as Outcome
 from agenteval_tui.core.phrasing import cut, shown
 from agenteval_tui.grading.codes import Code
-
-
-class Outcome(StrEnum):
-    """Of a metric, a criterion or a run. `error`: the check itself could not run; never a fail, never a pass."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    ERROR = "error"
-    SKIPPED = "skipped"
-    NEEDS_REVIEW = "needs_review"
 
 
 Fields = dict[str, Any]

@@ -24,6 +24,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from agenteval_tui.core.json_depth import is_too_deep
+from agenteval_tui.core.outcomes import OUTCOMES, STATUSES
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history import schema
 from agenteval_tui.history.blobs import inflated, json_text, unpack_results, unpack_transcript
@@ -40,10 +41,8 @@ _IDS = {"executions": "uid", "runs": "uid"}
 WORDS = {
     ("executions", "kind"): ("run", "import", "fork"),
     ("executions", "status"): ("running", "finished", "cancelled", "stopped", "failed", "interrupted"),
-    ("runs", "status"): (
-        *("queued", "running", "grading", "passed", "failed", "error", "skipped", "needs_review", "cancelled"),
-    ),
-    ("criterion_results", "outcome"): ("passed", "failed", "error", "skipped", "needs_review"),
+    ("runs", "status"): (*STATUSES,),
+    ("criterion_results", "outcome"): OUTCOMES,
     ("triage", "decision"): ("accept", "fix", "quarantine", "label", "ignore"),
     ("taken_back", "kind"): ("label", "triage", "baseline"),
 }

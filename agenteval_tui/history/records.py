@@ -8,15 +8,13 @@ from typing import Any
 from msgspec import Struct, field
 
 from agenteval_tui.core.document import Count, Document
+from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.suites.commits import Commit
 from agenteval_tui.suites.row_keys import row_label
 from agenteval_tui.transcripts.model import Transcript
 
 HEAD = 240  # characters of a prompt, an answer or a reason that lists show
-ENDED = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
-DECIDED = ("passed", "failed")
-"""How a run ended that has a verdict."""
 SUMMARY_WINDOW = 20  # runs of a test that `TestSummary` looks at
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.core.outcomes import STATUSES
 from agenteval_tui.history.baselines import KEPT_RUNS
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.execution_names import META, OF_EXECUTIONS
@@ -23,7 +24,7 @@ FIELDS = (
     "outcome", "agent", "test", "suite", "tag", "since", "before", "cause", "kind", "is", "name", "note", "commit",
 )  # fmt: skip
 NOT_PASSED = ("failed", "error", "cancelled", "needs_review")
-_OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled", "queued", "running")
+_OUTCOMES = tuple(status for status in STATUSES if status != "grading")
 _SAID = {"review": "needs_review", "errors": "error", "pass": "passed", "fail": "failed"}
 _QUERY_PART = re.compile(r'((?:meta\.[\w.-]+|\w+)):("[^"]*"?|\S*)|("[^"]*"?|\S+)')
 _AGE = re.compile(r"(\d{1,5})(min|h|d|w|mo|y)")

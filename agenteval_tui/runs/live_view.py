@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agenteval_tui.history.records import DECIDED
+from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.runs.events import (
     IN_FLIGHT,
     AgentFinished,

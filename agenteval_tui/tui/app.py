@@ -26,8 +26,9 @@ from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
+from agenteval_tui.core.outcomes import ENDED
 from agenteval_tui.history.lock_wait import listen_for_waits
-from agenteval_tui.history.records import ENDED, ExecutionRow
+from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.tui.actions import EVERYWHERE, bindings, key_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import Badges

@@ -9,18 +9,17 @@ from agenteval_tui.cli.invocation import Invocation, all_projects, common_option
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count
+from agenteval_tui.core.outcomes import ENDED
 from agenteval_tui.formats.documents.listings import listed_execution, listed_run
 from agenteval_tui.history.search import HistoryQuery
 from agenteval_tui.views.execution import execution_line, run_lines
 from agenteval_tui.views.model import paragraphs
 
-_OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
-
 
 @click.command("history")
 @click.argument("searches", metavar="[SEARCH]...", nargs=-1)
 @click.option("--runs", is_flag=True, help="List runs, not executions.")
-@click.option("--outcome", "outcomes", multiple=True, type=click.Choice(_OUTCOMES), help="Only runs with this outcome.")
+@click.option("--outcome", "outcomes", multiple=True, type=click.Choice(ENDED), help="Only runs with this outcome.")
 @click.option("--test", "test_id", default="", metavar="ID", help="Only runs of this test.")
 @click.option("--agent", default="", metavar="A", help="Only runs of this agent.")
 @click.option(

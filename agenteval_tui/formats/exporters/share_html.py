@@ -27,6 +27,7 @@ from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count, dollars
+from agenteval_tui.core.outcomes import ENDED
 from agenteval_tui.formats.embedded_runs import BEGIN, END
 from agenteval_tui.formats.exporters.agenteval import EXPORTER
 from agenteval_tui.formats.exporters.export import stored_runs
@@ -69,7 +70,6 @@ MOST_BYTES = 25_000_000
 _LONGEST_VALUE = 2_000  # characters of one side of a comparison
 _BEFORE = 400  # of them before the place that differs
 _SECRET_NAME = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)$", re.IGNORECASE)
-_ENDED = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
 
 _STYLE = """
 .facts, .facts ul { list-style: none; padding-left: 1.1rem; margin: .2rem 0 } .facts { padding-left: 0 }
@@ -129,7 +129,7 @@ def share(
     alone = isinstance(target, RunRow)
     execution = store.execution(target.execution_id) if isinstance(target, RunRow) else target
     every = [target] if isinstance(target, RunRow) else store.runs_of_execution(target.id)
-    rows = [row for row in every if row.status in _ENDED]
+    rows = [row for row in every if row.status in ENDED]
     if not rows:
         raise AgentevalError("no run of this execution has ended yet", where=target.id)
     head = maker.clean([*head_html(_title(target, execution), _STYLE), *_summary(store, target, execution)])

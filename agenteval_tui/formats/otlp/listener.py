@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
+from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.otlp.export_request import SentEvent, SentSpan
 from agenteval_tui.formats.otlp.open_traces import OpenTrace, OpenTraces
@@ -24,7 +25,7 @@ from agenteval_tui.formats.recorded_run import planned_run, run_end, storable
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.sentences import verdict_sentence
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.records import DECIDED, ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import (
     AgentFinished,

@@ -13,8 +13,9 @@ from agenteval_tui.analysis.test_gates import GateVerdict
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import Problem
 from agenteval_tui.core.numbers import TOO_FEW, age, count, percent, percent_span, short_dollars, short_duration
+from agenteval_tui.core.outcomes import ENDED
 from agenteval_tui.grading.sentences import not_made_sentence
-from agenteval_tui.history.records import ENDED, SUMMARY_WINDOW, RunRow
+from agenteval_tui.history.records import SUMMARY_WINDOW, RunRow
 from agenteval_tui.runs.plan.gates import gate_of
 from agenteval_tui.suites.model import Suite, Test
 from agenteval_tui.tui.presenters.status_style import glyph, mark, word

@@ -25,11 +25,12 @@ from agenteval_tui.analysis.labels import LabelSaved
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.outcomes import ENDED
 from agenteval_tui.formats.documents.difference import difference_document
 from agenteval_tui.grading.criterion_templates import Starter
 from agenteval_tui.grading.results import Evidence, Span
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.records import ENDED, RunFilter, RunRow
+from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.suites.dataset_edit import RowAdded, undo_add_row
