@@ -116,7 +116,7 @@ class MessagesDialogue:
         for call in message.calls:
             call_id = self._id(call.id)
             blocks.append({"type": "tool_use", "id": call_id, "name": call.name, "input": _input(call.arguments)})
-            answers.append(_result(call_id, call.result, call.error))
+            answers.append(_result(call_id, call.result, call.failed))
         self._add("assistant" if message.role == "assistant" else "user", blocks)
         self._add("user", answers)
 

@@ -110,7 +110,7 @@ class GeminiDialogue:
             args = {_INVALID: call.arguments} if parsed is None else parsed
             # Calls are told apart by their order: an id that the model did not give might not be taken.
             parts.append({"functionCall": {"name": call.name, "args": args}})
-            answers.append(_result("", call.name, call.result, call.error))
+            answers.append(_result("", call.name, call.result, call.failed))
         self._add("model" if message.role == "assistant" else "user", parts)
         self._add("user", answers)
 

@@ -23,12 +23,13 @@ _OF_OTHERS = ("function_call", "custom_tool_call", "tool_call", "server_tool_cal
 
 
 class HostedCall(Struct, frozen=True):
-    """A call of a tool that the server ran. `arguments` is JSON text. `result` None: it is not told."""
+    """A call of a tool that the server ran. `arguments` is JSON text, or what a program gave for it. `result` None: it
+    is not told."""
 
     id: str
     name: str
-    arguments: str
-    result: str | None
+    arguments: Any
+    result: str | None = None
     failed: bool = False
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentRequest
+from agenteval_tui.agents.models.hosted_calls import HostedCall
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Attachment, Message, ToolCall
 
@@ -19,14 +20,10 @@ NO_RESULT = "(no result was recorded)"
 _PLACEHOLDER = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}|\[#~?([\w.:-]+)#\]")
 
 
-class ToolCallDraft(Struct, frozen=True):
+class ToolCallDraft(HostedCall, frozen=True):
     """A call that the model made earlier. `arguments` is the JSON text, or whatever the model sent instead."""
 
-    id: str
-    name: str
-    arguments: str
-    result: str
-    error: bool = False
+    result: str = NO_RESULT
 
 
 class ProviderMessage(Struct, frozen=True):

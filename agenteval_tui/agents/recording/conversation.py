@@ -15,10 +15,12 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.agents.models.hosted_calls import HostedCall
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.mcp_requests import ToolRequest, tool_request, tool_requests
 from agenteval_tui.agents.recording.protocols import Reply, Request, first_words, read_reply, read_request
 from agenteval_tui.agents.usage import UsageSum
+from agenteval_tui.core.document import extended
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import cut
 from agenteval_tui.transcripts.codec import decode_arguments, from_openai_messages
@@ -42,15 +44,10 @@ class Asked(Struct, frozen=True):
     """What of the request whoever recorded it could not see."""
 
 
-class UsedTool(Struct, frozen=True):
+class UsedTool(HostedCall, frozen=True, kw_only=True):
     """A call of a tool that no model made. `result` and `took_ms` are None if they are not known."""
 
     started_ms: float
-    id: str
-    name: str
-    arguments: str
-    result: str | None
-    failed: bool = False
     took_ms: float | None = None
 
 
@@ -209,17 +206,7 @@ class _Assembly:
                     remaining.append(tool)
         for tool in remaining:
             took = tool.ended_ms - tool.started_ms
-            self.use(
-                UsedTool(
-                    tool.started_ms,
-                    id="",
-                    name=tool.name,
-                    arguments=tool.arguments,
-                    result=tool.result,
-                    failed=tool.failed,
-                    took_ms=took,
-                )
-            )
+            self.use(extended(UsedTool, tool, id="", took_ms=took))
 
     def _open(self) -> list[str]:
         """Calls that models made and no server of a tool saw, whose results are not told yet."""

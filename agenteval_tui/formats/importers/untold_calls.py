@@ -13,22 +13,17 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.agents.models.hosted_calls import HostedCall
 from agenteval_tui.transcripts.model import Message, Note, ToolCall, Transcript, message_place
 from agenteval_tui.transcripts.model_request import ModelRequests
 
 _PLACE = re.compile(r"messages\[(\d{1,9})\]")
 
 
-class UntoldCall(Struct, frozen=True):
-    """A call of a tool as its span tells it. `arguments` in any form that `called_with` reads; `result` None: none is
-    known. `after`: how many of the transcript's calls are known to have started before it. `started_ms`, `duration_ms`
-    as in `ToolCall`."""
+class UntoldCall(HostedCall, frozen=True):
+    """A call of a tool as its span tells it. `arguments` in any form that `called_with` reads. `after`: how many of the
+    transcript's calls are known to have started before it. `started_ms`, `duration_ms` as in `ToolCall`."""
 
-    id: str
-    name: str
-    arguments: Any
-    result: str | None = None
-    failed: bool = False
     after: int = 0
     started_ms: float | None = None
     duration_ms: float | None = None

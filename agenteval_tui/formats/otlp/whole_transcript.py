@@ -62,5 +62,5 @@ def _untold(tools: Sequence[Span], requests: Sequence[Asked], base: float) -> li
             result = about.get("gen_ai.tool.call.result")
             arguments = content_text(about.get("gen_ai.tool.call.arguments")) or "{}"
             result_text = None if result is None else content_text(result)
-            used.append(UsedTool(span["start"] - base, key, name_of_tool(span), arguments, result_text))
+            used.append(UsedTool(key, name_of_tool(span), arguments, result_text, started_ms=span["start"] - base))
     return used
