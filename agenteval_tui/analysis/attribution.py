@@ -13,7 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.analysis.divergence import StepChange, first_change
 from agenteval_tui.analysis.regrade import threshold_of
 from agenteval_tui.analysis.trajectory_alignment import align
+from agenteval_tui.core.document import Document, StatusOrNone
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import verdict_of
@@ -78,18 +79,22 @@ class RuleChange(Struct, frozen=True):
     now: Any = None
 
 
-class Attribution(Struct, frozen=True):
-    """Who changed one verdict. `criterion` is its name ("": the verdict of the test as a whole).
+_Why = TypeVar("_Why", Reason, str)
+
+
+class Attribution(Document, Generic[_Why], frozen=True):
+    """Who changed one verdict; the reason as a code with fields, or in words. `criterion` is its name ("": the verdict
+    of the test as a whole).
 
     `was` and `now` are the stored outcomes; `old_under_new` (the old output, the new criterion) and `new_under_old` the
     crosswise ones, "" where they were not needed or are impossible.
     """
 
     who: Who
-    reason: Reason
+    reason: _Why
     criterion: str = ""
-    was: str = ""
-    now: str = ""
+    was: StatusOrNone = ""
+    now: StatusOrNone = ""
     old_under_new: str = ""
     new_under_old: str = ""
 
@@ -100,8 +105,8 @@ class Flip(Struct, frozen=True):
 
     before: str
     after: str
-    test: Attribution
-    criteria: tuple[Attribution, ...]
+    test: Attribution[Reason]
+    criteria: tuple[Attribution[Reason], ...]
     divergence: StepChange | None
 
 
@@ -112,7 +117,7 @@ class Attributed(Struct, frozen=True):
     reason: Reason
     divergence: StepChange | None
     flips: tuple[Flip, ...]
-    by_criterion: Mapping[str, Attribution] = field(default_factory=dict)
+    by_criterion: Mapping[str, Attribution[Reason]] = field(default_factory=dict)
 
 
 class _Stored:
@@ -166,7 +171,7 @@ def attribute(store: Store, pairs: Sequence[tuple[str, str]], *, most: int = PAI
         return None
     first = _most_frequent([flip.test for flip in flips])
     chosen = next(flip for flip in flips if flip.test.who == first.who)
-    by_name: dict[str, list[Attribution]] = {}
+    by_name: dict[str, list[Attribution[Reason]]] = {}
     for flip in flips:
         for criterion in flip.criteria:
             by_name.setdefault(criterion.criterion, []).append(criterion)
@@ -187,7 +192,7 @@ def attribute_pair(store: Store, before: str, after: str) -> Flip:
     return Flip(before, after, _of_test(store, old, new, criteria), criteria, changed)
 
 
-def _most_frequent(attributions: Sequence[Attribution]) -> Attribution:
+def _most_frequent(attributions: Sequence[Attribution[Reason]]) -> Attribution[Reason]:
     counts = Counter(attribution.who for attribution in attributions)
     who, number = counts.most_common(1)[0]
     chosen = next(attribution for attribution in attributions if attribution.who == who)
@@ -199,7 +204,7 @@ def _most_frequent(attributions: Sequence[Attribution]) -> Attribution:
     )
 
 
-def _named(attribution: Attribution, who: Who, code: ReasonCode, **fields: Any) -> Attribution:
+def _named(attribution: Attribution[Reason], who: Who, code: ReasonCode, **fields: Any) -> Attribution[Reason]:
     return replace(attribution, who=who, reason=Reason(code, fields))
 
 
@@ -217,7 +222,7 @@ def _spec(store: Store, result: CriterionResult) -> CriterionSpec | None:
 # Criteria
 
 
-def _of_criteria(store: Store, old: _Stored, new: _Stored) -> Iterable[Attribution]:
+def _of_criteria(store: Store, old: _Stored, new: _Stored) -> Iterable[Attribution[Reason]]:
     """The criteria that both runs have and that were decided otherwise."""
     for was, now in _matched(old, new):
         if was is None or now is None or was.outcome == now.outcome:
@@ -248,7 +253,9 @@ def _matched(old: _Stored, new: _Stored) -> list[tuple[CriterionResult | None, C
     return [*pairs, *((was, None) for was in before.values())]
 
 
-def _of_criterion(store: Store, old: _Stored, new: _Stored, was: CriterionResult, now: CriterionResult) -> Attribution:
+def _of_criterion(
+    store: Store, old: _Stored, new: _Stored, was: CriterionResult, now: CriterionResult
+) -> Attribution[Reason]:
     specs = _spec(store, was), _spec(store, now)
     attribution = Attribution("unknown", Reason("version_unknown"), now.criterion, str(was.outcome), str(now.outcome))
     if specs[0] is None or specs[1] is None:
@@ -282,8 +289,8 @@ _CROSSWISE: dict[tuple[bool, bool], tuple[Who, ReasonCode]] = {
 
 
 def _same_criterion(
-    attribution: Attribution, spec: CriterionSpec, old: _Stored, new: _Stored, *, alike: bool
-) -> Attribution:
+    attribution: Attribution[Reason], spec: CriterionSpec, old: _Stored, new: _Stored, *, alike: bool
+) -> Attribution[Reason]:
     """The same version and the same variables judged both."""
     asks = compile_criterion(spec).asks
     if alike:
@@ -337,7 +344,7 @@ def _question(request: Mapping[str, Any]) -> str:
 # The test
 
 
-def _of_test(store: Store, old: _Stored, new: _Stored, criteria: Sequence[Attribution]) -> Attribution:
+def _of_test(store: Store, old: _Stored, new: _Stored, criteria: Sequence[Attribution[Reason]]) -> Attribution[Reason]:
     """The old output by the new rules, and the new output by the old ones; where the rules are the same, what the
     criteria that changed as the test did say."""
     was, now = old.row.status, new.row.status
@@ -354,7 +361,9 @@ def _of_test(store: Store, old: _Stored, new: _Stored, criteria: Sequence[Attrib
     return _by_criteria(attribution, new, criteria) or _by_score(store, attribution, old, new)
 
 
-def _by_criteria(attribution: Attribution, new: _Stored, criteria: Sequence[Attribution]) -> Attribution | None:
+def _by_criteria(
+    attribution: Attribution[Reason], new: _Stored, criteria: Sequence[Attribution[Reason]]
+) -> Attribution[Reason] | None:
     """Of the criteria that changed as the test did, what all say; None: no criterion that decides changed."""
     deciding = {result.criterion for result in new.results if result.severity == "error"}
     alike = [
@@ -382,7 +391,7 @@ def _by_criteria(attribution: Attribution, new: _Stored, criteria: Sequence[Attr
     )
 
 
-def _by_score(store: Store, attribution: Attribution, old: _Stored, new: _Stored) -> Attribution:
+def _by_score(store: Store, attribution: Attribution[Reason], old: _Stored, new: _Stored) -> Attribution[Reason]:
     """No criterion that decides changed its verdict, and the rules are the same: the score crossed the threshold."""
     if not (old.explained and new.explained):
         return _named(attribution, "unknown", "rules_unknown")
@@ -447,12 +456,12 @@ def _spec_changes(name: str, was: CriterionSpec | None, now: CriterionSpec | Non
 
 def _by_rules(
     store: Store,
-    attribution: Attribution,
+    attribution: Attribution[Reason],
     old: _Stored,
     new: _Stored,
-    criteria: Sequence[Attribution],
+    criteria: Sequence[Attribution[Reason]],
     changes: tuple[RuleChange, ...],
-) -> Attribution:
+) -> Attribution[Reason]:
     """The verdicts of the test for the old output by the new rules and for the new output by the old rules."""
     if not (old.explained and new.explained):
         by_criteria = _by_criteria(attribution, new, criteria)

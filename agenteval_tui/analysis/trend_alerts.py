@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.analysis.trends import OutcomeRates, TrendQuery, figures, groups_of, select_runs
+from agenteval_tui.core.document import Share, extended
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.connections import Connection
@@ -25,21 +26,19 @@ State = Literal["ok", "alert", "empty", "errors"]
 _JUDGED = 5_000  # runs whose results are looked into
 
 
-class Alert(Struct, frozen=True):
-    """What the window says of all runs (`name` ""), or of one group. `figures` are without what is in quarantine."""
+class Alert(OutcomeRates, frozen=True, kw_only=True):
+    """What the window says of all runs (`name` ""), or of one group, without what is in quarantine."""
 
-    key: str
     name: str
-    below: float
-    figures: OutcomeRates
+    key: str
+    below: Share
     state: State
 
     @property
     def by_chance(self) -> bool:
         """Whether so few runs can be under the threshold by chance alone: it lies in the interval, or there are too few
         for one."""
-        interval = self.figures.interval
-        return self.state == "alert" and (interval is None or interval[0] <= self.below <= interval[1])
+        return self.state == "alert" and (self.interval is None or self.interval[0] <= self.below <= self.interval[1])
 
 
 class FeedbackAlert(Struct, frozen=True):
@@ -104,12 +103,12 @@ def watch(store: Store, trend_query: TrendQuery, below: float, at_ms: int) -> Al
             grouped.setdefault(key, (key, []))[1].append(change)
     alerts = []
     for key, (name, tallies) in grouped.items():
-        outcome_rates = figures(tallies, count_errors=trend_query.count_errors)
-        alerts.append(Alert(key, name, below, outcome_rates, _state(outcome_rates, below)))
+        rates = figures(tallies, count_errors=trend_query.count_errors)
+        alerts.append(extended(Alert, rates, key=key, name=name, below=below, state=_state(rates, below)))
     if not alerts:
-        alerts = [Alert("", "", below, figures([]), "empty")]
+        alerts = [extended(Alert, figures([]), key="", name="", below=below, state="empty")]
     order = {"alert": 0, "errors": 1, "empty": 2, "ok": 3}
-    alerts.sort(key=lambda alert: (order[alert.state], alert.figures.rate or 0.0, alert.name))
+    alerts.sort(key=lambda alert: (order[alert.state], alert.rate or 0.0, alert.name))
     return AlertCheck(tuple(alerts), left_out)
 
 

@@ -14,16 +14,21 @@ from agenteval_tui.history.labels import Label
 from agenteval_tui.history.store import Store
 
 
-class LabelDocument(Document, frozen=True, kw_only=True):
+class LabelWords(Document, frozen=True, kw_only=True):
+    """What a person said."""
+
+    passed: bool | None
+    good: Annotated[bool, Meta(description="passed if that is given, else a rating of 4 or 5")]
+    comment: str
+    who: str
+
+
+class LabelDocument(LabelWords, frozen=True, kw_only=True):
     """What a person said of a run or a criterion of it."""
 
     criterion: Annotated[str | None, Meta(description="its name; null: the run as a whole, or it is not known")]
     unknown: Annotated[bool, Meta(description="it names only a configuration, which several criteria have: no verdict")]
-    passed: bool | None
     rating: Count | None
-    good: Annotated[bool, Meta(description="passed, or rated 4 or 5")]
-    comment: str
-    who: str
     at: Time
 
 

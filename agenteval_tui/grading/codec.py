@@ -7,11 +7,18 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, UnsetType, to_builtins
 
-from agenteval_tui.core.document import Count, Document, Rating, Severity, Share, one_of
-from agenteval_tui.core.document import Outcome as OutcomeName
+from agenteval_tui.core.document import Count, Document, Rating, extended, one_of
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
+from agenteval_tui.grading.results import (
+    CriterionFigures,
+    CriterionResult,
+    Evidence,
+    MetricFigures,
+    MetricResult,
+    Outcome,
+    Span,
+)
 from agenteval_tui.grading.spec import json_like
 
 _CODES = frozenset(Code)
@@ -64,44 +71,24 @@ class EvidenceDocument(Document, frozen=True, kw_only=True):
     group: str
 
 
-class MetricDocument(Document, frozen=True, kw_only=True):
+class MetricDocument(MetricFigures, frozen=True, kw_only=True):
     """What a metric said."""
 
-    name: str
-    type: str
-    outcome: OutcomeName
-    score: Share | None
     rating: Rating
     evidence: tuple[EvidenceDocument, ...]
-    weight: float
-    neutral: bool
     reason: _Reason
     code: _Code = UNSET
     fields: _FieldsOfCode = UNSET
 
 
-class CriterionDocument(Document, frozen=True, kw_only=True):
+class CriterionDocument(CriterionFigures, frozen=True, kw_only=True):
     """What a criterion said of a run: `agenteval grade` prints a list of these."""
 
-    criterion: str
-    outcome: OutcomeName
-    score: Share | None
     rating: Rating
-    value: str | None
     metrics: tuple[MetricDocument, ...]
     reason: _Reason
     code: _Code = UNSET
     fields: _FieldsOfCode = UNSET
-    severity: Severity
-    weight: float
-    negate: bool
-    prototype_class: str
-    criterion_hash: str
-    source: Annotated[str, Meta(description='whose verdict it is: "" ours, else the tool that it was imported from')]
-    derived: Annotated[
-        bool | UnsetType,
-        Meta(description="made at an import of what the file says was expected; it decides nothing"),
-    ] = UNSET
     value_spans: tuple[AnySpan, ...]
 
 
@@ -113,36 +100,21 @@ def result_to_json(result: CriterionResult) -> dict[str, Any]:
 
 def result_document(result: CriterionResult) -> CriterionDocument:
     """A result as it is printed and exported."""
-    return CriterionDocument(
-        criterion=result.criterion,
-        outcome=str(result.outcome),
-        score=result.score,
-        rating=result.rating,
-        value=result.value,
+    return extended(
+        CriterionDocument,
+        result,
         metrics=tuple(map(_metric, result.metrics)),
         reason=sentences.criterion_sentence(result),
         **_code(result),
-        severity=result.severity,
-        weight=result.weight,
-        negate=result.negate,
-        prototype_class=result.prototype_class,
-        criterion_hash=result.criterion_hash,
-        source=result.source,
-        derived=result.derived,
         value_spans=tuple(map(span_document, result.value_spans)),
     )
 
 
 def _metric(metric: MetricResult) -> MetricDocument:
-    return MetricDocument(
-        name=metric.name,
-        type=metric.type,
-        outcome=str(metric.outcome),
-        score=metric.score,
-        rating=metric.rating,
+    return extended(
+        MetricDocument,
+        metric,
         evidence=tuple(map(_evidence, metric.evidence)),
-        weight=metric.weight,
-        neutral=metric.neutral,
         reason=sentences.metric_sentence(metric),
         **_code(metric),
     )

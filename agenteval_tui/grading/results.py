@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
+from agenteval_tui.core.document import Document, Severity, Share
 from agenteval_tui.core.outcomes import Outcome as Outcome
 from agenteval_tui.core.phrasing import cut, shown
 from agenteval_tui.grading.codes import Code
-
 
 Fields = dict[str, Any]
 """What a code speaks of: names (`grading.codes`) and JSON values."""
@@ -78,7 +78,18 @@ def may_be_cut(value: Any) -> bool:
     return isinstance(value, str) and len(value) >= FOUND - 1 and value.rstrip('"').endswith("…")
 
 
-class MetricResult(Struct, frozen=True):
+class MetricFigures(Document, frozen=True):
+    """What is published of a metric as it is."""
+
+    name: str
+    type: str
+    outcome: Outcome
+    score: Share | None = None
+    weight: float = 1.0
+    neutral: bool = False
+
+
+class MetricResult(MetricFigures, frozen=True):
     """What one metric said. `score` is None when the outcome is neither passed nor failed, or `neutral`.
 
     `neutral`: nothing was configured; the metric is left out of every mean (Power UI rates it 3). `code` and `fields`
@@ -86,12 +97,6 @@ class MetricResult(Struct, frozen=True):
     `message`: as in `Evidence`.
     """
 
-    name: str
-    type: str
-    outcome: Outcome
-    score: float | None = None
-    weight: float = 1.0
-    neutral: bool = False
     evidence: tuple[Evidence, ...] = ()
     message: str = ""
     code: str = ""
@@ -105,7 +110,27 @@ class MetricResult(Struct, frozen=True):
         return rating(self.score)
 
 
-class CriterionResult(Struct, frozen=True):
+class CriterionFigures(Document, frozen=True):
+    """What is published of a criterion's result as it is."""
+
+    criterion: str
+    outcome: Outcome
+    score: Share | None
+    severity: Severity = "error"
+    weight: float = 1.0
+    negate: bool = False
+    prototype_class: str = ""
+    criterion_hash: str = ""
+    value: str | None = None
+    source: Annotated[
+        str, Meta(description='whose verdict it is: "" ours, else the tool that it was imported from')
+    ] = ""
+    derived: Annotated[
+        bool, Meta(description="made at an import of what the file says was expected; it decides nothing")
+    ] = False
+
+
+class CriterionResult(CriterionFigures, frozen=True):
     """What one criterion said of one transcript, and the hash of the criterion it was said with.
 
     `code` and `fields` say what its metrics do not: the threshold, an unusable config. "": its metrics say all.
@@ -113,22 +138,11 @@ class CriterionResult(Struct, frozen=True):
     made at an import, of what the foreign file says was expected; it explains, and never decides how the run ended.
     """
 
-    criterion: str
-    outcome: Outcome
-    score: float | None
-    severity: str = "error"
-    weight: float = 1.0
-    negate: bool = False
-    prototype_class: str = ""
-    criterion_hash: str = ""
-    value: str | None = None
     value_spans: tuple[Span, ...] = ()
     metrics: tuple[MetricResult, ...] = ()
     message: str = ""
-    source: str = ""
     code: str = ""
     fields: Fields = field(default_factory=dict)
-    derived: bool = False
 
     @property
     def neutral(self) -> bool:

@@ -327,10 +327,10 @@ def alerts_table(watched: AlertCheck) -> Table:
         cells = (
             text(_STATES[alert.state]),
             text(alert.name or "all runs", ("  could be chance" if alert.by_chance else "", "dim")),
-            text((numbers.percent(alert.figures.rate), "bold")),
+            text((numbers.percent(alert.rate), "bold")),
             text((f"below {alert.below * 100:g} %", "dim")),
-            text((interval_text(alert.figures.interval) if alert.figures.n else "", "dim")),
-            text((f"{alert.figures.runs:,}", "dim")),
+            text((interval_text(alert.interval) if alert.n else "", "dim")),
+            text((f"{alert.runs:,}", "dim")),
         )
         rows.append(Row(cells, row_key("alert", alert.key)))
     heads = ("rate", "threshold", "95 %", "runs")
@@ -360,7 +360,7 @@ def _feedback_alert(alert: FeedbackAlert, window: str) -> Text:
 def _alert(alert: Alert, window: str) -> Iterator[Text]:
     word, token = _STATES[alert.state]
     who = f"{one_line(alert.name, 60)}: " if alert.key else ""
-    point = alert.figures
+    point = alert
     passed = f"{point.passed} of {numbers.count(point.n, 'run')} of {numbers.count(point.tests, 'test')} passed"
     figures = (
         f"pass rate {numbers.percent(point.rate)} ({passed}, {numbers.interval_phrase(point.interval)}) in {window}"

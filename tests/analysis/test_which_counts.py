@@ -23,6 +23,7 @@ from agenteval_tui.analysis.trend_alerts import Alert, _state
 from agenteval_tui.analysis.trend_scores import Scores, criterion_labels
 from agenteval_tui.analysis.trends import TrendQuery, figures, groups_of, select_runs
 from agenteval_tui.analysis.triage import Recurrence, open_reason
+from agenteval_tui.core.document import extended
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.quarantines import ActiveQuarantines, Quarantine
@@ -230,8 +231,8 @@ def test_an_alert_is_below_its_threshold(rate: float | None, state: str) -> None
 def test_an_alert_is_by_chance_where_its_threshold_lies_in_the_interval() -> None:
     found = replace(figures([]), rate=0.4, interval=(0.2, 0.6))
     for below, by_chance in ((0.19, False), (0.2, True), (0.6, True), (0.61, False)):
-        assert Alert("", "", below, found, "alert").by_chance is by_chance
-        assert not Alert("", "", below, found, "ok").by_chance
+        assert extended(Alert, found, key="", name="", below=below, state="alert").by_chance is by_chance
+        assert not extended(Alert, found, key="", name="", below=below, state="ok").by_chance
 
 
 @pytest.mark.parametrize(

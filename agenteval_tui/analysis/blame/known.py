@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.blame.free_answer import NOTHING, Given, NothingToBlameError, blame_of
 from agenteval_tui.analysis.blame.model import Blame, ClueCode, Fault, SampledAnswer, StepRate, Suspect
 from agenteval_tui.analysis.blame.sampling import Counts, Found, Search
+from agenteval_tui.core.document import extended
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.fork.edits import ForkError, fork
@@ -103,7 +104,7 @@ def sampled_of(
     return SampledAnswer(
         answer=outcome.answer,
         step=None if outcome.step is None else steps[outcome.step],
-        rates=tuple(StepRate(steps[rate.prefix], rate.passed, rate.n, rate.low, rate.high) for rate in outcome.rates),
+        rates=tuple(extended(StepRate, rate, step=steps[rate.prefix]) for rate in outcome.rates),
         samples=samples,
         asked=outcome.asked,
         known=stored,

@@ -143,14 +143,19 @@ class Suspect(Struct, frozen=True):
     clues: tuple[Clue, ...]
 
 
-class StepRate(Document, frozen=True):
-    """How often the run passed after the agent repeated a step. The earlier steps stay the same."""
+class Rate(Document, frozen=True, kw_only=True):
+    """How often continuations passed, with the confidence sequence."""
 
-    step: Step
     passed: Count
     n: Count
     low: Annotated[Share, Meta(description="the lower end of the 95 % confidence sequence")]
     high: Share
+
+
+class StepRate(Rate, frozen=True, kw_only=True):
+    """How often the run passed after the agent repeated a step. The earlier steps stay the same."""
+
+    step: Step
 
 
 class SampledAnswer(Document, frozen=True):

@@ -24,6 +24,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from agenteval_tui.analysis.blame.model import Rate
 from agenteval_tui.runs.confidence_sequence import confidence_sequence
 
 ALPHA = 0.02
@@ -56,14 +57,10 @@ Ask = Callable[[int, int], Counts]
 them. Fewer than before and this many: the budget is used up, or somebody stopped it."""
 
 
-class Rate(Struct, frozen=True):
-    """The pass rate of a prefix, with its confidence sequence at 95 %. `prefix` is its length."""
+class PrefixRate(Rate, frozen=True, kw_only=True):
+    """The pass rate of a prefix. `prefix` is its length."""
 
     prefix: int
-    passed: int
-    n: int
-    low: float
-    high: float
 
 
 class Found(Struct, frozen=True):
@@ -73,7 +70,7 @@ class Found(Struct, frozen=True):
 
     answer: Answer
     step: int | None
-    rates: tuple[Rate, ...]
+    rates: tuple[PrefixRate, ...]
     weights: tuple[float, ...]
     none: float
     asked: int
@@ -135,9 +132,10 @@ class Search:
         answer = self.answer() or "undecided"
         step = max(range(self.steps), key=lambda place: weights[place]) if answer == "step" else None
         rates = tuple(
-            Rate(prefix, counts.passed, counts.n, *confidence_sequence(counts.passed, counts.n))
+            PrefixRate(prefix=prefix, passed=counts.passed, n=counts.n, low=low, high=high)
             for prefix, counts in enumerate(self.counts)
             if counts.n and not (self.end_fails and prefix == self.steps)
+            for low, high in (confidence_sequence(counts.passed, counts.n),)
         )
         return Found(answer, step, rates, tuple(weights), none, self.asked)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.suggest.conditions import (
@@ -30,6 +30,7 @@ from agenteval_tui.analysis.suggest.shapes import metric_families, shape_familie
 from agenteval_tui.analysis.suggest.states import state_families
 from agenteval_tui.analysis.suggest.texts import text_families
 from agenteval_tui.analysis.suggest.tools import tool_families
+from agenteval_tui.core.document import Count, Document, Share
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Transcript
@@ -55,28 +56,30 @@ _WORTH = 14.0
 """What a further condition may cost for each label more that it agrees with, in bits."""
 
 
-class Suggestion(Struct, frozen=True):
-    """A criterion that agrees with labels, and what is known of it.
+class SuggestionFigures(Document, frozen=True, kw_only=True):
+    """What is published of a suggested criterion beside its name."""
 
-    It agrees with `agrees` of `labelled` labels; `wrong` are the runs it gets wrong. `left_out`: how often the same
-    kind of criterion, made anew without a labelled run, is right about that run; None where good runs only are known.
-    `passes` of `runs` runs in all. `teaches`: the run without a label that would tell most about it; "" if none would.
-    `size` is what it costs to say, in bits; `margin` (0 to 1) how clearly it parts good and bad.
-    """
-
-    title: str
+    title: Annotated[str, Meta(description="what it checks, in words")]
     prototype_class: str
-    config: str
-    conditions: int
-    agrees: int
+    config: Annotated[str, Meta(description="the config, as a suite file has it")] = field(name="config_uxon")
+    conditions: Annotated[Count, Meta(description="how many conditions it has")]
+    agrees: Annotated[Count, Meta(description="labels that it agrees with")]
+    left_out: Annotated[
+        Count | None,
+        Meta(description="labels that the same kind of criterion agrees with, made without the run; null: no bad run"),
+    ] = None
+    size: Annotated[float, Meta(description="what it takes to say it, in bits; smaller ones come first")]
+    margin: Annotated[Share, Meta(description="how clearly it parts good and bad")]
+    wrong: Annotated[tuple[str, ...], Meta(description="labelled runs that it gets wrong")] = ()
+    passes: Annotated[Count, Meta(description="runs that pass it, of all that were looked at")] = 0
+    teaches: Annotated[str, Meta(description="the run without a label that would tell most about it; empty: none")] = ""
+
+
+class Suggestion(SuggestionFigures, frozen=True, kw_only=True):
+    """A criterion that agrees with `agrees` of `labelled` labels. `runs`: how many were looked at."""
+
     labelled: int
-    size: float
-    margin: float
-    wrong: tuple[str, ...] = ()
-    left_out: int | None = None
-    passes: int = 0
     runs: int = 0
-    teaches: str = ""
 
     @property
     def name(self) -> str:

@@ -17,6 +17,7 @@ from agenteval_tui.analysis.criterion_versions import (
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.document import extended
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_hash
 from agenteval_tui.core.numbers import count, moment
@@ -172,13 +173,11 @@ def _document(versions: Versions) -> CriterionVersions:
         current=versions.current,
         was_named=versions.was_named,
         versions=tuple(
-            CriterionVersion(
-                hash=version.hash,
+            extended(
+                CriterionVersion,
+                version,
                 first=iso(version.first_ms),
                 last=iso(version.last_ms),
-                runs=version.runs,
-                passed=version.passed,
-                failed=version.failed,
                 current=version.hash == versions.current,
                 text=versions.texts[version.hash],
             )

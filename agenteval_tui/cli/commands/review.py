@@ -6,6 +6,7 @@ import click
 
 from agenteval_tui.analysis.review_queue import ReviewFilter, queue
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.core.document import extended
 from agenteval_tui.formats.documents.listings import Review, WaitingReview
 from agenteval_tui.views.review import waiting_view
 
@@ -42,17 +43,7 @@ def command(
     out = invocation.out
     if as_json:
         waiting = tuple(
-            WaitingReview(
-                run=item.run_id,
-                suite=item.suite,
-                test=item.test_id,
-                outcome=item.status,
-                criterion=item.criterion,
-                address=item.address,
-                why=item.why,
-                question=item.question,
-            )
-            for item in items
+            extended(WaitingReview, item, run=item.run_id, test=item.test_id, outcome=item.status) for item in items
         )
         out.json(Review(waiting=waiting))
         return 0

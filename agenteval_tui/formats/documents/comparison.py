@@ -25,7 +25,7 @@ from agenteval_tui.analysis.comparison_model import (
 )
 from agenteval_tui.analysis.regression_gate import BaselineResult, GateNotice
 from agenteval_tui.analysis.regressions import Regression, Regressions, regressions_of
-from agenteval_tui.core.document import Count, Document, Share, StatusOrNone, Time, extended, one_of
+from agenteval_tui.core.document import Count, Document, Share, Time, extended, one_of
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.baselines import Baseline
 from agenteval_tui.views.attribution import reason_text
@@ -62,23 +62,11 @@ class ComparedSide(NamedSide, frozen=True, kw_only=True):
     started: Time | None
 
 
-class AttributedCriterion(Document, frozen=True, kw_only=True):
-    """Who changed the verdict of a criterion."""
-
-    who: Who
-    reason: str
-    criterion: str
-    was: StatusOrNone
-    now: StatusOrNone
-    old_under_new: str
-    new_under_old: str
-
-
 class ComparedCriterion(CriterionChange, frozen=True, kw_only=True):
     """A criterion of a test on both sides."""
 
     comparable: Annotated[bool, Meta(description="one version of it judged both sides")]
-    attribution: AttributedCriterion | None
+    attribution: Attribution[str] | None
     metrics: tuple[MetricChange, ...]
 
 
@@ -250,16 +238,8 @@ def against_document(found: BaselineResult) -> AgainstBaseline:
         quarantined=tuple(one.label for one in found.shown.in_state("worse") if one.quarantine),
         without_baseline=found.without_baseline,
         changes=tuple(
-            ChangedTest(
-                test=one.test,
-                variation=one.variation,
-                state=one.state,
-                was=one.was,
-                now=one.now,
-                p_value=one.p_value,
-                rows=tuple(row for row in one.rows if row.state in ("worse", "better")),
-            )
-            for one in changed
+            extended(ChangedTest, test, rows=tuple(row for row in test.rows if row.state in ("worse", "better")))
+            for test in changed
         ),
     )
 
@@ -288,18 +268,14 @@ def _test(
             extended(
                 ComparedCriterion,
                 criterion,
-                attribution=_attribution(by_criterion.get(criterion.name)),
+                attribution=None
+                if (attribution := by_criterion.get(criterion.name)) is None
+                else extended(Attribution, attribution, reason=reason_text(attribution.reason)),
                 metrics=metrics.get(criterion.name, ()),
             )
             for criterion in test.criteria
         ),
     )
-
-
-def _attribution(attribution: Attribution | None) -> AttributedCriterion | None:
-    if attribution is None:
-        return None
-    return extended(AttributedCriterion, attribution, reason=reason_text(attribution.reason))
 
 
 def _attributed(attributed: Attributed | None) -> AttributedTest | None:

@@ -10,6 +10,7 @@ from msgspec import Meta
 from agenteval_tui.analysis.agreement import JudgeFigures, VersionFigures
 from agenteval_tui.analysis.judge_repeatability import RepeatedResults
 from agenteval_tui.core.document import Count, Document, Outcome, Rating, Share, extended, one_of
+from agenteval_tui.formats.labels import LabelWords
 from agenteval_tui.grading.remote_requests import RemoteRequest
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.results import Outcome as GradedOutcome
@@ -78,14 +79,10 @@ class JudgeReport(Document, frozen=True, kw_only=True):
     criteria: tuple[JudgedCriterion, ...]
 
 
-class PersonsLabel(Document, frozen=True, kw_only=True):
+class PersonsLabel(LabelWords, frozen=True, kw_only=True):
     """A person's label for the verdict."""
 
     rating: Rating
-    passed: bool | None
-    good: Annotated[bool, Meta(description="passed if that is given, else a rating of 4 or 5")]
-    comment: str
-    who: str
     at: Count
 
 

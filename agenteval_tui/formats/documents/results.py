@@ -238,23 +238,17 @@ def _not_gating(one: QuarantineEffect) -> NotGating:
     )
 
 
-def gate_document(one: GateVerdict) -> GateDocument:
+def gate_document(verdict: GateVerdict) -> GateDocument:
     """The verdict on a gate."""
-    return GateDocument(
-        suite=one.suite_name,
-        test=one.test_id,
-        variation=one.variation,
-        pass_rate=one.gate.pass_rate,
-        origin=one.gate.origin,
-        outcome=one.outcome,
-        n=one.n,
-        passed=one.passed,
-        rate=one.rate,
-        interval=one.shown_interval,
-        errors=one.errors,
-        needs_review=one.waiting,
-        sure=one.sure,
-        needed=one.needed,
+    return extended(
+        GateDocument,
+        verdict,
+        suite=verdict.suite_name,
+        test=verdict.test_id,
+        pass_rate=verdict.gate.pass_rate,
+        origin=verdict.gate.origin,
+        interval=verdict.shown_interval,
+        needs_review=verdict.waiting,
     )
 
 

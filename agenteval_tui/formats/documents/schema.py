@@ -5,7 +5,7 @@ definition of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_origin
 
 from msgspec import Struct, inspect
 from msgspec.json import schema_components
@@ -35,8 +35,8 @@ def _omitting(kind: inspect.Type) -> list[type[Struct]]:
     while waiting:
         part = waiting.pop()
         if isinstance(part, inspect.StructType):
-            if part.cls not in classes:
-                classes[part.cls] = None
+            if (struct := get_origin(part.cls) or part.cls) not in classes:
+                classes[struct] = None
                 waiting.extend(each.type for each in part.fields)
         elif isinstance(part, inspect.Type):
             values = (getattr(part, name) for name in part.__struct_fields__)

@@ -6,29 +6,15 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agenteval_tui.analysis.suggest.search import Check, Suggestions
+from agenteval_tui.analysis.suggest.search import Check, SuggestionFigures, Suggestions
 from agenteval_tui.analysis.suggest.stored_examples import TestExamples
 from agenteval_tui.core.document import Count, Document, Share, extended
 
 
-class SuggestedCriterion(Document, frozen=True, kw_only=True):
+class SuggestedCriterion(SuggestionFigures, frozen=True, kw_only=True):
     """A criterion that agrees with the labels."""
 
-    title: Annotated[str, Meta(description="what it checks, in words")]
     name: Annotated[str, Meta(description="a name for the criterion")]
-    prototype_class: str
-    config_uxon: Annotated[str, Meta(description="the config, as a suite file has it")]
-    conditions: Annotated[Count, Meta(description="how many conditions it has")]
-    agrees: Annotated[Count, Meta(description="labels that it agrees with")]
-    left_out: Annotated[
-        Count | None,
-        Meta(description="labels that the same kind of criterion agrees with, made without the run; null: no bad run"),
-    ]
-    size: Annotated[float, Meta(description="what it takes to say it, in bits; smaller ones come first")]
-    margin: Annotated[Share, Meta(description="how clearly it parts good and bad")]
-    wrong: Annotated[tuple[str, ...], Meta(description="labelled runs that it gets wrong")]
-    passes: Annotated[Count, Meta(description="runs that pass it, of all that were looked at")]
-    teaches: Annotated[str, Meta(description="the run without a label that would tell most about it; empty: none")]
 
 
 class SuggestionsCheck(Document, frozen=True, kw_only=True):
@@ -74,7 +60,5 @@ def suggested_document(found: Suggestions, given: TestExamples, checked: Check |
         criterion=given.criterion,
         from_judge=given.judge,
         check=None if checked is None else extended(SuggestionsCheck, checked),
-        suggestions=tuple(
-            extended(SuggestedCriterion, suggestion, config_uxon=suggestion.config) for suggestion in found.suggestions
-        ),
+        suggestions=tuple(extended(SuggestedCriterion, suggestion) for suggestion in found.suggestions),
     )

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from agenteval_tui.analysis import trends
 from agenteval_tui.analysis.time_buckets import By
-from agenteval_tui.analysis.trend_alerts import AlertCheck, State
+from agenteval_tui.analysis.trend_alerts import Alert, AlertCheck, State
 from agenteval_tui.analysis.trend_breaks import Break, Kind, bin_of
 from agenteval_tui.analysis.trend_scores import Extras, Scores
 from agenteval_tui.analysis.trends import MEASURES, MeasureStats, OutcomeRates, Series
@@ -114,13 +114,9 @@ class Regraded(Document, frozen=True, kw_only=True):
     cut: Annotated[bool, Meta(description="older runs of the window were not graded")]
 
 
-class TrendAlert(OutcomeRates, frozen=True, kw_only=True):
+class TrendAlert(Alert, frozen=True, kw_only=True):
     """What the window says of one group."""
 
-    name: str
-    key: str
-    below: Share
-    state: State
     by_chance: Annotated[bool, Meta(description="the threshold lies in the interval, or there is none")]
 
 
@@ -235,18 +231,13 @@ def _all_spent(spent: Mapping[Measure, MeasureStats | None]) -> dict[str, Measur
 
 
 def _scores(score: Scores) -> CriterionScores:
-    return CriterionScores(
+    return extended(
+        CriterionScores,
+        score,
         file=score.suite_key,
-        suite=score.suite,
         test=score.test_id,
-        criterion=score.criterion,
-        n=score.n,
-        passed=score.passed,
-        failed=score.failed,
-        errors=score.errors,
         undecided=score.review,
         mean_score=score.mean,
-        tenths=score.tenths,
     )
 
 
@@ -278,18 +269,7 @@ def _alerts(watched: AlertCheck) -> TrendAlerts:
             )
             for alert in watched.feedback
         ),
-        groups=tuple(
-            extended(
-                TrendAlert,
-                alert.figures,
-                name=alert.name,
-                key=alert.key,
-                below=alert.below,
-                state=alert.state,
-                by_chance=alert.by_chance,
-            )
-            for alert in watched.alerts
-        ),
+        groups=tuple(extended(TrendAlert, alert) for alert in watched.alerts),
         left_out=tuple(
             LeftOut(
                 file=excluded.suite_key,
