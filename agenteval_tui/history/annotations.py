@@ -28,7 +28,7 @@ NOTHING = Note()
 def notes_of_runs(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[int, Note]:
     """Notes of those of these runs that have any."""
     marks = ",".join("?" * len(runs))
-    kept = {
+    noted = {
         row[0] for row in connection.execute(f"SELECT id FROM runs WHERE id IN ({marks}) AND id IN ({KEPT_RUNS})", runs)
     }
     labels: dict[int, tuple[int, int | None, bool | None]] = {}
@@ -42,7 +42,7 @@ def notes_of_runs(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[i
         if criterion is None:
             last, said = rating, None if passed is None else bool(passed)
         labels[run] = (number + 1, last, said)
-    return {run: Note(int(run in kept), *labels.get(run, (0, None, None))) for run in kept | labels.keys()}
+    return {run: Note(int(run in noted), *labels.get(run, (0, None, None))) for run in noted | labels.keys()}
 
 
 def notes_of_executions(connection: sqlite3.Connection, executions: Sequence[int]) -> dict[int, Note]:

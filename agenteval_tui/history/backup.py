@@ -118,18 +118,18 @@ class _Move(Struct):
             if to == key:
                 continue
             suites += 1
-            known = connection.execute("SELECT id FROM suites WHERE key = ?", (to,)).fetchone()
-            if known is None:
+            row = connection.execute("SELECT id FROM suites WHERE key = ?", (to,)).fetchone()
+            if row is None:
                 connection.execute("UPDATE suites SET key = ? WHERE id = ?", (to, suite))
                 continue
             for test, test_id in connection.execute(
                 "SELECT id, test_id FROM tests WHERE suite = ?", (suite,)
             ).fetchall():
                 other = connection.execute(
-                    "SELECT id FROM tests WHERE suite = ? AND test_id = ?", (known[0], test_id)
+                    "SELECT id FROM tests WHERE suite = ? AND test_id = ?", (row[0], test_id)
                 ).fetchone()
                 if other is None:
-                    connection.execute("UPDATE tests SET suite = ? WHERE id = ?", (known[0], test))
+                    connection.execute("UPDATE tests SET suite = ? WHERE id = ?", (row[0], test))
                 else:
                     merged += 1
                     _merge_tests(connection, test, other[0])

@@ -72,8 +72,8 @@ def set_baseline(
 
     Raises AgentevalError: it has not finished, or none of its runs was decided.
     """
-    wanted = None if tests is None else tuple(tests)
-    return _done(store, _SetExecution(execution_id, wanted, who, now_ms() if at_ms is None else at_ms))
+    keys = None if tests is None else tuple(tests)
+    return _done(store, _SetExecution(execution_id, keys, who, now_ms() if at_ms is None else at_ms))
 
 
 def set_baseline_run(store: History, run_id: str, *, who: str = "") -> BaselineSet:
@@ -98,14 +98,14 @@ def has_baselines(store: History) -> bool:
 
 def baselines_of(store: History, tests: Iterable[TestKey]) -> dict[TestKey, Baseline]:
     """The baselines of these tests; tests without one are left out."""
-    wanted = set(tests)
-    return store.read(lambda c: {(one.suite_key, one.test_id): one for one in read_all(c, wanted)})
+    keys = set(tests)
+    return store.read(lambda c: {(baseline.suite_key, baseline.test_id): baseline for baseline in read_all(c, keys)})
 
 
 def lost_baselines(store: History, tests: Iterable[TestKey]) -> list[TestKey]:
     """Those of these tests that have a baseline of which no run is in the history: it is damaged, or a copy of it is
     not whole."""
-    wanted = set(tests)
+    keys = set(tests)
     rows = store.read(
         lambda c: c.execute(
             "SELECT s.key, t.test_id FROM baselines b JOIN tests t ON t.id = b.test JOIN suites s ON s.id = t.suite"
@@ -113,18 +113,18 @@ def lost_baselines(store: History, tests: Iterable[TestKey]) -> list[TestKey]:
             "  AND (r.execution = b.execution OR r.id = b.run)) ORDER BY s.key, t.test_id"
         ).fetchall()
     )
-    return [(suite, test) for suite, test in rows if (suite, test) in wanted]
+    return [(suite, test) for suite, test in rows if (suite, test) in keys]
 
 
 def baseline_runs(store: History, tests: Iterable[TestKey]) -> list[str]:
     """The ids of the runs that the baselines of these tests consist of, in the order of their plans."""
-    wanted = set(tests)
-    return store.read(lambda c: _run_ids(c, wanted))
+    keys = set(tests)
+    return store.read(lambda c: _run_ids(c, keys))
 
 
 def _done(store: History, operation: _SetExecution | _SetRun) -> BaselineSet:
-    made: BaselineSet = store.write(operation).result()
-    return made
+    baseline_set: BaselineSet = store.write(operation).result()
+    return baseline_set
 
 
 class _SetExecution(Struct):
@@ -156,8 +156,8 @@ class _SetExecution(Struct):
             (*_TELLING, found[0]),
         ).fetchall()
         if self.tests is not None:
-            wanted = {(clean(suite), clean(test)) for suite, test in self.tests}
-            rows = [row for row in rows if (row[0], row[1]) in wanted]
+            keys = {(clean(suite), clean(test)) for suite, test in self.tests}
+            rows = [row for row in rows if (row[0], row[1]) in keys]
         telling = [row for row in rows if row[3]]
         if not telling:
             raise AgentevalError(
@@ -183,14 +183,14 @@ class _SetRun(Struct):
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> BaselineSet:
         """Set it for the run's test."""
-        found = connection.execute(
+        row = connection.execute(
             "SELECT s.key, t.test_id, t.id, r.id, r.status, r.superseded FROM runs r JOIN tests t ON t.id = r.test"
             " JOIN suites s ON s.id = t.suite WHERE r.uid = ?",
             (clean(self.run_id),),
         ).fetchone()
-        if found is None:
+        if row is None:
             raise AgentevalError(f"there is no run {self.run_id}", mend="see agenteval history --runs")
-        suite, test_id, test, run, status, superseded = found
+        suite, test_id, test, run, status, superseded = row
         if superseded == FORK:
             raise AgentevalError(f"run {self.run_id} can't be a baseline: it is one of the {_FORKS}", mend=_OTHER)
         if status not in _TELLING:
@@ -235,16 +235,16 @@ def _refuse_unfinished(
 ) -> None:
     if status == "running" and not is_alive(owner):
         # Its process died, maybe behind the last run: as `queries` reads it, all that was planned has ended then.
-        left = connection.execute(
+        unended = connection.execute(
             "SELECT EXISTS (SELECT 1 FROM runs WHERE execution = ? AND status IN ('queued', 'running', 'grading'))",
             (execution,),
         ).fetchone()[0]
-        status = "finished" if kind == "run" and not left else "interrupted"
+        status = "finished" if kind == "run" and not unended else "interrupted"
     if status == "finished":
         return
-    said = "is still running" if status == "running" else f"did not finish ({status})"
+    state = "is still running" if status == "running" else f"did not finish ({status})"
     raise AgentevalError(
-        f"execution {uid} can't be a baseline: it {said}",
+        f"execution {uid} can't be a baseline: it {state}",
         mend="wait until it ends" if status == "running" else f"finish it with agenteval resume {uid}",
     )
 
@@ -279,18 +279,18 @@ _FROM = (
 )
 
 
-def read_all(connection: sqlite3.Connection, wanted: set[TestKey] | None = None) -> list[Baseline]:
+def read_all(connection: sqlite3.Connection, keys: set[TestKey] | None = None) -> list[Baseline]:
     """All baselines (or those of `wanted`), by suite and test. One whose runs are lost is none."""
     rows = connection.execute(
         f"{_RUNS} SELECT s.key, s.name, t.test_id, t.name, e.uid, CASE WHEN kept.single THEN r.uid ELSE '' END,"
         " b.who, b.at_ms, e.started_ms, count(*), sum(r.status = 'passed'), sum(r.status = 'error')"
         f"{_FROM} CROSS JOIN executions e ON e.id = r.execution GROUP BY b.id ORDER BY s.name, s.key, t.test_id"
     ).fetchall()
-    return [Baseline(*row) for row in rows if wanted is None or (row[0], row[2]) in wanted]
+    return [Baseline(*row) for row in rows if keys is None or (row[0], row[2]) in keys]
 
 
-def _run_ids(connection: sqlite3.Connection, wanted: set[TestKey]) -> list[str]:
+def _run_ids(connection: sqlite3.Connection, keys: set[TestKey]) -> list[str]:
     rows = connection.execute(
         f"{_RUNS} SELECT s.key, t.test_id, r.uid{_FROM} ORDER BY r.execution, r.position"
     ).fetchall()
-    return [uid for suite, test, uid in rows if (suite, test) in wanted]
+    return [uid for suite, test, uid in rows if (suite, test) in keys]

@@ -19,35 +19,35 @@ _T = TypeVar("_T")
 
 def batches(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
     """The items in their order, at most `size` at a time."""
-    left = iter(items)
-    while batch := list(islice(left, size)):
+    remaining = iter(items)
+    while batch := list(islice(remaining, size)):
         yield batch
 
 
 def write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
     """Execute `statement` for all rows; `{rows}` in it is replaced by `VALUES (?, ...), ...`. Where it ends in
     RETURNING, gives what it returned, in any order."""
-    found: list[Any] = []
+    returned: list[Any] = []
     position = 0
     for size in _SIZES:
         while len(rows) - position >= size:
             chunk = rows[position : position + size]
             position += size
             values = [value for row in chunk for value in row]
-            found += connection.execute(_expanded(statement, size, len(chunk[0])), values).fetchall()
-    return found
+            returned += connection.execute(_expanded(statement, size, len(chunk[0])), values).fetchall()
+    return returned
 
 
 def look_up(connection: sqlite3.Connection, statement: str, keys: Sequence[Any]) -> list[Any]:
     """The rows of a query for many keys, which ends in `IN {keys}` and gives one column."""
-    found: list[Any] = []
+    rows: list[Any] = []
     position = 0
     for size in _SIZES:
         while len(keys) - position >= size:
             chunk = keys[position : position + size]
             position += size
-            found += connection.execute(statement.replace("{keys}", f"({_marks(size)})"), chunk).fetchall()
-    return found
+            rows += connection.execute(statement.replace("{keys}", f"({_marks(size)})"), chunk).fetchall()
+    return rows
 
 
 @lru_cache(maxsize=256)

@@ -54,10 +54,10 @@ def failures(store: Store, runs: Sequence[int] | None = None) -> list[Failure]:
     A run with several failed criteria is there several times. What had to be made out of evidence is kept, where the
     history can be written; that is not waited for.
     """
-    found, made = store.read(lambda c: _read_failures(c, runs))
-    if made and not store.read_only:
-        store.write(KeepCauses(made))
-    return found
+    failures, explained = store.read(lambda c: _read_failures(c, runs))
+    if explained and not store.read_only:
+        store.write(KeepCauses(explained))
+    return failures
 
 
 class KeepCauses(Struct):
@@ -100,21 +100,21 @@ def _read_failures(
         values,
     ):
         stored.setdefault(run, []).append((cause, position, criterion))
-    found: list[Failure] = []
-    made: list[tuple[int, int, str]] = []
+    failures: list[Failure] = []
+    explained: list[tuple[int, int, str]] = []
     for run, test, execution, status, kind in rows:
-        known = stored.get(run)
+        causes = stored.get(run)
         if kind:
-            cause = known[0][0] if known else _of_agent(connection, run, kind)
-            if not known and _has_results(connection, run):
-                made.append((run, 0, cause))
-            found.append(Failure(run, test, execution, cause))
+            cause = causes[0][0] if causes else _of_agent(connection, run, kind)
+            if not causes and _has_results(connection, run):
+                explained.append((run, 0, cause))
+            failures.append(Failure(run, test, execution, cause))
             continue
-        if known is None:
-            known = _made(connection, run, status)
-            made += [(run, position, signature) for signature, position, _ in known if position >= 0]
-        found += [Failure(run, test, execution, *one) for one in known]
-    return found, made
+        if causes is None:
+            causes = _made(connection, run, status)
+            explained += [(run, position, signature) for signature, position, _ in causes if position >= 0]
+        failures += [Failure(run, test, execution, *entry) for entry in causes]
+    return failures, explained
 
 
 def expected_by_all(connection: sqlite3.Connection, results: Sequence[tuple[int, int]]) -> Any:
@@ -170,11 +170,11 @@ def _made(connection: sqlite3.Connection, run: int, status: str) -> list[tuple[s
     except (ValueError, HistoryError):
         results = ()  # broken bytes: the run is listed all the same
     causes = signatures(status, results)
-    told = [(cause, number, results[number].criterion_hash) for number, cause in enumerate(causes) if cause]
-    return told or [(UNEXPLAINED.signature, 0 if results else -1, "")]
+    explained = [(cause, number, results[number].criterion_hash) for number, cause in enumerate(causes) if cause]
+    return explained or [(UNEXPLAINED.signature, 0 if results else -1, "")]
 
 
-def first_seen_in(connection: sqlite3.Connection, wanted: Sequence[str]) -> dict[str, int]:
+def first_seen_in(connection: sqlite3.Connection, signatures: Sequence[str]) -> dict[str, int]:
     """The oldest run with each of these signatures."""
     # A subquery a cause takes the first entry of the index; with GROUP BY all runs that have the cause are read. A fork
     # is named only where nothing else has the cause.
@@ -183,7 +183,7 @@ def first_seen_in(connection: sqlite3.Connection, wanted: Sequence[str]) -> dict
         f" WHERE c.cause = w.value AND c.cause > '' AND r.superseded != {FORK} ORDER BY c.run LIMIT 1),"
         " (SELECT min(run) FROM criterion_results WHERE cause = w.value AND cause > ''))"
         " FROM json_each(?) w",
-        (json.dumps([clean(one) for one in wanted]),),
+        (json.dumps([clean(signature) for signature in signatures]),),
     )
     return {signature: run for signature, run in rows.fetchall() if run is not None}
 
@@ -250,7 +250,7 @@ def runs_of_tests(connection: sqlite3.Connection, executions: Mapping[int, int])
         f" WHERE r.status IN ({marks}) ORDER BY r.id",
         (json.dumps(executions), *ENDED),
     )
-    found: dict[int, list[int]] = {}
+    runs_by_test: dict[int, list[int]] = {}
     for test, run in rows.fetchall():
-        found.setdefault(test, []).append(run)
-    return found
+        runs_by_test.setdefault(test, []).append(run)
+    return runs_by_test

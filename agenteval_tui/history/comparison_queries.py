@@ -98,20 +98,20 @@ def execution_before(connection: sqlite3.Connection, execution_ids: Sequence[str
         " WHERE e.uid IN (SELECT value FROM json_each(?))",
         (named,),
     ).fetchall()
-    wanted = json.dumps([row[0] for row in tests])
+    test_ids = json.dumps([row[0] for row in tests])
     verdict = "r.test = w.value AND r.execution = ? AND r.status IN ('passed', 'failed')"
     earlier = connection.execute(
         "SELECT e.id, e.uid, e.kind, e.runs FROM executions e WHERE e.id < ? AND e.kind != 'fork' AND EXISTS ("
         "  SELECT 1 FROM runs r WHERE r.execution = e.id AND r.status IN ('passed', 'failed')"
         "  AND r.test IN (SELECT value FROM json_each(?))) ORDER BY e.id DESC LIMIT ?",
-        (first, wanted, _LOOK_BACK),
+        (first, test_ids, _LOOK_BACK),
     )
     fallback: str | None = None
     for execution, uid, kind, runs in earlier:
         if 2 * runs >= len(tests):
             (both,) = connection.execute(
                 f"SELECT count(*) FROM json_each(?) w WHERE EXISTS (SELECT 1 FROM runs r WHERE {verdict})",
-                (wanted, execution),
+                (test_ids, execution),
             ).fetchone()
             if 2 * both >= len(tests):
                 return str(uid)
@@ -131,13 +131,14 @@ def compared_runs_of(connection: sqlite3.Connection, execution_id: str) -> list[
 
 def compared_runs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> list[ComparedRun]:
     """These runs, in the order given; those that are gone are left out."""
-    found: dict[str, ComparedRun] = {}
+    by_id: dict[str, ComparedRun] = {}
     for chunk in batches(run_ids, _CHUNK):
         rows = connection.execute(
-            f"{_SELECT} WHERE r.uid IN (SELECT value FROM json_each(?))", (json.dumps([clean(one) for one in chunk]),)
+            f"{_SELECT} WHERE r.uid IN (SELECT value FROM json_each(?))",
+            (json.dumps([clean(run_id) for run_id in chunk]),),
         )
-        found.update((row[1], _run(row)) for row in rows.fetchall())
-    return [found[run_id] for run_id in run_ids if run_id in found]
+        by_id.update((row[1], _run(row)) for row in rows.fetchall())
+    return [by_id[run_id] for run_id in run_ids if run_id in by_id]
 
 
 def criteria_of(connection: sqlite3.Connection, rowids: Sequence[int]) -> Iterator[ComparedCriterion]:
@@ -154,25 +155,25 @@ def criteria_of(connection: sqlite3.Connection, rowids: Sequence[int]) -> Iterat
 
 def variables_of(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, dict[str, object]]:
     """By plan: the variables of its runs."""
-    found: dict[int, dict[str, object]] = {}
+    by_plan: dict[int, dict[str, object]] = {}
     for chunk in batches(plans, _CHUNK):
         rows = connection.execute(
             "SELECT id, variables FROM plans WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(chunk)),)
         )
-        found.update((number, json.loads(text)) for number, text in rows.fetchall())
-    return found
+        by_plan.update((number, json.loads(text)) for number, text in rows.fetchall())
+    return by_plan
 
 
 def questions_of(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, tuple[str, str]]:
     """By plan: the beginning of its prompt, and its variables as JSON."""
-    found: dict[int, tuple[str, str]] = {}
+    by_plan: dict[int, tuple[str, str]] = {}
     for chunk in batches(plans, _CHUNK):
         rows = connection.execute(
             "SELECT id, prompt_head, variables FROM plans WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(chunk)),),
         )
-        found.update((number, (prompt, variables)) for number, prompt, variables in rows.fetchall())
-    return found
+        by_plan.update((number, (prompt, variables)) for number, prompt, variables in rows.fetchall())
+    return by_plan
 
 
 def _run(row: Sequence[object]) -> ComparedRun:

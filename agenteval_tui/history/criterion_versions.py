@@ -97,12 +97,12 @@ def text_of(
     connection: sqlite3.Connection, suite_key: str, test_id: str, criterion: str, content_hash: str
 ) -> dict[str, Any] | None:
     """The spec of this version as this criterion had it last; None: how it was written there is unknown."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT x.spec FROM criterion_texts x JOIN criteria c ON c.id = x.criterion JOIN tests t ON t.id = x.test"
         " JOIN suites s ON s.id = t.suite WHERE s.key = ? AND t.test_id = ? AND x.name = ? AND c.hash = ?",
         (clean(suite_key), clean(test_id), clean(criterion), clean(content_hash)),
     ).fetchone()
-    return None if found is None else json.loads(found[0])
+    return None if row is None else json.loads(row[0])
 
 
 def former_name(
@@ -121,10 +121,12 @@ def former_name(
         return ""
     first, version = own[0]
     gone: dict[str, tuple[int, int]] = {}
-    for name, one, _, last in rows:
-        gone[name] = max(gone.get(name, (0, 0)), (last, one))
+    for name, former, _, last in rows:
+        gone[name] = max(gone.get(name, (0, 0)), (last, former))
     there = {clean(name) for name in (*names_now, criterion)}
-    found = [
-        (last, name) for name, (last, one) in gone.items() if name not in there and one == version and last < first
+    candidates = [
+        (last, name)
+        for name, (last, former) in gone.items()
+        if name not in there and former == version and last < first
     ]
-    return str(max(found)[1]) if found else ""
+    return str(max(candidates)[1]) if candidates else ""

@@ -12,10 +12,10 @@ _LONGEST = 80
 
 def current_user() -> str:
     """The name of the person at the terminal, as far as the system tells; "" where it tells nothing."""
-    given = os.environ.get(NAME, "").strip()
-    if not given:
+    name = os.environ.get(NAME, "").strip()
+    if not name:
         try:
-            given = getpass.getuser()
+            name = getpass.getuser()
         except (KeyError, OSError, ImportError):
             return ""
-    return given[:_LONGEST]
+    return name[:_LONGEST]

@@ -28,30 +28,30 @@ def row_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun], tests: S
     Rows that are new are stored. Runs that come without a key (from other tools) get one made of their variables.
     """
     keys = _keys_of(runs, tests)
-    wanted: dict[tuple[int, str], PlannedRun] = {}
+    runs_by_key: dict[tuple[int, str], PlannedRun] = {}
     for run, test, key in zip(runs, tests, keys, strict=True):
         if key:
-            wanted.setdefault((test, key), run)
-    if not wanted:
+            runs_by_key.setdefault((test, key), run)
+    if not runs_by_key:
         return [None] * len(runs)
-    known = _known(connection, wanted)
-    missing = [one for one in wanted if one not in known]
-    known.update(_adopted(connection, {one: wanted[one] for one in missing}))
-    made = write_rows(
+    numbers = _known(connection, runs_by_key)
+    missing = [key for key in runs_by_key if key not in numbers]
+    numbers.update(_adopted(connection, {key: runs_by_key[key] for key in missing}))
+    inserted = write_rows(
         connection,
         "INSERT INTO dataset_rows (test, key, place, assumed) {rows} RETURNING test, key, id",
         [
-            (test, key, wanted[test, key].row, int(not wanted[test, key].row_key))
+            (test, key, runs_by_key[test, key].row, int(not runs_by_key[test, key].row_key))
             for test, key in missing
-            if (test, key) not in known
+            if (test, key) not in numbers
         ],
     )
-    known.update(((test, key), number) for test, key, number in made)
+    numbers.update(((test, key), number) for test, key, number in inserted)
     connection.executemany(
         "UPDATE dataset_rows SET place = ?1 WHERE id = ?2 AND place != ?1",
-        [(run.row, known[one]) for one, run in wanted.items()],
+        [(run.row, numbers[key]) for key, run in runs_by_key.items()],
     )
-    return [known[test, key] if key else None for test, key in zip(tests, keys, strict=True)]
+    return [numbers[test, key] if key else None for test, key in zip(tests, keys, strict=True)]
 
 
 def _keys_of(runs: Sequence[PlannedRun], tests: Sequence[int]) -> list[str]:
@@ -61,12 +61,12 @@ def _keys_of(runs: Sequence[PlannedRun], tests: Sequence[int]) -> list[str]:
         for place, (run, test) in enumerate(zip(runs, tests, strict=True))
         if run.row and not keys[place]
     ]
-    for _, group in groupby(sorted(without), key=lambda one: one[0]):
+    for _, group in groupby(sorted(without), key=lambda entry: entry[0]):
         listed = list(group)
         first = {row: place for _, row, place in reversed(listed)}
-        made = _assumed_keys({row: runs[place].variables for row, place in sorted(first.items())})
+        keys_by_row = _assumed_keys({row: runs[place].variables for row, place in sorted(first.items())})
         for _, row, place in listed:
-            keys[place] = made[row]
+            keys[place] = keys_by_row[row]
     return keys
 
 
@@ -74,36 +74,38 @@ def _assumed_keys(rows: Mapping[int, Mapping[str, Any]]) -> dict[int, str]:
     """Keys for the rows of one test in one execution, made of all variables that their runs had, by place."""
     names = {row: id_in(variables, ID_COLUMN) for row, variables in rows.items()}
     repeated = any(count > 1 for name, count in Counter(names.values()).items() if name is not None)
-    found: dict[int, str] = {}
-    seen: Counter[str] = Counter()
+    keys: dict[int, str] = {}
+    counts: Counter[str] = Counter()
     for row in sorted(rows):
         name = names[row]
         if not rows[row]:
-            found[row] = f"{_UNKNOWN}{row}"
+            keys[row] = f"{_UNKNOWN}{row}"
         elif name is not None and not repeated:
-            found[row] = id_key(name)
+            keys[row] = id_key(name)
         else:
             key = content_key(rows[row])
-            seen[key] += 1
-            found[row] = numbered(key, seen[key])
-    return found
+            counts[key] += 1
+            keys[row] = numbered(key, counts[key])
+    return keys
 
 
-def _known(connection: sqlite3.Connection, wanted: Mapping[tuple[int, str], PlannedRun]) -> dict[tuple[int, str], int]:
+def _known(
+    connection: sqlite3.Connection, runs_by_key: Mapping[tuple[int, str], PlannedRun]
+) -> dict[tuple[int, str], int]:
     """The numbers of those that are stored. What a dataset has as it is assumed is assumed no longer."""
-    found = look_up(
+    rows = look_up(
         connection,
         "SELECT key, test, id, assumed FROM dataset_rows WHERE key IN {keys}",
-        list(dict.fromkeys(key for _, key in wanted)),
+        list(dict.fromkeys(key for _, key in runs_by_key)),
     )
-    known = {}
-    for key, test, number, assumed in found:
-        run = wanted.get((test, key))
+    numbers = {}
+    for key, test, number, assumed in rows:
+        run = runs_by_key.get((test, key))
         if run is not None:
-            known[test, key] = number
+            numbers[test, key] = number
             if assumed and run.row_key:
                 connection.execute("UPDATE dataset_rows SET assumed = 0 WHERE id = ?", (number,))
-    return known
+    return numbers
 
 
 def _adopted(
@@ -111,21 +113,21 @@ def _adopted(
 ) -> dict[tuple[int, str], int]:
     """Rows that were stored with the same variables and no key get it: their numbers by it."""
     tests = json.dumps(sorted({test for test, _ in missing}))
-    known = connection.execute(
+    rows = connection.execute(
         "SELECT test, key, id FROM dataset_rows WHERE assumed AND test IN (SELECT value FROM json_each(?))", (tests,)
     ).fetchall()
-    if not known:
+    if not rows:
         return {}
-    assumed = {(test, key): number for test, key, number in known}
-    found = {}
+    assumed = {(test, key): number for test, key, number in rows}
+    numbers = {}
     for (test, key), run in missing.items():
         if not run.row_key:
             continue
         number = assumed.pop((test, numbered(content_key(dict(run.variables)), number_of(key))), None)
         if number is not None:
             connection.execute("UPDATE dataset_rows SET key = ?, assumed = 0 WHERE id = ?", (key, number))
-            found[test, key] = number
-    return found
+            numbers[test, key] = number
+    return numbers
 
 
 def key_runs(connection: sqlite3.Connection) -> None:
@@ -139,7 +141,7 @@ def key_runs(connection: sqlite3.Connection) -> None:
     variables = _variables(connection, sorted({row[3] for row in rows}))
     places: dict[tuple[int, str], int] = {}
     keyed = []
-    for (execution, test), group in groupby(rows, key=lambda one: (one[0], one[1])):
+    for (execution, test), group in groupby(rows, key=lambda entry: (entry[0], entry[1])):
         plans = {row: plan for _, _, row, plan in group}
         for row, key in _assumed_keys({row: variables.get(plan, {}) for row, plan in plans.items()}).items():
             places[test, key] = row
@@ -163,7 +165,7 @@ def key_runs(connection: sqlite3.Connection) -> None:
 
 
 def _variables(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, dict[str, Any]]:
-    found: dict[int, dict[str, Any]] = {}
+    by_plan: dict[int, dict[str, Any]] = {}
     for number, text in connection.execute(
         "SELECT id, variables FROM plans WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(plans)),)
     ):
@@ -172,5 +174,5 @@ def _variables(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int
         except ValueError:  # broken bytes
             continue
         if isinstance(value, dict):
-            found[number] = value
-    return found
+            by_plan[number] = value
+    return by_plan

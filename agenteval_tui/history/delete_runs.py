@@ -93,10 +93,10 @@ def running_executions(connection: sqlite3.Connection) -> list[int]:
 
 def runs_of(connection: sqlite3.Connection, executions: Sequence[int]) -> list[int]:
     """Rowids of all runs of these executions."""
-    found: list[int] = []
+    runs: list[int] = []
     for execution in executions:
-        found += [row[0] for row in connection.execute("SELECT id FROM runs WHERE execution = ?", (execution,))]
-    return found
+        runs += [row[0] for row in connection.execute("SELECT id FROM runs WHERE execution = ?", (execution,))]
+    return runs
 
 
 def free_bytes(connection: sqlite3.Connection) -> int:
@@ -175,7 +175,7 @@ def spent_by_attempts(connection: sqlite3.Connection, runs: Sequence[int]) -> di
     """What failed attempts of these runs put into the totals, by run."""
     if not runs:
         return {}
-    found: dict[int, list[tuple[str, float]]] = {}
+    by_run: dict[int, list[tuple[str, float]]] = {}
     rows = connection.execute(
         "SELECT run, input_tokens, output_tokens, cost FROM failed_attempts"
         f" WHERE run IN ({','.join('?' * len(runs))})",
@@ -184,8 +184,8 @@ def spent_by_attempts(connection: sqlite3.Connection, runs: Sequence[int]) -> di
     for run, *spent in rows:
         for column, number in zip(("input_tokens", "output_tokens", "cost"), spent, strict=True):
             if number is not None:
-                found.setdefault(run, []).append((column, number))
-    return found
+                by_run.setdefault(run, []).append((column, number))
+    return by_run
 
 
 class _Sweep(Struct):

@@ -121,7 +121,7 @@ class DescribeExecution(Struct):
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Set it. Raises `HistoryError` where there is no such execution."""
-        found = connection.execute(
+        row = connection.execute(
             "UPDATE executions SET name = coalesce(?, name), note = coalesce(?, note) WHERE uid = ? RETURNING id",
             (
                 None if self.name is None else clean(self.name),
@@ -129,11 +129,11 @@ class DescribeExecution(Struct):
                 clean(self.execution_id),
             ),
         ).fetchone()
-        if found is None:
+        if row is None:
             raise HistoryError(f"there is no execution {self.execution_id}")
         if self.meta:
             changed = json_text({key: value or None for key, value in self.meta.items()})
-            connection.execute("UPDATE executions SET meta = json_patch(meta, ?) WHERE id = ?", (changed, found[0]))
+            connection.execute("UPDATE executions SET meta = json_patch(meta, ?) WHERE id = ?", (changed, row[0]))
 
 
 class KeepCommits(Struct):
@@ -158,13 +158,13 @@ def version_groups(
     connection: sqlite3.Connection, group: str, *, rows: Iterable[int] = (), ids: Iterable[str] = ()
 ) -> dict[int | str, str]:
     """What executions are grouped as: by `name`, `commit` or `meta.KEY`. By row number for `rows`, by id for `ids`."""
-    found = connection.execute(
+    versions = connection.execute(
         "SELECT id, uid, name, meta, commits FROM executions WHERE id IN (SELECT value FROM json_each(?))"
         " OR uid IN (SELECT value FROM json_each(?))",
         (json_text(list(rows)), json_text(list(ids))),
     ).fetchall()
     groups: dict[int | str, str] = {}
-    for row, uid, name, meta, commits in found:
+    for row, uid, name, meta, commits in versions:
         groups[row] = groups[uid] = _group_of(group, name, json.loads(meta), read_commits(json.loads(commits).values()))
     return groups
 
@@ -174,7 +174,7 @@ def _group_of(group: str, name: str, meta: Mapping[str, object], commits: Sequen
         return name or "(no name)"
     if group == "commit":
         # The agent's own repository says most of what changed.
-        commit = next((one for one in commits if "agents" in one.of), next(iter(commits), None))
+        commit = next((commit for commit in commits if "agents" in commit.of), next(iter(commits), None))
         return f"{commit.commit[:9]}{' (changed)' if commit.dirty else ''}" if commit is not None else "(no commit)"
     key = group.removeprefix(META)
     value = next((value for name, value in meta.items() if name.casefold() == key.casefold()), None)
@@ -196,10 +196,10 @@ def newest_named(
     """The row of the newest execution with this name, letter by letter; where none has, whatever the case. `projects`:
     a condition with its `values`. None: no execution has it."""
     for condition in ("name != '' AND name = ?", "name != '' AND lower(name) = lower(?)"):
-        found = connection.execute(
+        row = connection.execute(
             f"SELECT max(id) FROM executions WHERE {condition} AND {projects}",
             (clean(name.strip()), *values),
         ).fetchone()
-        if found[0] is not None:
-            return int(found[0])
+        if row[0] is not None:
+            return int(row[0])
     return None

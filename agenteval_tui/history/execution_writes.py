@@ -38,8 +38,8 @@ class Begin(Struct):
 
     def prepare(self) -> None:
         """Encode and compress what resuming needs; find the project of the suites if it was not given."""
-        given = self.record.project
-        self.project = project_of_keys(self.record.suite_keys) if given is None else given
+        project = self.record.project
+        self.project = project_of_keys(self.record.suite_keys) if project is None else project
         self.tasks.add(run.task for run in self.runs)
         self.tasks.pack()
         if self.record.setup is not None:
@@ -105,9 +105,9 @@ def _add_runs(
     execution: int = found[0]
     suites: list[str] = json.loads(found[1])
     agents: list[str] = json.loads(found[2])
-    known, plans = _test_ids(connection, runs), _plan_ids(connection, runs)
-    tests = [known[run.suite_key, run.test_id] for run in runs]
-    criterion_versions.note(connection, _written(runs, known))
+    test_ids, plans = _test_ids(connection, runs), _plan_ids(connection, runs)
+    tests = [test_ids[run.suite_key, run.test_id] for run in runs]
+    criterion_versions.note(connection, _written(runs, test_ids))
     rows = []
     for run, test, plan, row in zip(runs, tests, plans, row_ids(connection, runs, tests), strict=True):
         _note(suites, run.suite_name)
@@ -152,11 +152,11 @@ def _written(
     runs: Sequence[PlannedRun], tests: Mapping[tuple[str, str], int]
 ) -> list[tuple[int, tuple[str, ...], tuple[Mapping[str, Any], ...]]]:
     """The criteria of each of the tests, once: row number, hashes, specs."""
-    found: dict[tuple[int, tuple[str, ...]], tuple[Mapping[str, Any], ...]] = {}
+    written: dict[tuple[int, tuple[str, ...]], tuple[Mapping[str, Any], ...]] = {}
     for run in runs:
         if run.specs:
-            found[tests[run.suite_key, run.test_id], run.criteria] = run.specs
-    return [(test, hashes, specs) for (test, hashes), specs in found.items()]
+            written[tests[run.suite_key, run.test_id], run.criteria] = run.specs
+    return [(test, hashes, specs) for (test, hashes), specs in written.items()]
 
 
 def _test_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> dict[tuple[str, str], int]:
@@ -173,13 +173,13 @@ def _test_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> dic
     )
     places = {key: (suite_ids[clean(key[0])], clean(key[1])) for key in named}
     names = {places[key]: clean(run.test_name) for key, run in named.items()}
-    found = write_rows(
+    rows = write_rows(
         connection,
         "INSERT INTO tests (suite, test_id, name) {rows}"
         " ON CONFLICT (suite, test_id) DO UPDATE SET name = excluded.name RETURNING suite, test_id, id",
         [(*place, name) for place, name in names.items()],
     )
-    ids = {(suite, test): number for suite, test, number in found}
+    ids = {(suite, test): number for suite, test, number in rows}
     return {key: ids[place] for key, place in places.items()}
 
 
@@ -192,27 +192,27 @@ def _plan_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> lis
     digests = []
 
     def tuple_text(names: tuple[str, ...]) -> str:
-        found = tuples.get(names)
-        if found is None:
-            found = tuples[names] = json_text(names)
-        return found
+        text = tuples.get(names)
+        if text is None:
+            text = tuples[names] = json_text(names)
+        return text
 
     for run in runs:
         key = (run.prompt, run.tags, run.criteria)
         digest = shared.get(key) if not run.variables else None  # spares the JSON and the hash of most runs
         if digest is None:
-            tags, wanted = tuple_text(run.tags), tuple_text(run.criteria)
+            tags, hashes = tuple_text(run.tags), tuple_text(run.criteria)
             variables = json_text(dict(run.variables)) if run.variables else "{}"
-            parts = "\0".join((json_text(run.prompt), tags, variables, wanted))
+            parts = "\0".join((json_text(run.prompt), tags, variables, hashes))
             digest = hashlib.sha256(parts.encode("ascii")).digest()[:16]
             if not run.variables:
                 shared[key] = digest
             if digest not in new:
                 prompt = clean(run.prompt)
-                new[digest] = (digest, prompt, prompt[:HEAD], tags, variables, wanted)
-                for number, one in enumerate(run.criteria):
-                    if one not in criteria:
-                        criteria[one] = run.specs[number] if number < len(run.specs) else None
+                new[digest] = (digest, prompt, prompt[:HEAD], tags, variables, hashes)
+                for number, criterion_hash in enumerate(run.criteria):
+                    if criterion_hash not in criteria:
+                        criteria[criterion_hash] = run.specs[number] if number < len(run.specs) else None
         digests.append(digest)
     _note_criteria(connection, criteria)
     ids = dict(look_up(connection, "SELECT hash, id FROM plans WHERE hash IN {keys}", list(new)))
@@ -228,16 +228,16 @@ def _plan_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> lis
 
 def plan_with(connection: sqlite3.Connection, plan: int, prompt: str, variables: Mapping[str, Any]) -> int:
     """The id of a plan that is like another one, but for its prompt and its variables."""
-    tags, wanted = connection.execute("SELECT tags, criteria FROM plans WHERE id = ?", (plan,)).fetchone()
+    tags, hashes = connection.execute("SELECT tags, criteria FROM plans WHERE id = ?", (plan,)).fetchone()
     text = json_text(dict(variables)) if variables else "{}"
-    digest = hashlib.sha256("\0".join((json_text(prompt), tags, text, wanted)).encode("ascii")).digest()[:16]
+    digest = hashlib.sha256("\0".join((json_text(prompt), tags, text, hashes)).encode("ascii")).digest()[:16]
     connection.execute(
         "INSERT INTO plans (hash, prompt, prompt_head, tags, variables, criteria) VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (hash) DO NOTHING",
-        (digest, clean(prompt), clean(prompt)[:HEAD], tags, text, wanted),
+        (digest, clean(prompt), clean(prompt)[:HEAD], tags, text, hashes),
     )
-    found: tuple[int] = connection.execute("SELECT id FROM plans WHERE hash = ?", (digest,)).fetchone()
-    return found[0]
+    row: tuple[int] = connection.execute("SELECT id FROM plans WHERE hash = ?", (digest,)).fetchone()
+    return row[0]
 
 
 def _note_criteria(connection: sqlite3.Connection, criteria: Mapping[str, Mapping[str, Any] | None]) -> None:
@@ -246,7 +246,10 @@ def _note_criteria(connection: sqlite3.Connection, criteria: Mapping[str, Mappin
         connection,
         "INSERT INTO criteria (hash, spec, first_ms) {rows} ON CONFLICT (hash)"
         " DO UPDATE SET spec = excluded.spec WHERE criteria.spec IS NULL",
-        [(one, None if spec is None else json_text(dict(spec)), now) for one, spec in criteria.items()],
+        [
+            (criterion_hash, None if spec is None else json_text(dict(spec)), now)
+            for criterion_hash, spec in criteria.items()
+        ],
     )
 
 

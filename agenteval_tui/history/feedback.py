@@ -76,21 +76,21 @@ class AddFeedback(Struct):
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
         """Insert it; earlier ones stay, the last one of a person counts. Gives its number."""
-        given = self.feedback
-        run = connection.execute("SELECT id FROM runs WHERE uid = ?", (clean(given.run_id),)).fetchone()
+        feedback = self.feedback
+        run = connection.execute("SELECT id FROM runs WHERE uid = ?", (clean(feedback.run_id),)).fetchone()
         if run is None:
-            raise HistoryError(f"there is no run {given.run_id}")
+            raise HistoryError(f"there is no run {feedback.run_id}")
         # What is said last counts, and no two have one time: by it they are told apart in other histories.
         (last,) = connection.execute("SELECT max(at_ms) FROM labels WHERE run = ?", run).fetchone()
         number: tuple[int] = connection.execute(
             "INSERT INTO labels (run, key, score, comment, who, at_ms) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
             (
                 run[0],
-                given.key.strip(),
-                float(given.score),
-                clean(given.comment),
-                clean(given.who),
-                given.at_ms or max(now_ms(), (last or 0) + 1),
+                feedback.key.strip(),
+                float(feedback.score),
+                clean(feedback.comment),
+                clean(feedback.who),
+                feedback.at_ms or max(now_ms(), (last or 0) + 1),
             ),
         ).fetchone()
         return number[0]

@@ -85,7 +85,11 @@ class KnownNames:
         """As `scope.executions_in`, for what is a project or lies in one."""
         if not self._projects:
             return "1", []
-        values = [part for one in self._projects for part in (one, f"{one.rstrip('/')}/", f"{one.rstrip('/')}0")]
+        values = [
+            part
+            for project in self._projects
+            for part in (project, f"{project.rstrip('/')}/", f"{project.rstrip('/')}0")
+        ]
         return f"({' OR '.join([f'{column} = ? OR ({column} >= ? AND {column} < ?)'] * len(self._projects))})", values
 
     def _rows(self, statement: str, values: Sequence[str]) -> list[tuple[str, ...]]:
@@ -101,7 +105,7 @@ class KnownNames:
 
 def _texts(listed: object) -> Iterator[str]:
     try:
-        found = json.loads(str(listed))
+        values = json.loads(str(listed))
     except ValueError:
         return
-    yield from (one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+    yield from (value for value in values if isinstance(value, str)) if isinstance(values, list) else ()

@@ -28,9 +28,9 @@ def tell_waiting(path: Path) -> None:
     global _told_at
     with _lock:
         now = time.monotonic()
-        known, _told_at = now - _told_at < _ONE_WAIT_S, now
+        was_told, _told_at = now - _told_at < _ONE_WAIT_S, now
         listeners = (
-            [] if known else _listeners[-1:]
+            [] if was_told else _listeners[-1:]
         )  # who shows something now: the app, and not the command line behind it
     for listener in listeners:
         listener(f"waiting for the history file, which another program keeps locked: {path}")
@@ -39,11 +39,11 @@ def tell_waiting(path: Path) -> None:
 def retry_while_locked(path: Path, do: Callable[[], _T], tries: int) -> _T:
     """What `do` gives. Where another program keeps the file locked that is said, and it is done again, `tries` times in
     all. Raises what `do` raised last."""
-    for left in range(tries - 1, -1, -1):
+    for tries_left in range(tries - 1, -1, -1):
         try:
             return do()
         except Exception as error:  # SQLite's; the app listens here before it needs SQLite itself
-            if not left or not is_busy(error):
+            if not tries_left or not is_busy(error):
                 raise
             tell_waiting(path)
     raise ValueError("it is to be tried at least once")

@@ -39,13 +39,13 @@ def _facts(connection: sqlite3.Connection, suite_key: str, test_id: str | None) 
     condition, values = "s.key = ?", [clean(suite_key)]
     if test_id is not None:
         condition, values = f"{condition} AND t.test_id = ?", [*values, clean(test_id)]
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT r.transcript FROM runs r WHERE r.test IN"
         f" (SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite WHERE {condition})"
         f" AND r.transcript IS NOT NULL AND r.superseded != {FORK} ORDER BY r.id DESC LIMIT ?",
         [*values, RUNS],
     ).fetchall()
-    transcripts = [row[0] for row in found]
+    transcripts = [row[0] for row in rows]
     different = list(dict.fromkeys(transcripts))  # repetitions that were alike are stored once
     calls = Counter[Call]()
     for chunk in batches(different, _CHUNK):
@@ -62,15 +62,15 @@ def _facts(connection: sqlite3.Connection, suite_key: str, test_id: str | None) 
 
 def _tools(calls: Counter[Call]) -> dict[str, ToolFacts]:
     total = Counter[str]()
-    seen: dict[str, dict[str, _Seen]] = {}
+    by_tool: dict[str, dict[str, _Seen]] = {}
     for (name, text), number in calls.items():
         total[name] += number
-        arguments = seen.setdefault(name, {})
+        arguments = by_tool.setdefault(name, {})
         try:
-            given = json.loads(text)
+            values = json.loads(text)
         except (ValueError, RecursionError):
             continue  # what the agent sent was no JSON, or it is too deep
-        for key, value in given.items() if isinstance(given, dict) else ():
+        for key, value in values.items() if isinstance(values, dict) else ():
             if key in arguments or len(arguments) < _ARGUMENTS:
                 arguments.setdefault(key, _Seen()).add(value, number)
     return {
@@ -78,8 +78,8 @@ def _tools(calls: Counter[Call]) -> dict[str, ToolFacts]:
             name,
             number,
             {
-                key: one.facts(key)
-                for key, one in sorted(seen[name].items(), key=lambda item: (-item[1].calls, item[0]))
+                key: argument.facts(key)
+                for key, argument in sorted(by_tool[name].items(), key=lambda item: (-item[1].calls, item[0]))
             },
         )
         for name, number in sorted(total.items(), key=lambda item: (-item[1], item[0]))

@@ -55,13 +55,13 @@ class Prunable(PrunableCounts, frozen=True, kw_only=True):
     empty: array[int]
 
 
-def prunable(store: Store, wanted: Pruning) -> Prunable:
+def prunable(store: Store, pruning: Pruning) -> Prunable:
     """Look what would go; changes nothing. Raises AgentevalError when `wanted` names no limit."""
-    if wanted.before_ms is None and wanted.keep is None:
+    if pruning.before_ms is None and pruning.keep is None:
         raise AgentevalError(
             "say what to remove", mend="by age (--older-than 90d), by count per test (--keep 100), both"
         )
-    return store.read(lambda c: _look(c, wanted))
+    return store.read(lambda c: _look(c, pruning))
 
 
 def prune(store: Store, prunable: Prunable, on_progress: Progress | None = None) -> DeleteResult:
@@ -78,8 +78,8 @@ def protection(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[str,
     reasons = _reasons()
     sums = ", ".join(f"total({condition})" for condition in reasons.values())
     for chunk in batches(runs, 400):
-        found = connection.execute(f"SELECT {sums} FROM runs WHERE id IN ({','.join('?' * len(chunk))})", chunk)
-        counted.update(dict(zip(reasons, map(int, found.fetchone()), strict=True)))
+        cursor = connection.execute(f"SELECT {sums} FROM runs WHERE id IN ({','.join('?' * len(chunk))})", chunk)
+        counted.update(dict(zip(reasons, map(int, cursor.fetchone()), strict=True)))
     return {why: number for why, number in counted.items() if number}
 
 
@@ -100,17 +100,17 @@ def _protected() -> str:
     return f"CASE {whens} ELSE '' END"
 
 
-def _look(connection: sqlite3.Connection, wanted: Pruning) -> Prunable:
+def _look(connection: sqlite3.Connection, pruning: Pruning) -> Prunable:
     conditions: list[str] = []
     values: list[float] = []
-    if wanted.before_ms is not None:
+    if pruning.before_ms is not None:
         conditions.append("coalesce(i.at_ms, runs.started_ms, e.started_ms) < ?")
-        values.append(wanted.before_ms)
-    if wanted.keep is not None:
+        values.append(pruning.before_ms)
+    if pruning.keep is not None:
         # `newer`: runs of the test with an outcome that are as new or newer. One without an outcome is not counted.
         by_count = f"CASE WHEN runs.status IN {_UNENDED} THEN ? WHEN runs.status = 'cancelled' THEN newer >= ?"
         conditions.append(f"{by_count} ELSE newer > ? END")
-        values += [int(wanted.before_ms is not None), wanted.keep, wanted.keep]
+        values += [int(pruning.before_ms is not None), pruning.keep, pruning.keep]
     ranked = (
         f"ranked AS (SELECT id, sum(superseded != {FORK}"
         " AND status NOT IN ('queued', 'running', 'grading', 'cancelled')) OVER"
@@ -128,7 +128,7 @@ def _look(connection: sqlite3.Connection, wanted: Pruning) -> Prunable:
     going = array("q", [run for run, _, why in rows if not why])
     leaving = Counter(execution for _, execution, why in rows if not why)
     whole = dict(connection.execute("SELECT execution, count(*) FROM runs GROUP BY execution").fetchall())
-    empty = _empty(connection, wanted, busy)
+    empty = _empty(connection, pruning, busy)
     return Prunable(
         runs=going,
         empty=empty,
@@ -140,14 +140,14 @@ def _look(connection: sqlite3.Connection, wanted: Pruning) -> Prunable:
     )
 
 
-def _empty(connection: sqlite3.Connection, wanted: Pruning, busy: Sequence[int]) -> array[int]:
+def _empty(connection: sqlite3.Connection, pruning: Pruning, busy: Sequence[int]) -> array[int]:
     """Executions without a run that started before the limit."""
-    if wanted.before_ms is None:
+    if pruning.before_ms is None:
         return array("q")
     rows = connection.execute(
         "SELECT id FROM executions WHERE started_ms < ? AND NOT EXISTS"
         " (SELECT 1 FROM runs WHERE runs.execution = executions.id)",
-        (wanted.before_ms,),
+        (pruning.before_ms,),
     ).fetchall()
     return array("q", [row[0] for row in rows if row[0] not in busy])
 

@@ -95,31 +95,38 @@ class PutQuarantine(Struct):
 
     def prepare(self) -> None:
         """Refuse what would hold for ever, or never."""
-        one = self.quarantine
-        one = self.quarantine = replace(one, at_ms=one.at_ms or now_ms())
-        if one.until_ms <= one.at_ms:
+        quarantine = self.quarantine
+        quarantine = self.quarantine = replace(quarantine, at_ms=quarantine.at_ms or now_ms())
+        if quarantine.until_ms <= quarantine.at_ms:
             raise HistoryError("a quarantine's end must lie in the future", mend="give a later day")
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Insert it; a test that never ran is made known by it."""
-        one = self.quarantine
+        quarantine = self.quarantine
         (suite,) = connection.execute(
             "INSERT INTO suites (key, name) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET key = excluded.key"
             " RETURNING id",
-            (clean(one.suite_key), clean(one.suite_name or one.suite_key.rpartition("/")[2])),
+            (clean(quarantine.suite_key), clean(quarantine.suite_name or quarantine.suite_key.rpartition("/")[2])),
         ).fetchone()
         (test,) = connection.execute(
             "INSERT INTO tests (suite, test_id, name) VALUES (?, ?, ?)"
             " ON CONFLICT (suite, test_id) DO UPDATE SET test_id = excluded.test_id RETURNING id",
-            (suite, clean(one.test_id), clean(one.test_name or one.test_id)),
+            (suite, clean(quarantine.test_id), clean(quarantine.test_name or quarantine.test_id)),
         ).fetchone()
         connection.execute(
             "DELETE FROM quarantines WHERE test = ? AND criterion = ? AND until_ms > ?",
-            (test, clean(one.criterion), one.at_ms),
+            (test, clean(quarantine.criterion), quarantine.at_ms),
         )
         connection.execute(
             "INSERT INTO quarantines (test, criterion, reason, until_ms, who, at_ms) VALUES (?, ?, ?, ?, ?, ?)",
-            (test, clean(one.criterion), clean(one.reason), one.until_ms, clean(one.who), one.at_ms),
+            (
+                test,
+                clean(quarantine.criterion),
+                clean(quarantine.reason),
+                quarantine.until_ms,
+                clean(quarantine.who),
+                quarantine.at_ms,
+            ),
         )
 
 

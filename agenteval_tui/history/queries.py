@@ -76,8 +76,8 @@ def execution(connection: sqlite3.Connection, ref: str) -> ExecutionRow:
 
 def execution_rows(connection: sqlite3.Connection, rowids: Sequence[int]) -> list[ExecutionRow]:
     """In the order of `rowids`; those that are gone are left out."""
-    found = {row[0]: row for row in _by_ids(connection, f"{_EXECUTION} WHERE id IN", rowids)}
-    return [_execution(found[rowid]) for rowid in rowids if rowid in found]
+    by_id = {row[0]: row for row in _by_ids(connection, f"{_EXECUTION} WHERE id IN", rowids)}
+    return [_execution(by_id[rowid]) for rowid in rowids if rowid in by_id]
 
 
 def runs_state(connection: sqlite3.Connection) -> tuple[int, ...]:
@@ -90,36 +90,36 @@ def runs_state(connection: sqlite3.Connection) -> tuple[int, ...]:
     return tuple(connection.execute(statement).fetchone())
 
 
-def execution_ids(connection: sqlite3.Connection, wanted: RunFilter) -> array[int]:
+def execution_ids(connection: sqlite3.Connection, run_filter: RunFilter) -> array[int]:
     """Rowids of executions with at least one run that the filter lets through, newest first; no filter: all."""
-    if wanted == RunFilter():
+    if run_filter == RunFilter():
         return _newest_first(connection, "SELECT id FROM executions", [])
-    if wanted == RunFilter(kind=wanted.kind, projects=wanted.projects, counted=wanted.counted):
-        condition, values = executions_in(wanted.projects)
-        kind = f"{f' AND {COUNTED}' if wanted.counted else ''}{' AND kind = ?' if wanted.kind else ''}"
-        values += [wanted.kind] * bool(wanted.kind)
+    if run_filter == RunFilter(kind=run_filter.kind, projects=run_filter.projects, counted=run_filter.counted):
+        condition, values = executions_in(run_filter.projects)
+        kind = f"{f' AND {COUNTED}' if run_filter.counted else ''}{' AND kind = ?' if run_filter.kind else ''}"
+        values += [run_filter.kind] * bool(run_filter.kind)
         return _newest_first(connection, f"SELECT id FROM executions WHERE {condition}{kind}", values)
-    statement, values = _matching(wanted, "DISTINCT execution")
+    statement, values = _matching(run_filter, "DISTINCT execution")
     return _newest_first(connection, statement, values)
 
 
-def run_ids(connection: sqlite3.Connection, wanted: RunFilter) -> array[int]:
+def run_ids(connection: sqlite3.Connection, run_filter: RunFilter) -> array[int]:
     """Rowids of the runs that the filter lets through, newest first."""
-    if wanted == RunFilter():
+    if run_filter == RunFilter():
         low, high, number = connection.execute(
             "SELECT (SELECT min(id) FROM runs), (SELECT max(id) FROM runs), (SELECT count(*) FROM runs)"
         ).fetchone()
         if number and high - low + 1 == number:  # nothing was ever deleted: no need to ask for each
             return array("q", range(high, low - 1, -1))
-    statement, values = _matching(wanted, "id")
+    statement, values = _matching(run_filter, "id")
     return _newest_first(connection, statement, values)
 
 
-def _matching(wanted: RunFilter, what: str) -> tuple[str, list[str]]:
-    conditions, values = run_conditions(wanted)
-    expression = match_expression(wanted.text)
+def _matching(run_filter: RunFilter, what: str) -> tuple[str, list[str]]:
+    conditions, values = run_conditions(run_filter)
+    expression = match_expression(run_filter.text)
     if not expression:
-        if wanted.text.strip():  # nothing but punctuation: no text has it as a word
+        if run_filter.text.strip():  # nothing but punctuation: no text has it as a word
             conditions.append("0")
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"SELECT {what} FROM runs{where}", values
@@ -140,8 +140,8 @@ def _newest_first(connection: sqlite3.Connection, statement: str, values: Sequen
 
 def run_rows(connection: sqlite3.Connection, rowids: Sequence[int]) -> list[RunRow]:
     """In the order of `rowids`; those that are gone are left out."""
-    found = {row[0]: row for row in _by_ids(connection, f"{_RUN} WHERE r.id IN", rowids)}
-    return [_run(found[rowid]) for rowid in rowids if rowid in found]
+    by_id = {row[0]: row for row in _by_ids(connection, f"{_RUN} WHERE r.id IN", rowids)}
+    return [_run(by_id[rowid]) for rowid in rowids if rowid in by_id]
 
 
 def runs_of_execution(connection: sqlite3.Connection, execution_id: str) -> list[RunRow]:
@@ -205,20 +205,20 @@ def forks_of(connection: sqlite3.Connection, run_id: str) -> list[RunRow]:
 def run(connection: sqlite3.Connection, ref: str) -> RunRow:
     """By id, or a unique start or end of an id. Raises AgentevalError."""
     rowid = _resolve(connection, "runs", ref, kind="run")
-    found = connection.execute(f"{_RUN} WHERE r.id = ?", (rowid,)).fetchone()
-    if found is None:
+    row = connection.execute(f"{_RUN} WHERE r.id = ?", (rowid,)).fetchone()
+    if row is None:
         raise AgentevalError(f"run {ref} is there, but not its test or execution", mend="see agenteval doctor")
-    return _run(found)
+    return _run(row)
 
 
 def transcript_blob(connection: sqlite3.Connection, run_id: str) -> tuple[bytes | None, bool] | None:
     """The packed transcript, and whether the run says it has one; None: no such run."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT t.data, r.transcript IS NOT NULL FROM runs r LEFT JOIN transcripts t ON t.id = r.transcript"
         " WHERE r.uid = ?",
         (clean(run_id),),
     ).fetchone()
-    return None if found is None else (found[0], bool(found[1]))
+    return None if row is None else (row[0], bool(row[1]))
 
 
 def transcript_blobs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> dict[str, bytes]:
@@ -233,19 +233,19 @@ def transcript_blobs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> 
 
 def evidence_blob(connection: sqlite3.Connection, run_id: str) -> bytes | None:
     """The packed results; None when the run has none. Raises AgentevalError when there is no such run."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT e.data FROM runs r LEFT JOIN evidence e ON e.run = r.id WHERE r.uid = ?", (clean(run_id),)
     ).fetchone()
-    if found is None:
+    if row is None:
         raise AgentevalError(f"there is no run {run_id} in the history", mend="see agenteval history")
-    data: bytes | None = found[0]
+    data: bytes | None = row[0]
     return data
 
 
 def criterion(connection: sqlite3.Connection, content_hash: str) -> dict[str, Any] | None:
     """The stored criterion with this hash. None if it is unknown, if only its hash is stored, or if it is damaged."""
-    found = connection.execute("SELECT spec FROM criteria WHERE hash = ?", (clean(content_hash),)).fetchone()
-    spec = json.loads(found[0]) if found is not None and found[0] is not None else None
+    row = connection.execute("SELECT spec FROM criteria WHERE hash = ?", (clean(content_hash),)).fetchone()
+    spec = json.loads(row[0]) if row is not None and row[0] is not None else None
     return spec if isinstance(spec, dict) else None
 
 
@@ -259,23 +259,23 @@ def newest_criteria(connection: sqlite3.Connection, most: int) -> list[dict[str,
 
 def imported(connection: sqlite3.Connection, digest: str) -> str | None:
     """The execution that a file with this digest became; None: not imported, or not to the end."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT e.uid FROM imports i JOIN executions e ON e.id = i.execution"
         " WHERE i.digest = ? AND e.status = 'finished'",
         (clean(digest),),
     ).fetchone()
-    return None if found is None else str(found[0])
+    return None if row is None else str(row[0])
 
 
 def counts(connection: sqlite3.Connection) -> Counts:
     """Totals over all executions; of each recording its newest grading. Forks are in what was used, and in nothing
     else."""
-    found = connection.execute(
+    row = connection.execute(
         f"SELECT count(*) FILTER (WHERE {COUNTED}), total(runs), total(passed), total(failed), total(errors),"
         " total(skipped), total(cancelled), total(needs_review), total(input_tokens), total(output_tokens), sum(cost)"
         " FROM executions"
     ).fetchone()
-    numbers = [int(number) for number in found[:10]]
+    numbers = [int(number) for number in row[:10]]
     tests = int(connection.execute("SELECT count(*) FROM tests").fetchone()[0])
     # What was recorded once is one run, however often it was graded; a fork is none.
     # Without being told, SQLite walks an index of all runs for the order of GROUP BY, and looks up each row.
@@ -299,7 +299,7 @@ def counts(connection: sqlite3.Connection) -> Counts:
         tests=tests,
         input_tokens=numbers[8],
         output_tokens=numbers[9],
-        cost=found[10],
+        cost=row[10],
     )
 
 
@@ -311,9 +311,9 @@ def _by_ids(connection: sqlite3.Connection, statement: str, rowids: Sequence[int
 def _resolve(connection: sqlite3.Connection, table: str, ref: str, *, kind: str) -> int:
     """The rowid of the one id that is, starts with, or ends with `ref`."""
     ref = clean(ref.strip())
-    found = connection.execute(f"SELECT id FROM {table} WHERE uid = ?", (ref,)).fetchone()
-    if found is not None:
-        return int(found[0])
+    row = connection.execute(f"SELECT id FROM {table} WHERE uid = ?", (ref,)).fetchone()
+    if row is not None:
+        return int(row[0])
     if kind == "execution" and (named := newest_named(connection, ref)) is not None:
         return named
     if len(ref) < SHORTEST_REF:
@@ -333,12 +333,12 @@ def _resolve(connection: sqlite3.Connection, table: str, ref: str, *, kind: str)
 
 def begin_with(connection: sqlite3.Connection, table: str, ref: str, most: int) -> list[tuple[int, str]]:
     """(rowid, id) of rows whose id begins with `ref`, at most this many; none for a few letters."""
-    return _parts(connection, table, ref, "uid >= ? AND uid < ?", lambda one: (one, one + "\U0010ffff"), most)
+    return _parts(connection, table, ref, "uid >= ? AND uid < ?", lambda part: (part, part + "\U0010ffff"), most)
 
 
 def end_with(connection: sqlite3.Connection, table: str, ref: str, most: int) -> list[tuple[int, str]]:
     """(rowid, id) of what has an id that ends with `ref`, as ids are shown in short (`short_id`)."""
-    return _parts(connection, table, ref, "substr(uid, -?) = ?", lambda one: (len(one), one), most)
+    return _parts(connection, table, ref, "substr(uid, -?) = ?", lambda part: (len(part), part), most)
 
 
 def _parts(
@@ -352,18 +352,18 @@ def _parts(
     ref = clean(ref.strip())
     if len(ref) < SHORTEST_REF:
         return []
-    for one in dict.fromkeys((ref, ref.upper())):
+    for spelling in dict.fromkeys((ref, ref.upper())):
         statement = f"SELECT id, uid FROM {table} WHERE {condition} LIMIT ?"
-        if rows := connection.execute(statement, (*values(one), most)).fetchall():
+        if rows := connection.execute(statement, (*values(spelling), most)).fetchall():
             return rows
     return []
 
 
 def _mapping(text: str) -> dict[str, Any]:
-    found = json.loads(text)
-    if not isinstance(found, dict):
+    value = json.loads(text)
+    if not isinstance(value, dict):
         raise ValueError("it is not a mapping")
-    return found
+    return value
 
 
 def _names(text: str) -> str:

@@ -137,7 +137,7 @@ WITHOUT_EVIDENCE = (
 
 def lost_examples(connection: sqlite3.Connection) -> dict[int, str]:
     """By the row of a triage decision: its context without the runs that are not in the history."""
-    found = {}
+    contexts = {}
     for number, text in connection.execute("SELECT id, context FROM triage WHERE context != '{}'").fetchall():
         try:
             context = json.loads(text)
@@ -149,32 +149,32 @@ def lost_examples(connection: sqlite3.Connection) -> dict[int, str]:
         there = connection.execute(
             "SELECT uid FROM runs WHERE uid IN (SELECT value FROM json_each(?))", (json.dumps(examples),)
         )
-        known = {row[0] for row in there}
-        left = [example for example in examples if example in known]
-        if len(left) < len(examples):
-            found[number] = json_text({**context, "examples": left})
-    return found
+        ids = {row[0] for row in there}
+        remaining = [example for example in examples if example in ids]
+        if len(remaining) < len(examples):
+            contexts[number] = json_text({**context, "examples": remaining})
+    return contexts
 
 
 def forget_lost_examples(connection: sqlite3.Connection) -> int:
     """Triage decisions stay, without the runs that are not in the history. Gives how many had such."""
-    found = lost_examples(connection)
+    contexts = lost_examples(connection)
     connection.executemany(
-        "UPDATE triage SET context = ? WHERE id = ?", [(context, number) for number, context in found.items()]
+        "UPDATE triage SET context = ? WHERE id = ?", [(context, number) for number, context in contexts.items()]
     )
-    return len(found)
+    return len(contexts)
 
 
 def _lost_runs(target: sqlite3.Connection, *, counted: bool) -> int:
     """How many runs are lost, as far as what they had says, and (`counted`) their executions."""
     named = " UNION ".join(f"SELECT run FROM {table}" for table in _OF_RUNS)
-    known = target.execute(f"SELECT count(*) FROM ({named}) WHERE run NOT IN (SELECT id FROM runs)").fetchone()[0]
+    lost = target.execute(f"SELECT count(*) FROM ({named}) WHERE run NOT IN (SELECT id FROM runs)").fetchone()[0]
     if not counted:
-        return int(known)
+        return int(lost)
     number = target.execute(
         "SELECT coalesce(sum(max(e.runs - (SELECT count(*) FROM runs WHERE execution = e.id), 0)), 0) FROM executions e"
     ).fetchone()[0]
-    return max(int(known), int(number))
+    return max(int(lost), int(number))
 
 
 def _rebuild_calls(target: sqlite3.Connection) -> int:

@@ -168,8 +168,8 @@ class ExecutionRow(Struct, frozen=True):
     @property
     def notes(self) -> tuple[str, ...]:
         """For an import, what was left out of its file, and other notes on it, a sentence each."""
-        found = self.options.get("notes")
-        return tuple(map(str, found)) if isinstance(found, list) else ()
+        notes = self.options.get("notes")
+        return tuple(map(str, notes)) if isinstance(notes, list) else ()
 
     @property
     def ended(self) -> int:

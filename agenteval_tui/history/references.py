@@ -75,10 +75,10 @@ class References(Struct, frozen=True):
             return self._execution(named.row)
         column = "id" if named.kind == "run" else "test"
         counted = "" if named.kind == "run" else f" AND superseded != {FORK}"
-        found = self._one(f"SELECT max(execution) FROM runs WHERE {column} = ?{counted}", named.row)
-        if found is None:
+        execution = self._one(f"SELECT max(execution) FROM runs WHERE {column} = ?{counted}", named.row)
+        if execution is None:
             raise _never_ran(named.name)
-        return self._execution(found)
+        return self._execution(execution)
 
     def run(self, reference: str = "", *, failure: bool = False) -> RunRow:
         """A run; the newest one of a test; `last`: the newest run of the newest execution.
@@ -103,14 +103,14 @@ class References(Struct, frozen=True):
         row = self.run(reference, failure=True)
         if row.status in _FAILURES or self.test(reference) is None:
             return row
-        found = self._one(
+        run = self._one(
             f"SELECT id FROM runs WHERE test = (SELECT test FROM runs WHERE id = ?) AND {_FAILED}"
             f" AND superseded != {FORK} ORDER BY superseded, id DESC LIMIT 1",
             row.rowid,
         )
-        if found is None:
+        if run is None:
             return row
-        failed = self._run(found)
+        failed = self._run(run)
         did = "passed" if row.status == "passed" else "did not fail"
         self.say(f"the newest run of {row.test_id} {did}: this is run {failed.id}, the newest that failed")
         return failed
@@ -159,23 +159,23 @@ class References(Struct, frozen=True):
         return self.store.read(lambda connection: _lookup(connection, reference.strip(), first, self.projects))
 
     def _one(self, statement: str, *values: int | str) -> int | None:
-        found = self.store.read(lambda connection: connection.execute(statement, values).fetchone())
-        return found[0] if found else None
+        row = self.store.read(lambda connection: connection.execute(statement, values).fetchone())
+        return row[0] if row else None
 
     def _last(self) -> int:
         condition, values = executions_in(self.projects)
-        found = self._one(f"SELECT max(id) FROM executions WHERE {COUNTED} AND {condition}", *values)
-        if found is None:
+        newest = self._one(f"SELECT max(id) FROM executions WHERE {COUNTED} AND {condition}", *values)
+        if newest is None:
             raise self._nothing_here()
         if self.projects:
-            many, project = self.store.read(lambda c: newer_elsewhere(c, self.projects, found))
+            many, project = self.store.read(lambda c: newer_elsewhere(c, self.projects, newest))
             if many:
                 self.say(
                     f"{'an execution of another project' if many == 1 else f'{many} executions of other projects'} "
                     f"{'is' if many == 1 else 'are'} newer (the newest: {project or 'project not known'}); "
                     f"{self.option} counts them too"
                 )
-        return found
+        return newest
 
     def _nothing_here(self) -> AgentevalError:
         elsewhere = self.store.read(lambda c: count_elsewhere(c, self.projects)) if self.projects else 0
@@ -186,20 +186,20 @@ class References(Struct, frozen=True):
     def _newest_failure(self) -> RunRow:
         self._last()
         condition, values = runs_in(self.projects)
-        found = self._one(
+        run = self._one(
             f"SELECT id FROM runs WHERE {_FAILED} AND superseded = 0 AND {condition} ORDER BY id DESC LIMIT 1", *values
         )
-        if found is None:
+        if run is None:
             raise AgentevalError(
                 f"no stored run {'of this project ' if self.projects else ''}failed or ended in an error",
                 mend="`agenteval history --runs` lists them all",
             )
-        return self._run(found)
+        return self._run(run)
 
     def _of_execution(self, execution: int, *, failure: bool, any_run: bool) -> RunRow:
         failed = f"SELECT id FROM runs WHERE execution = ? AND {_FAILED} ORDER BY id DESC LIMIT 1"
-        if failure and (found := self._one(failed, execution)) is not None:
-            return self._run(found)
+        if failure and (run := self._one(failed, execution)) is not None:
+            return self._run(run)
         name = self._execution(execution).id
         if not any_run:
             listed = self.store.runs_of_execution(name)
@@ -208,20 +208,20 @@ class References(Struct, frozen=True):
                     f"execution {name} has {len(listed)} runs", mend=_candidates([_of_run(row) for row in listed])
                 )
         newest = f"SELECT id FROM runs WHERE execution = ? ORDER BY {_WITH_OUTCOME} DESC, id DESC LIMIT 1"
-        found = self._one(newest, execution)
-        if found is None:
+        run = self._one(newest, execution)
+        if run is None:
             raise AgentevalError(f"execution {name} has no run", mend="`agenteval history` lists the others")
-        return self._run(found)
+        return self._run(run)
 
     def _newest_of_test(self, named: _Named) -> int:
-        found = self._one(
+        newest = self._one(
             f"SELECT id FROM runs WHERE test = ? AND superseded != {FORK}"
             f" ORDER BY {_WITH_OUTCOME} DESC, superseded, id DESC LIMIT 1",
             named.row,
         )
-        if found is None:
+        if newest is None:
             raise _never_ran(named.name)
-        return found
+        return newest
 
     def _execution(self, row: int) -> ExecutionRow:
         return self.store.execution_rows([row])[0]
@@ -291,9 +291,9 @@ def _hint(connection: Connection, reference: str) -> str:
 def _exact(connection: Connection, reference: str) -> _Named | None:
     kinds: tuple[tuple[Kind, str], ...] = (("execution", "executions"), ("run", "runs"))
     for kind, table in kinds:
-        found = connection.execute(f"SELECT id, uid FROM {table} WHERE uid = ?", (clean(reference),)).fetchone()
-        if found is not None:
-            return _Named(kind, found[0], found[1])
+        row = connection.execute(f"SELECT id, uid FROM {table} WHERE uid = ?", (clean(reference),)).fetchone()
+        if row is not None:
+            return _Named(kind, row[0], row[1])
     return None
 
 
@@ -311,20 +311,20 @@ def _test(connection: Connection, reference: str, projects: Sequence[str]) -> _N
 
     Raises `AmbiguousError`.
     """
-    found = _tests_called(connection, reference)
+    tests = _tests_called(connection, reference)
     file, colons, name = reference.rpartition("::")
-    if not found and colons:
-        found = [test for test in _tests_called(connection, name) if is_file(test[1], file)]
-    if len(found) > 1:
+    if not tests and colons:
+        tests = [test for test in _tests_called(connection, name) if is_file(test[1], file)]
+    if len(tests) > 1:
         # Of two copies of a suite perhaps only one was ever run, or only one is of this project.
         for condition, values in (("1", []), runs_in(projects)):
             ran = f"SELECT 1 FROM runs WHERE test = ? AND {condition} LIMIT 1"
-            found = [one for one in found if connection.execute(ran, [one[0], *values]).fetchone()] or found
-    if len(found) > 1:
+            tests = [test for test in tests if connection.execute(ran, [test[0], *values]).fetchone()] or tests
+    if len(tests) > 1:
         raise AmbiguousError(
-            f"several suites have a test {reference!r}", mend=_candidates([f"{key}::{name}" for _, key, name in found])
+            f"several suites have a test {reference!r}", mend=_candidates([f"{key}::{name}" for _, key, name in tests])
         )
-    return _Named("test", found[0][0], found[0][2]) if found else None
+    return _Named("test", tests[0][0], tests[0][2]) if tests else None
 
 
 def _tests_called(connection: Connection, test_id: str) -> list[tuple[int, str, str]]:

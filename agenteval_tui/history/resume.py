@@ -45,7 +45,7 @@ class Resume(Struct):
             raise HistoryError(f"there is no execution {self.execution_id}")
         execution, status, owner, kind, options = found
         _check_resumable(self.execution_id, status, owner, kind)
-        again = {clean(one) for one in self.again}
+        again = {clean(run_id) for run_id in self.again}
         queued = 0
         for row in connection.execute(_ROWS, (execution,)).fetchall():
             run, uid, test, was, cached, transcript, *rest = row
@@ -121,13 +121,13 @@ def unfinished_imports(connection: sqlite3.Connection, digest: str) -> list[str]
 
 def cached_run(connection: sqlite3.Connection, request: str) -> tuple[str, bytes] | None:
     """The newest run that was asked this and got an answer: its id and packed transcript."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT r.uid, t.data FROM runs r JOIN transcripts t ON t.id = r.transcript WHERE r.request = ?"
         " AND r.error_kind = '' AND r.status IN ('passed', 'failed', 'error', 'skipped', 'needs_review')"
         " ORDER BY r.id DESC LIMIT 1",
         (clean(request),),
     ).fetchone()
-    return None if found is None else (found[0], found[1])
+    return None if row is None else (row[0], row[1])
 
 
 def failed_attempts(connection: sqlite3.Connection, run_id: str) -> list[FailedAttempt]:

@@ -64,7 +64,7 @@ class StartRun(Struct):
 
 def start_runs(connection: sqlite3.Connection, started: Sequence[StartRun]) -> None:
     """Many runs left the queue; of several messages about one run the last counts."""
-    last = {one.run_id: (one.run_id, one.attempt, one.at_ms) for one in started}
+    last = {start_run.run_id: (start_run.run_id, start_run.attempt, start_run.at_ms) for start_run in started}
     write_rows(
         connection,
         "WITH new AS ({rows}) UPDATE runs SET status = 'running', attempts = new.column2,"
@@ -106,10 +106,15 @@ class EndRuns(Struct):
         self.tape = pack_tape(ended.tape) if ended.tape else b""
         if ended.status not in TOTAL_OF:
             raise HistoryError(f"a run can't end as {ended.status!r}")
-        given = tuple([result.criterion for result in ended.results])
-        names = _unique(given)
-        if names != given:  # of another tool, as a rule: ours have names of their own since they were planned
-            results = tuple([replace(one, criterion=name) for one, name in zip(ended.results, names, strict=True)])
+        own_names = tuple([result.criterion for result in ended.results])
+        names = _unique(own_names)
+        if names != own_names:  # of another tool, as a rule: ours have names of their own since they were planned
+            results = tuple(
+                [
+                    replace(criterion_result, criterion=name)
+                    for criterion_result, name in zip(ended.results, names, strict=True)
+                ]
+            )
             ended = self.ended = replace(ended, results=results)
         self.hash, self.transcript = pack_transcript(transcript)
         self.evidence = pack_results(ended.results) if ended.results else b""
@@ -212,11 +217,20 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
         )
         if ended.failed_attempts:
             keep_attempts(connection, totals, execution, run, ended.failed_attempts)
-        for position, (one, cause) in enumerate(zip(ended.results, end.causes, strict=True)):
-            criterion = criteria.get(one.criterion_hash)
-            name, source = clean(one.criterion), clean(one.source)
+        for position, (criterion_result, cause) in enumerate(zip(ended.results, end.causes, strict=True)):
+            criterion = criteria.get(criterion_result.criterion_hash)
+            name, source = clean(criterion_result.criterion), clean(criterion_result.source)
             results.append(
-                (run, position, criterion, name, one.outcome.value, one.score, source, cause and clean(cause))
+                (
+                    run,
+                    position,
+                    criterion,
+                    name,
+                    criterion_result.outcome.value,
+                    criterion_result.score,
+                    source,
+                    cause and clean(cause),
+                )
             )
         if ended.results:
             evidence.append((run, end.evidence))
@@ -233,7 +247,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
         if ended.status != "cancelled":
             totals.tests[test] = totals.tests.get(test, 0) + 1
     write_rows(connection, _UPDATE_RUNS, updates)
-    mark_superseded(connection, [one[-1] for one in planned.values()])
+    mark_superseded(connection, [entry[-1] for entry in planned.values()])
     write_rows(
         connection,
         "INSERT INTO criterion_results (run, position, criterion, name, outcome, score, source, cause) {rows}",
@@ -263,8 +277,8 @@ def _store_transcripts(connection: sqlite3.Connection, ends: Sequence[EndRuns]) 
         look_up(connection, "SELECT hash, id FROM transcripts WHERE hash IN {keys}", list(by_hash))
     )
     # The write lock is ours, so the next numbers are too.
-    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'transcripts'").fetchone()
-    number = int(found[0]) if found else 0
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'transcripts'").fetchone()
+    number = int(row[0]) if row else 0
     new, calls = [], []
     for content_hash, end in by_hash.items():
         if content_hash not in ids:
@@ -288,8 +302,8 @@ def _criterion_ids(connection: sqlite3.Connection, ends: Sequence[EndRuns]) -> d
 
 def planned_prompt(connection: sqlite3.Connection, plan: int) -> str:
     """The prompt that was planned; "" where the plan is lost."""
-    found = connection.execute("SELECT prompt FROM plans WHERE id = ?", (plan,)).fetchone()
-    return str(found[0]) if found else ""
+    row = connection.execute("SELECT prompt FROM plans WHERE id = ?", (plan,)).fetchone()
+    return str(row[0]) if row else ""
 
 
 def withdraw(
@@ -329,10 +343,10 @@ class KeepAttempts(Struct):
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Add them."""
-        found = connection.execute("SELECT id, execution FROM runs WHERE uid = ?", (self.run_id,)).fetchone()
-        if found is None:
+        row = connection.execute("SELECT id, execution FROM runs WHERE uid = ?", (self.run_id,)).fetchone()
+        if row is None:
             raise HistoryError(f"there is no planned run {self.run_id}")
-        keep_attempts(connection, totals, found[1], found[0], self.attempts)
+        keep_attempts(connection, totals, row[1], row[0], self.attempts)
 
 
 def keep_attempts(
@@ -343,7 +357,7 @@ def keep_attempts(
         for column, spent in zip(_SPENT, (attempt.input_tokens, attempt.output_tokens, attempt.cost), strict=True):
             if spent is not None:
                 totals.add(execution, column, spent)
-    found = connection.execute("SELECT max(number) FROM failed_attempts WHERE run = ?", (run,)).fetchone()[0]
+    last = connection.execute("SELECT max(number) FROM failed_attempts WHERE run = ?", (run,)).fetchone()[0]
     write_rows(
         connection,
         "INSERT INTO failed_attempts"
@@ -352,28 +366,28 @@ def keep_attempts(
             (
                 run,
                 number,
-                clean(one.kind),
-                clean(one.message),
-                one.duration_ms,
-                one.at_ms,
-                one.input_tokens,
-                one.output_tokens,
-                one.cost,
+                clean(failed_attempt.kind),
+                clean(failed_attempt.message),
+                failed_attempt.duration_ms,
+                failed_attempt.at_ms,
+                failed_attempt.input_tokens,
+                failed_attempt.output_tokens,
+                failed_attempt.cost,
             )
-            for number, one in enumerate(attempts, (found or 0) + 1)
+            for number, failed_attempt in enumerate(attempts, (last or 0) + 1)
         ],
     )
 
 
 def _stored_document(connection: sqlite3.Connection, run: int) -> tuple[str, str, str] | None:
     """The texts under which a run can be found, rebuilt from its transcript; None: it is not in the index."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT t.data, r.plan FROM runs r JOIN transcripts t ON t.id = r.transcript WHERE r.id = ?", (run,)
     ).fetchone()
-    if found is None:
+    if row is None:
         return None
     try:
-        prompt, answer, tools = search_document(unpack_transcript(found[0]), "")
+        prompt, answer, tools = search_document(unpack_transcript(row[0]), "")
     except ValueError:  # broken bytes: its words stay in the index, and lists leave out rows that are gone
         return None
-    return prompt or planned_prompt(connection, found[1]), answer, tools
+    return prompt or planned_prompt(connection, row[1]), answer, tools

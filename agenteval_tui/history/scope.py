@@ -19,15 +19,15 @@ def executions_in(projects: Sequence[str]) -> tuple[str, list[str]]:
     if not projects:
         return "1", []
     values: list[str] = []
-    for one in map(clean, projects):
-        below = one.rstrip("/")
-        values += [one, f"{below}/", f"{below}0"]  # "0" is the character behind "/"
+    for project in map(clean, projects):
+        below = project.rstrip("/")
+        values += [project, f"{below}/", f"{below}0"]  # "0" is the character behind "/"
     return f"({' OR '.join(['project = ? OR (project >= ? AND project < ?)'] * len(projects))})", values
 
 
 def in_scope(project: str, projects: Sequence[str]) -> bool:
     """Whether `executions_in` lets an execution of this project through; so of the path of a suite."""
-    return not projects or any(project == one or project.startswith(f"{one.rstrip('/')}/") for one in projects)
+    return not projects or any(project == folder or project.startswith(f"{folder.rstrip('/')}/") for folder in projects)
 
 
 def runs_in(projects: Sequence[str], column: str = "execution") -> tuple[str, list[str]]:
@@ -39,10 +39,8 @@ def runs_in(projects: Sequence[str], column: str = "execution") -> tuple[str, li
 def count_elsewhere(connection: sqlite3.Connection, projects: Sequence[str]) -> int:
     """How many executions belong to other projects, or to none that is known."""
     condition, values = executions_in(projects)
-    found = connection.execute(
-        f"SELECT count(*) FROM executions WHERE {COUNTED} AND NOT {condition}", values
-    ).fetchone()
-    return int(found[0])
+    row = connection.execute(f"SELECT count(*) FROM executions WHERE {COUNTED} AND NOT {condition}", values).fetchone()
+    return int(row[0])
 
 
 def several_projects(connection: sqlite3.Connection) -> bool:

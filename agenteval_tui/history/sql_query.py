@@ -238,7 +238,7 @@ class _Query:
         token = name if self._sql.count(name) else _bare(name)
         if not token or self._sql.count(token) != 1:
             word = rf"(?<!\w){re.escape(token)}(?!\w)"
-            places = [found.start() for found in re.finditer(word, self._sql)] if token else []
+            places = [match.start() for match in re.finditer(word, self._sql)] if token else []
             return _place(self._sql, places[0]) if len(places) == 1 else ""
         return _place(self._sql, self._sql.index(token))
 
@@ -281,9 +281,9 @@ def _place(sql: str, offset: int) -> str:
 
 def _unique(names: Sequence[str]) -> tuple[str, ...]:
     """The names, with a number behind those that came before: a row is an object in JSON."""
-    taken: dict[str, int] = {}
+    counts: dict[str, int] = {}
     unique = []
     for name in names:
-        taken[name] = taken.get(name, 0) + 1
-        unique.append(name if taken[name] == 1 else f"{name}_{taken[name]}")
+        counts[name] = counts.get(name, 0) + 1
+        unique.append(name if counts[name] == 1 else f"{name}_{counts[name]}")
     return tuple(unique)

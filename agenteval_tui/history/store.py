@@ -217,10 +217,8 @@ class Store:
 
     def around_of(self, execution_id: str) -> str:
         """What an execution had around its runs, as JSON (`runs.around.record`); "" for nothing."""
-        found = self.read(
-            lambda c: c.execute("SELECT around FROM executions WHERE uid = ?", (execution_id,)).fetchone()
-        )
-        return str(found[0]) if found else ""
+        row = self.read(lambda c: c.execute("SELECT around FROM executions WHERE uid = ?", (execution_id,)).fetchone())
+        return str(row[0]) if row else ""
 
     def end_execution(
         self, execution_id: str, status: str, message: str = "", startup_ms: float | None = None, around: str = ""
@@ -310,17 +308,17 @@ class Store:
         by themselves."""
         return self._read(queries.runs_state)
 
-    def execution_ids(self, wanted: RunFilter | None = None) -> array[int]:
+    def execution_ids(self, run_filter: RunFilter | None = None) -> array[int]:
         """Rowids of executions that have a run that fits, newest first; no filter: all."""
-        return self._read(lambda c: queries.execution_ids(c, wanted or RunFilter()))
+        return self._read(lambda c: queries.execution_ids(c, run_filter or RunFilter()))
 
     def execution_rows(self, rowids: Sequence[int]) -> list[ExecutionRow]:
         """In the given order; deleted ones are left out."""
         return self._read(lambda c: queries.execution_rows(c, rowids))
 
-    def run_ids(self, wanted: RunFilter | None = None) -> array[int]:
+    def run_ids(self, run_filter: RunFilter | None = None) -> array[int]:
         """Rowids of runs that fit, newest first; no filter: all."""
-        return self._read(lambda c: queries.run_ids(c, wanted or RunFilter()))
+        return self._read(lambda c: queries.run_ids(c, run_filter or RunFilter()))
 
     def run_rows(self, rowids: Sequence[int]) -> list[RunRow]:
         """In the given order; deleted ones are left out."""
@@ -354,10 +352,10 @@ class Store:
 
     def transcript(self, run_id: str) -> Transcript:
         """What the agent did; an empty transcript for a run that has not ended. Raises AgentevalError: no such run."""
-        found = self._read(lambda c: queries.transcript_blob(c, run_id))
-        if found is None:
+        blob = self._read(lambda c: queries.transcript_blob(c, run_id))
+        if blob is None:
             raise AgentevalError(f"there is no run {run_id} in the history", mend="see agenteval history")
-        data, has_one = found
+        data, has_one = blob
         if data is None:
             if has_one:
                 raise HistoryError(f"the transcript of run {run_id} was lost", where=str(self.path))
@@ -412,8 +410,8 @@ class Store:
 
     def cached(self, request_hash: str) -> tuple[str, Transcript] | None:
         """The newest run whose agent was asked exactly this and answered without an error: its id and transcript."""
-        found = self._read(lambda c: resume.cached_run(c, request_hash))
-        return None if found is None else (found[0], self._unpacked(unpack_transcript, found[1]))
+        row = self._read(lambda c: resume.cached_run(c, request_hash))
+        return None if row is None else (row[0], self._unpacked(unpack_transcript, row[1]))
 
     def tape(self, run_id: str) -> list[dict[str, Any]]:
         """What the run's program asked of models and was answered, as JSON; [] where that was not kept."""
@@ -501,10 +499,10 @@ class Store:
                 if is_busy(error) and attempt < READING_TRIES:
                     tell_waiting(self.path)
                     continue
-                said = explain(error, self.path, doing="read")
-                if isinstance(said, DamagedError):
+                history_error = explain(error, self.path, doing="read")
+                if isinstance(history_error, DamagedError):
                     mark_damaged(self.path)
-                raise said from error
+                raise history_error from error
             except _UNREADABLE as error:
                 log.debug("a row of %s can't be read", self.path, exc_info=True)
                 raise HistoryError(
@@ -527,9 +525,9 @@ def _imported_chunks(
     """As many runs as are written together: what is read ahead is bounded, however large they are."""
     chunk: list[tuple[PlannedRun, RunEnded]] = []
     text = 0
-    for one in runs:
-        chunk.append(one)
-        transcript = one[1].transcript
+    for run in runs:
+        chunk.append(run)
+        transcript = run[1].transcript
         text += sum(len(message.content) + len(message.reasoning) for message in transcript.messages)
         if len(chunk) >= _IMPORTED or text >= _IMPORTED_TEXT:
             yield chunk

@@ -53,13 +53,15 @@ def test_summaries(connection: sqlite3.Connection, suite_key: str) -> dict[str, 
     criteria: dict[str, dict[str, CriterionSummary]] = {}
     newest: dict[tuple[str, str], int] = {}
     for test, name, n, passed, last, run in connection.execute(_WINDOW + _CRITERIA, which).fetchall():
-        known = criteria.setdefault(test, {})
+        by_name = criteria.setdefault(test, {})
         if run >= newest.get((test, name), 0):  # of its versions and agents those of the last run
-            newest[test, name], known[name] = run, CriterionSummary(n, passed, last)
+            newest[test, name], by_name[name] = run, CriterionSummary(n, passed, last)
     older = dict(connection.execute(_SUPERSEDED, which[1:]).fetchall())
-    said = {test: (words, agent) for test, words, agent, _ in connection.execute(_WINDOW + _SAID, which).fetchall()}
+    last_answers = {
+        test: (words, agent) for test, words, agent, _ in connection.execute(_WINDOW + _SAID, which).fetchall()
+    }
     return {
-        test: _summary(test, rows, criteria.get(test, {}), older.get(test, 0), *said.get(test, ("", "")))
+        test: _summary(test, rows, criteria.get(test, {}), older.get(test, 0), *last_answers.get(test, ("", "")))
         for test, rows in runs.items()
     }
 
@@ -77,7 +79,7 @@ def _summary(
     runs: list[tuple[Any, ...]],
     criteria: dict[str, CriterionSummary],
     superseded: int,
-    said: str,
+    answer: str,
     agent: str,
 ) -> TestSummary:
     total, outcomes, started, durations, costs, executions, settings = zip(*runs, strict=True)
@@ -89,13 +91,13 @@ def _summary(
         passed=outcomes.count("passed"),
         errors=outcomes.count("error"),
         recent=outcomes,
-        last_ms=max((one for one in started if one is not None), default=None),
+        last_ms=max((moment for moment in started if moment is not None), default=None),
         p50_ms=_median(measured),
         cost=sum(spent) / len(spent) if spent else None,
         criteria=criteria,
         total=total[0] - superseded,
         settings=settings,
         executions=executions,
-        said=said,
+        said=answer,
         agent=agent,
     )

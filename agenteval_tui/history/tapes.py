@@ -19,7 +19,7 @@ def pack_tape(tape: Sequence[Mapping[str, Any]]) -> bytes:
     """Exchanges as JSON, compressed. A conversation is sent again and again, so that the objects in lists of requests
     and answers stand in a pool, each once; the lists are stretches of it, as (first, behind the last)."""
     pool = _Pool()
-    exchanges = [pool.packed(one) for one in tape]
+    exchanges = [pool.packed(exchange) for exchange in tape]
     return zlib.compress(json.dumps({"pool": pool.items, "exchanges": exchanges}).encode(), 6)
 
 
@@ -31,15 +31,15 @@ def tape_of(connection: sqlite3.Connection, run_id: str) -> list[dict[str, Any]]
     if row is None:
         return []
     try:
-        found = json.loads(inflated(row[0], LARGEST_VALUE, words=False))
-        return list(_unpacked(found["pool"], found["exchanges"]) if isinstance(found, dict) else _whole(found))
+        packed = json.loads(inflated(row[0], LARGEST_VALUE, words=False))
+        return list(_unpacked(packed["pool"], packed["exchanges"]) if isinstance(packed, dict) else _whole(packed))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return []
 
 
-def _whole(found: Any) -> Iterator[dict[str, Any]]:
+def _whole(packed: Any) -> Iterator[dict[str, Any]]:
     """A tape without a pool."""
-    return (one for one in found if isinstance(one, dict))
+    return (exchange for exchange in packed if isinstance(exchange, dict))
 
 
 def _is_object(value: Any) -> bool:
@@ -53,36 +53,38 @@ class _Pool:
 
     def packed(self, exchange: Mapping[str, Any]) -> dict[str, Any]:
         """The exchange with an empty list for each that is in `lists`: {request or answer: {key: stretches}}."""
-        made = dict(exchange)
+        reduced = dict(exchange)
         lists: dict[str, dict[str, list[list[int]]]] = {}
         for side in _SIDES:
-            given = exchange.get(side)
-            body = given.get("json") if isinstance(given, Mapping) else None
-            if not isinstance(given, Mapping) or not isinstance(body, Mapping):
+            part = exchange.get(side)
+            body = part.get("json") if isinstance(part, Mapping) else None
+            if not isinstance(part, Mapping) or not isinstance(body, Mapping):
                 continue
-            listed = {key: one for key, one in body.items() if isinstance(one, list) and all(map(_is_object, one))}
+            listed = {
+                key: value for key, value in body.items() if isinstance(value, list) and all(map(_is_object, value))
+            }
             if listed:
-                lists[side] = {key: self._stretches(one) for key, one in listed.items()}
-                made[side] = {**given, "json": {key: [] if key in listed else one for key, one in body.items()}}
-        return {**made, "lists": lists} if lists else made
+                lists[side] = {key: self._stretches(listed_values) for key, listed_values in listed.items()}
+                reduced[side] = {**part, "json": {key: [] if key in listed else value for key, value in body.items()}}
+        return {**reduced, "lists": lists} if lists else reduced
 
     def _stretches(self, values: Sequence[Any]) -> list[list[int]]:
-        found: list[list[int]] = []
+        stretches: list[list[int]] = []
         for value in values:
             key = json.dumps(value)
             place = self._places.setdefault(key, len(self.items))
             if place == len(self.items):
                 self.items.append(value)
-            if found and found[-1][1] == place:
-                found[-1][1] = place + 1
+            if stretches and stretches[-1][1] == place:
+                stretches[-1][1] = place + 1
             else:
-                found.append([place, place + 1])
-        return found
+                stretches.append([place, place + 1])
+        return stretches
 
 
 def _unpacked(pool: Sequence[Any], exchanges: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    for one in _whole(exchanges):
-        for side, lists in one.pop("lists", {}).items():
+    for exchange in _whole(exchanges):
+        for side, lists in exchange.pop("lists", {}).items():
             for key, stretches in lists.items():
-                one[side]["json"][key] = [item for first, end in stretches for item in pool[first:end]]
-        yield one
+                exchange[side]["json"][key] = [item for first, end in stretches for item in pool[first:end]]
+        yield exchange

@@ -76,13 +76,13 @@ def unpack(data: bytes) -> Any:
 def store_packed(connection: sqlite3.Connection, packed: Sequence[PackedTask]) -> dict[bytes, int]:
     """The ids of rows with this data, by hash; what is not stored yet is."""
     ids = {}
-    for one in packed:
-        found = connection.execute("SELECT id FROM tasks WHERE hash = ?", (one.hash,)).fetchone()
-        if found is None:
-            found = connection.execute(
-                "INSERT INTO tasks (hash, data) VALUES (?, ?) RETURNING id", (one.hash, one.data)
+    for packed_task in packed:
+        row = connection.execute("SELECT id FROM tasks WHERE hash = ?", (packed_task.hash,)).fetchone()
+        if row is None:
+            row = connection.execute(
+                "INSERT INTO tasks (hash, data) VALUES (?, ?) RETURNING id", (packed_task.hash, packed_task.data)
             ).fetchone()
-        ids[one.hash] = int(found[0])
+        ids[packed_task.hash] = int(row[0])
     return ids
 
 
@@ -107,22 +107,22 @@ def tasks_of(connection: sqlite3.Connection, execution_id: str) -> dict[str, Sto
 
 def task_of(connection: sqlite3.Connection, run_id: str) -> Mapping[str, Any] | None:
     """The task of one run; None: it was imported."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT t.data, r.task_number FROM runs r JOIN tasks t ON t.id = r.task WHERE r.uid = ?", (clean(run_id),)
     ).fetchone()
-    if found is None:
+    if row is None:
         return None
-    listed = unpack(found[0])
-    task: Mapping[str, Any] | None = listed[found[1]] if 0 <= found[1] < len(listed) else None
+    listed = unpack(row[0])
+    task: Mapping[str, Any] | None = listed[row[1]] if 0 <= row[1] < len(listed) else None
     return task
 
 
 def setup_of(connection: sqlite3.Connection, execution_id: str) -> dict[str, Any] | None:
     """What the tasks of an execution have in common; None: it has no such thing, or it was lost."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT t.data FROM executions e JOIN tasks t ON t.id = e.setup WHERE e.uid = ?", (clean(execution_id),)
     ).fetchone()
-    if found is None:
+    if row is None:
         return None
-    setup: dict[str, Any] = unpack(found[0])
+    setup: dict[str, Any] = unpack(row[0])
     return setup

@@ -37,8 +37,8 @@ def add_tombstone(connection: sqlite3.Connection, kind: Kind, name: str, at_ms: 
 
 def tombstone_time(connection: sqlite3.Connection, kind: Kind, name: str) -> int | None:
     """When it was taken back; None: never."""
-    found = connection.execute("SELECT at_ms FROM taken_back WHERE kind = ? AND name = ?", (kind, name)).fetchone()
-    return None if found is None else int(found[0])
+    row = connection.execute("SELECT at_ms FROM taken_back WHERE kind = ? AND name = ?", (kind, name)).fetchone()
+    return None if row is None else int(row[0])
 
 
 def remove_labels(connection: sqlite3.Connection, name: str) -> Iterator[str]:
@@ -49,7 +49,7 @@ def remove_labels(connection: sqlite3.Connection, name: str) -> Iterator[str]:
         return
     if not (isinstance(run, str) and isinstance(digest, str) and isinstance(who, str) and type(at_ms) is int):
         return
-    if len(of) > 2 or not all(isinstance(one, str) for one in of):
+    if len(of) > 2 or not all(isinstance(part, str) for part in of):
         return
     criterion, key = (of[0] or None if of else None), (of[1] if len(of) > 1 else "")
     gone = connection.execute(
@@ -85,6 +85,6 @@ def remove_baseline(connection: sqlite3.Connection, name: str, at_ms: int) -> in
         return 0
     return sum(
         connection.execute("DELETE FROM baselines WHERE id = ? AND at_ms <= ?", (rowid, at_ms)).rowcount
-        for rowid, known in baseline_names(connection, (suite, test)).items()
-        if known == name
+        for rowid, other in baseline_names(connection, (suite, test)).items()
+        if other == name
     )

@@ -68,32 +68,32 @@ class Decide(Struct):
 
     def prepare(self) -> None:
         """Refuse what is not a decision."""
-        one = self.decision
-        if one.decision not in DECISIONS:
-            raise AgentevalError(f"{one.decision!r} is not a decision", mend=f"one of {', '.join(DECISIONS)}")
+        decision = self.decision
+        if decision.decision not in DECISIONS:
+            raise AgentevalError(f"{decision.decision!r} is not a decision", mend=f"one of {', '.join(DECISIONS)}")
         try:
-            cause_from(one.signature)
+            cause_from(decision.signature)
         except ValueError as wrong:
             raise AgentevalError(str(wrong)) from None
-        one = self.decision = replace(one, at_ms=one.at_ms or now_ms())
-        if one.until_ms is not None and one.until_ms <= one.at_ms:
+        decision = self.decision = replace(decision, at_ms=decision.at_ms or now_ms())
+        if decision.until_ms is not None and decision.until_ms <= decision.at_ms:
             raise AgentevalError("the end of a decision must lie in the future", mend="give a later day")
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Write it."""
-        one = self.decision
+        decision = self.decision
         connection.execute(
             "INSERT INTO triage (signature, decision, note, who, at_ms, context, until_ms) VALUES (?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (signature) DO UPDATE SET decision = excluded.decision, note = excluded.note,"
             " who = excluded.who, at_ms = excluded.at_ms, context = excluded.context, until_ms = excluded.until_ms",
             (
-                clean(one.signature),
-                one.decision,
-                clean(one.note),
-                clean(one.who),
-                one.at_ms,
-                json_text(to_builtins(one.context)),
-                one.until_ms,
+                clean(decision.signature),
+                decision.decision,
+                clean(decision.note),
+                clean(decision.who),
+                decision.at_ms,
+                json_text(to_builtins(decision.context)),
+                decision.until_ms,
             ),
         )
 
@@ -137,17 +137,21 @@ def decisions(store: Store) -> list[Decision]:
 
 def decisions_by_signature(store: Store) -> dict[str, Decision]:
     """All decisions, by the cause's signature."""
-    return {one.signature: one for one in store.read(read_all)}
+    return {decision.signature: decision for decision in store.read(read_all)}
 
 
-def signature_of(known: Sequence[str], ref: str) -> str:
+def signature_of(signatures: Sequence[str], ref: str) -> str:
     """The signature among `known` whose short name begins with `ref`. Raises AgentevalError: none, or several."""
-    wanted = ref.strip().lower()
-    found = [one for one in dict.fromkeys(known) if cause_id(one).startswith(wanted)] if wanted else []
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = ", ".join(cause_id(one) for one in found[:5])
+    prefix = ref.strip().lower()
+    matching = (
+        [signature for signature in dict.fromkeys(signatures) if cause_id(signature).startswith(prefix)]
+        if prefix
+        else []
+    )
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        names = ", ".join(cause_id(signature) for signature in matching[:5])
         raise AmbiguousError(f"{ref} may be several causes: {names}", mend="give more of its digits")
     raise AgentevalError(f"there is no cause {ref} here", mend="`agenteval causes` lists them with their names")
 
@@ -170,11 +174,11 @@ def _context(text: str) -> Context:
     try:
         data: Any = json.loads(text)
         return Context(
-            tuple(str(one) for one in data.get("versions") or ()),
+            tuple(str(version) for version in data.get("versions") or ()),
             tuple((str(suite), str(test)) for suite, test in data.get("tests") or ()),
             int(data.get("failed") or 0),
             int(data.get("runs") or 0),
-            tuple(str(one) for one in data.get("examples") or ()),
+            tuple(str(example) for example in data.get("examples") or ()),
         )
     except (ValueError, TypeError, AttributeError):
         return Context()

@@ -41,8 +41,8 @@ def sweep_workdirs(store: Store) -> None:
     def missing(connection: sqlite3.Connection) -> set[str]:
         there: set[str] = set()
         for some in batches(names, 400):
-            found = connection.execute(f"SELECT uid FROM runs WHERE uid IN ({','.join('?' * len(some))})", some)  # noqa: S608 - only marks
-            there.update(uid for (uid,) in found)
+            cursor = connection.execute(f"SELECT uid FROM runs WHERE uid IN ({','.join('?' * len(some))})", some)  # noqa: S608 - only marks
+            there.update(uid for (uid,) in cursor)
         return set(names) - there
 
     remove_workdirs(root, store.read(missing))

@@ -73,21 +73,21 @@ class EndExecution(Struct):
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Set the status. Cancelled: what had not ended is cancelled too. Else it goes back to the queue, where a
         later process may take it up."""
-        found = connection.execute("SELECT id FROM executions WHERE uid = ?", (self.execution_id,)).fetchone()
-        if found is None:
+        row = connection.execute("SELECT id FROM executions WHERE uid = ?", (self.execution_id,)).fetchone()
+        if row is None:
             raise HistoryError(f"there is no execution {self.execution_id}")
-        execution: int = found[0]
+        execution: int = row[0]
         connection.execute(
             "UPDATE executions SET status = ?1, finished_ms = ?2, message = ?3,"
             " startup_ms = coalesce(startup_ms + ?4, ?4, startup_ms), around = coalesce(?6, around) WHERE id = ?5",
             (self.status, self.at_ms, clean(self.message), self.startup_ms, execution, self.around or None),
         )
-        left = "execution = ? AND status IN ('queued', 'running', 'grading')"
+        condition = "execution = ? AND status IN ('queued', 'running', 'grading')"
         if self.status == "cancelled":
-            cursor = connection.execute(f"UPDATE runs SET status = 'cancelled' WHERE {left}", (execution,))
+            cursor = connection.execute(f"UPDATE runs SET status = 'cancelled' WHERE {condition}", (execution,))
             totals.add(execution, "cancelled", cursor.rowcount)
         else:
-            connection.execute(f"UPDATE runs SET status = 'queued' WHERE {left}", (execution,))
+            connection.execute(f"UPDATE runs SET status = 'queued' WHERE {condition}", (execution,))
 
 
 class AlreadyImportedError(HistoryError):
@@ -147,10 +147,10 @@ class DeleteExecution(Struct):
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
         """Delete it and what only it used. Returns how many runs went."""
-        found = connection.execute("SELECT id FROM executions WHERE uid = ?", (self.execution_id,)).fetchone()
-        if found is None:
+        row = connection.execute("SELECT id FROM executions WHERE uid = ?", (self.execution_id,)).fetchone()
+        if row is None:
             return 0
-        execution: int = found[0]
+        execution: int = row[0]
         rows = connection.execute(
             f"SELECT id, test, status, {ASKED}, input_tokens, output_tokens, cost, transcript FROM runs"
             " WHERE execution = ?",

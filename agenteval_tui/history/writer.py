@@ -186,8 +186,8 @@ class Writer:
                     continue
                 if len(batch) > 1 and not _hits_all(error):
                     # One of them is at fault: write each by itself, so that it takes no other down.
-                    for one in batch:
-                        self._write(connection, [one])
+                    for entry in batch:
+                        self._write(connection, [entry])
                     return
                 for _, future in batch:
                     _fail(future, self._said(error))
