@@ -59,18 +59,18 @@ def compare(a: str | Execution = "", b: str | Execution = "last", *, db: File | 
     Tests are compared with themselves, row by row and repetition by repetition; no agent and no judge is asked. Raises
     `AgentevalError` when they have no test in common.
     """
-    first = next((one.db for one in (a, b) if isinstance(one, Execution)), None)
+    first = next((execution.db for execution in (a, b) if isinstance(execution, Execution)), None)
     path = first if first is not None else directories.history_file(db)
     with Store.open_to_look(path) as store:
         references = References(store, projects_open())
-        names = [_id(references, one) for one in (a, b)]
+        names = [_id(references, reference) for reference in (a, b)]
         left, right = sides_of(store, Sides(names[0], names[1]))
         compared = analysis.compare(store, left, right, quarantined=active(store))
         compared.check_in_common()
         return Comparison(compared)
 
 
-def _id(references: References, one: str | Execution) -> str:
-    if isinstance(one, Execution):
-        return one.id
-    return one if one in ("", BASELINE) else references.execution(one).id
+def _id(references: References, reference: str | Execution) -> str:
+    if isinstance(reference, Execution):
+        return reference.id
+    return reference if reference in ("", BASELINE) else references.execution(reference).id

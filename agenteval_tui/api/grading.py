@@ -66,25 +66,28 @@ class Grade(Shown, Struct, frozen=True, eq=False):
 
     def why(self) -> str:
         """Why it did not pass, in words; of what passed too where all did."""
-        missed = [one for one in self.criteria if str(one.outcome) not in ("passed", "skipped")]
+        missed = [criterion for criterion in self.criteria if str(criterion.outcome) not in ("passed", "skipped")]
         return plain_text((fact_tree(explain(missed or self.criteria)),))
 
     def __bool__(self) -> bool:
         return self.passed
 
     def __repr__(self) -> str:
-        return f"<Grade {self.status}: {sum(str(one.outcome) == 'passed' for one in self.criteria)} of \
+        return f"<Grade {self.status}: {sum(str(criterion.outcome) == 'passed' for criterion in self.criteria)} of \
 {len(self.criteria)} criteria passed>"
 
     def view(self) -> View:
         """What each criterion said."""
         rows = [
             (
-                (f"{OUTCOMES.get(str(one.outcome), ('·', ''))[0]} {one.outcome}", OUTCOMES[str(one.outcome)][1]),
-                one.criterion,
-                "" if one.score is None else f"{one.score:.2f}",
+                (
+                    f"{OUTCOMES.get(str(criterion.outcome), ('·', ''))[0]} {criterion.outcome}",
+                    OUTCOMES[str(criterion.outcome)][1],
+                ),
+                criterion.criterion,
+                "" if criterion.score is None else f"{criterion.score:.2f}",
             )
-            for one in self.criteria
+            for criterion in self.criteria
         ]
         return (line(text((self.status, "bold"))), table(("outcome", "criterion", "score#"), rows))
 
@@ -111,25 +114,25 @@ def grade(
     return Grade(transcript, verdict(transcript, specs, variables, replies=replies), specs)
 
 
-def criteria_of(given: Criteria) -> tuple[CriterionSpec, ...]:
+def criteria_of(criteria: Criteria) -> tuple[CriterionSpec, ...]:
     """Criteria ready to grade. Raises `AgentevalError` that names what is wrong in which."""
     listed: Sequence[Any]
-    if isinstance(given, Test):
-        listed = given.criteria
+    if isinstance(criteria, Test):
+        listed = criteria.criteria
     else:
-        listed = [given] if isinstance(given, Criterion | Mapping) else list(given)
+        listed = [criteria] if isinstance(criteria, Criterion | Mapping) else list(criteria)
     if not listed:
         raise AgentevalError("there are no criteria", mend="a criterion has `name`, `prototype_class`, `config_uxon`")
-    return specs_of(_criterion(one, number) for number, one in enumerate(listed, 1))
+    return specs_of(_criterion(entry, number) for number, entry in enumerate(listed, 1))
 
 
-def _criterion(given: Any, number: int) -> Criterion:
-    if isinstance(given, Criterion):
-        return given
-    if not isinstance(given, Mapping):
-        raise AgentevalError(f"criterion {number} is a {type(given).__name__}", mend="give a Criterion or a mapping")
+def _criterion(value: Any, number: int) -> Criterion:
+    if isinstance(value, Criterion):
+        return value
+    if not isinstance(value, Mapping):
+        raise AgentevalError(f"criterion {number} is a {type(value).__name__}", mend="give a Criterion or a mapping")
     try:
-        return Criterion.model_validate({"name": f"criterion {number}", **given})
+        return Criterion.model_validate({"name": f"criterion {number}", **value})
     except ValidationError as error:
         first: Any = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
@@ -143,7 +146,7 @@ def transcript_of(what: Any) -> Transcript:
     """The transcript in whatever a program has in hand. Raises `AgentevalError` for what is not understood."""
     if isinstance(what, Transcript):
         return what
-    if isinstance(what, Mapping) or (isinstance(what, list) and all(isinstance(one, Mapping) for one in what)):
+    if isinstance(what, Mapping) or (isinstance(what, list) and all(isinstance(message, Mapping) for message in what)):
         try:
             return read_given(json.loads(json.dumps(what)))
         except TypeError:
@@ -162,8 +165,8 @@ def transcript_of(what: Any) -> Transcript:
 def _events(what: Any) -> list[AgentEvent]:
     answers, reader = python_answers.Reader([]), EventReader()
     try:
-        said = [*answers.take(what, False), *answers.end()]
-        return [event for one in said for event in reader.read(one)]
+        events = [*answers.take(what, False), *answers.end()]
+        return [event for answer in events for event in reader.read(answer)]
     except (TypeError, ValueError, EventError, python_answers.pieces.WrongTarget) as error:
         raise AgentevalError(
             f"this {type(what).__name__} can't be graded: {error}", mend="`agenteval docs python` says what can"

@@ -40,10 +40,10 @@ class History(Shown):
         query = HistoryQuery.parse(search)
         if query.problem:
             raise AgentevalError(query.problem, where=search)
-        wanted = replace(query.filter(now_ms()), projects=self.projects)
+        run_filter = replace(query.filter(now_ms()), projects=self.projects)
         with Store.open_to_look(self.db) as store:
-            found = store.execution_ids(wanted)[:limit]
-            return [execution_of(store, row, self.db) for row in store.execution_rows(list(found))]
+            ids = store.execution_ids(run_filter)[:limit]
+            return [execution_of(store, row, self.db) for row in store.execution_rows(list(ids))]
 
     def execution(self, reference: str = "last") -> Execution:
         """An execution by its id, a part of it, its name, a test's id, or `last`. Raises `AgentevalError`."""
@@ -62,9 +62,9 @@ class History(Shown):
 
     def runs(self, *, test: str = "", status: str = "", text: str = "", limit: int = 1000) -> list[Run]:
         """Runs, the newest first: of a test, with a status, with words in prompt, answer or tool calls."""
-        wanted = RunFilter(test_part=test, outcomes=(status,) if status else (), text=text, projects=self.projects)
+        run_filter = RunFilter(test_part=test, outcomes=(status,) if status else (), text=text, projects=self.projects)
         with Store.open_to_look(self.db) as store:
-            return [Run(row, self.db) for row in store.run_rows(list(store.run_ids(wanted)[:limit]))]
+            return [Run(row, self.db) for row in store.run_rows(list(store.run_ids(run_filter)[:limit]))]
 
     def __iter__(self) -> Iterator[Execution]:
         return iter(self.executions())
@@ -75,12 +75,12 @@ class History(Shown):
     def view(self) -> View:
         """The newest executions."""
         with Store.open_to_look(self.db) as store:
-            found = store.execution_ids(RunFilter(projects=self.projects))
+            execution_ids = store.execution_ids(RunFilter(projects=self.projects))
             rows = [
                 (row.id[:10], moment(row.started_ms), row.title, plain(ends_text(row)))
-                for row in store.execution_rows(list(found[:_LISTED]))
+                for row in store.execution_rows(list(execution_ids[:_LISTED]))
             ]
-        more = f"{len(found) - _LISTED:,} more" if len(found) > _LISTED else ""
+        more = f"{len(execution_ids) - _LISTED:,} more" if len(execution_ids) > _LISTED else ""
         return (table(("execution", "started", "title", "runs"), rows, more=more),)
 
 

@@ -67,12 +67,14 @@ def make_test(
     With `dry_run` nothing is written. Raises `AgentevalError`: no such run, one without an answer, or a file that can't
     hold the test.
     """
-    wanted = [runs] if isinstance(runs, str | Run) else list(runs)
-    first = next(iter(wanted), "")
+    references = [runs] if isinstance(runs, str | Run) else list(runs)
+    first = next(iter(references), "")
     with Store.open_to_look(first.db if isinstance(first, Run) else directories.history_file(db)) as store:
         find = References(store, projects_open())
-        good = analysis.stored_runs(store, [one.row if isinstance(one, Run) else find.run(one) for one in wanted])
+        good = analysis.stored_runs(
+            store, [reference.row if isinstance(reference, Run) else find.run(reference) for reference in references]
+        )
     mine = load_agents(directories.config_dir())
     path = None if suite is None else Path(suite)
-    made = analysis.make_test(good, path, test_id=id, name=name, agent=agent, agents=mine, write=not dry_run)
-    return MadeTest(made, good)
+    made_test = analysis.make_test(good, path, test_id=id, name=name, agent=agent, agents=mine, write=not dry_run)
+    return MadeTest(made_test, good)

@@ -78,7 +78,7 @@ def recorded(
     trust: bool = False,
 ) -> Execution:
     """As `record`, of a program that was permitted. `before`: what the `cassette` had. `place`: the history's file."""
-    loaded = [one.loaded for one in suites]
+    loaded = [suite.loaded for suite in suites]
     with Store.open(place) as store:
         plan = None
         if test:
@@ -101,8 +101,8 @@ def recorded(
         if plan is None:
             execution = programs.store_ungraded(store, started, recording)
         else:
-            graded, kept = plan, recording
-            run_in_thread(lambda: programs.store_graded(store, graded, kept, started.max_cost))
+            graded, final = plan, recording
+            run_in_thread(lambda: programs.store_graded(store, graded, final, started.max_cost))
             execution = plan.execution_id
         # Paid answers are stored first; only then errors are raised.
         if failed is not None:

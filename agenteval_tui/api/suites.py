@@ -66,11 +66,11 @@ def load(source: Source = ".", *, check: bool = True) -> list[Suite]:
     error lists all problems with their places.
     """
     if isinstance(source, Mapping):
-        one, problems = check_text(_as_file(source), Path(UNSAVED).absolute())
-        loaded = [one]
+        loaded_suite, problems = check_text(_as_file(source), Path(UNSAVED).absolute())
+        loaded = [loaded_suite]
     else:
         loaded, problems = check_suites([Path(source)])
-    suites = [Suite(one, tuple(_of(problems, one))) for one in loaded]
+    suites = [Suite(loaded_suite, tuple(_of(problems, loaded_suite))) for loaded_suite in loaded]
     if not suites:
         raise AgentevalError(
             "there are no suites", where=str(source), mend="a suite is a file `*.suite.yaml`, or `suite.yaml`"
@@ -90,12 +90,12 @@ def _as_file(source: Mapping[str, Any]) -> bytes:
         ) from None
 
 
-def suites_of(given: Source | Suite | Sequence[Source | Suite]) -> list[Suite]:
+def suites_of(sources: Source | Suite | Sequence[Source | Suite]) -> list[Suite]:
     """The suites that a caller means: loaded ones, files, folders, mappings. Raises `AgentevalError`."""
-    several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    several = sources if isinstance(sources, Sequence) and not isinstance(sources, str) else [sources]
     suites: list[Suite] = []
-    for one in several:
-        suites += [one] if isinstance(one, Suite) else load(one)
+    for source in several:
+        suites += [source] if isinstance(source, Suite) else load(source)
     _refuse(suites)
     return suites
 

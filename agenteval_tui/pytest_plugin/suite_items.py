@@ -35,8 +35,8 @@ class SuiteFile(pytest.File):
 
     suite: Suite | None = None
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
         self._ran: dict[str, _Ran] = {}
 
     def collect(self) -> Iterator[SuiteTest]:
@@ -58,8 +58,8 @@ class SuiteFile(pytest.File):
         """The runs of a test. Each answer is given once: when it is asked for again (a rerun), it runs again."""
         if item.name not in self._ran:
             execution = self._execute(self._due(item))
-            for test in dict.fromkeys(one.test for one in execution):
-                gates = tuple(one for one in execution.gates if one.test_id == test)
+            for test in dict.fromkeys(run.test for run in execution):
+                gates = tuple(gate for gate in execution.gates if gate.test_id == test)
                 self._ran[test] = _Ran(execution.of(test), gates)
         return self._ran.pop(item.name, _Ran())
 
@@ -67,8 +67,8 @@ class SuiteFile(pytest.File):
         """The tests to run now: all that were selected and have not been run, this one first of all."""
         if hasattr(self.config, "workerinput") or getattr(item, "ran", False):
             return [item.name]
-        waiting = [one for one in self.session.items if isinstance(one, SuiteTest) and one.parent is self]
-        return [one.name for one in waiting if not one.ran] or [item.name]
+        waiting = [item for item in self.session.items if isinstance(item, SuiteTest) and item.parent is self]
+        return [suite_test.name for suite_test in waiting if not suite_test.ran] or [item.name]
 
     def _execute(self, tests: list[str]) -> Execution:
         option = self.config.getoption
@@ -87,9 +87,9 @@ class SuiteFile(pytest.File):
                 db=option("--agenteval-db"),
             )
         session_executions(self.config).append(execution.id)
-        for one in self.session.items:
-            if isinstance(one, SuiteTest) and one.parent is self and one.name in tests:
-                one.ran = True
+        for item in self.session.items:
+            if isinstance(item, SuiteTest) and item.parent is self and item.name in tests:
+                item.ran = True
         return execution
 
 
@@ -104,9 +104,9 @@ class SuiteTest(pytest.Item):
         ran = self.parent.runs_of(self)
         for name, value in _properties(ran):
             self.user_properties.append((name, value))
-        if not [one for one in ran.runs if one.status != "skipped"]:
+        if not [run for run in ran.runs if run.status != "skipped"]:
             raise NotPassedError("nothing of this test was run")
-        failed = [one for one in ran.runs if one.status not in ("passed", "skipped") and not one.excuse]
+        failed = [run for run in ran.runs if run.status not in ("passed", "skipped") and not run.excuse]
         if failed or any(gate.fails for gate in ran.gates):
             raise NotPassedError(_reasons(ran))
 
@@ -135,18 +135,18 @@ class _Ran(Struct, frozen=True):
 
 
 def _reasons(ran: _Ran) -> str:
-    bad = [one for one in ran.runs if one.status not in ("passed", "skipped")]
+    bad = [run for run in ran.runs if run.status not in ("passed", "skipped")]
     first: dict[str, Run] = {}
-    for one in bad:
-        first.setdefault(one.row.why or one.row.error_message or one.status, one)
-    told = [f"{len(bad)} of {len(ran.runs)} runs did not pass"] if len(ran.runs) > 1 else []
-    told += [verdict_text(gate) for gate in ran.gates]
-    told += [one.why() for one in list(first.values())[:_REASONS]]
+    for failed in bad:
+        first.setdefault(failed.row.why or failed.row.error_message or failed.status, failed)
+    lines = [f"{len(bad)} of {len(ran.runs)} runs did not pass"] if len(ran.runs) > 1 else []
+    lines += [verdict_text(gate) for gate in ran.gates]
+    lines += [run.why() for run in list(first.values())[:_REASONS]]
     if len(first) > _REASONS:
-        told.append(
+        lines.append(
             f"{len(first) - _REASONS} more reasons: agenteval show {bad[0].row.execution_id}{db_option(bad[0].db)}"
         )
-    return "\n\n".join(told)
+    return "\n\n".join(lines)
 
 
 def _properties(ran: _Ran) -> Iterator[tuple[str, str]]:
@@ -156,8 +156,8 @@ def _properties(ran: _Ran) -> Iterator[tuple[str, str]]:
         return
     yield "agenteval_execution", runs[0].row.execution_id
     counts: dict[str, list[bool]] = {}
-    for one in runs:
-        for result in one.criteria:
+    for result_run in runs:
+        for result in result_run.criteria:
             if str(result.outcome) != "skipped":
                 counts.setdefault(result.criterion, []).append(str(result.outcome) == "passed")
     for name, passed in counts.items():
