@@ -78,8 +78,8 @@ class Configured(Struct, frozen=True):
     @property
     def about(self) -> str:
         """What its configuration says of it, in words."""
-        said = self.config.get("description")
-        return said if isinstance(said, str) else ""
+        description = self.config.get("description")
+        return description if isinstance(description, str) else ""
 
     @property
     def address(self) -> str:
@@ -116,19 +116,21 @@ def configured_agents(loaded: Iterable[LoadedSuite], config_dir: Path) -> tuple[
 
     path = agents_path(config_dir)
     mine, problems = read_agents_file(path)
-    found: list[Configured] = []
+    configured: list[Configured] = []
     if mine:
         text = read_small(path, "the list of your agents") or ""
         lines = _lines(compose(text, lambda *_: None)[0], LineIndex(text))
-        found += [Configured(name, one.as_dict(), path, lines.get(name, 1)) for name, one in mine.items()]
-    for one in loaded:
-        if one.suite is not None and one.suite.agents:
-            lines = _lines(one.root, one.places)
-            found += [
-                Configured(name, agent.as_dict(), one.path, lines.get(name, 1), one.suite.name)
-                for name, agent in one.suite.agents.items()
+        configured += [
+            Configured(name, agent_config.as_dict(), path, lines.get(name, 1)) for name, agent_config in mine.items()
+        ]
+    for loaded_suite in loaded:
+        if loaded_suite.suite is not None and loaded_suite.suite.agents:
+            lines = _lines(loaded_suite.root, loaded_suite.places)
+            configured += [
+                Configured(name, agent.as_dict(), loaded_suite.path, lines.get(name, 1), loaded_suite.suite.name)
+                for name, agent in loaded_suite.suite.agents.items()
             ]
-    return found, list(problems)
+    return configured, list(problems)
 
 
 def options_of(config: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -138,8 +140,8 @@ def options_of(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     for name, value in config.items():
         if name in ("kind", "description"):
             continue
-        shown = without_secrets(program_words(value)) if name == "command" else _shown(name, value)
-        pairs.append((name, shown if isinstance(shown, str) else flow(shown, bare_keys=True)))
+        displayed = without_secrets(program_words(value)) if name == "command" else _shown(name, value)
+        pairs.append((name, displayed if isinstance(displayed, str) else flow(displayed, bare_keys=True)))
     return pairs
 
 
@@ -148,12 +150,14 @@ def without_secrets(address: str) -> str:
     return _FLAG.sub(rf"\1{HIDDEN}", _QUERY_IN_URL.sub(r"\1?…", _USER_IN_URL.sub("", address)))
 
 
-async def check_configured(one: Configured, permission: Permission, *, thorough: bool = False) -> CheckReport:
+async def check_configured(configured: Configured, permission: Permission, *, thorough: bool = False) -> CheckReport:
     """Ask the agent whether it is available. Never raises: an agent that can't be built, or does not answer, gives a
     report as well. Its first steps say which Python and which `.env` it uses."""
-    report, around = await asyncio.gather(_checked(one, permission, thorough), asyncio.to_thread(one.surroundings))
+    report, around = await asyncio.gather(
+        _checked(configured, permission, thorough), asyncio.to_thread(configured.surroundings)
+    )
     steps = tuple([each.step for each in around])
-    return _without_secrets(replace(report, steps=(*steps, *report.steps)), redactor_of(one))
+    return _without_secrets(replace(report, steps=(*steps, *report.steps)), redactor_of(configured))
 
 
 def check_limit(kind: str, thorough: bool) -> float:
@@ -161,18 +165,18 @@ def check_limit(kind: str, thorough: bool) -> float:
     return (THOROUGH_S if thorough else CHECK_S) + (IMPORT_S if kind == "python" else 0)
 
 
-async def _checked(one: Configured, permission: Permission, thorough: bool) -> CheckReport:
+async def _checked(configured: Configured, permission: Permission, thorough: bool) -> CheckReport:
     try:
         # In a thread: it reads files.
-        agent = await asyncio.to_thread(make_configured, one, permission)
+        agent = await asyncio.to_thread(make_configured, configured, permission)
     except AgentevalError as error:
         return CheckReport(False, error.problem, mend=error.mend)
-    limit = check_limit(one.kind, thorough)
+    limit = check_limit(configured.kind, thorough)
     try:
         return await asyncio.wait_for(agent.check(thorough), limit)
     except TimeoutError:
         return CheckReport(
-            False, f"no answer within {limit:.0f} s", mend=_SILENT.get(one.kind, "is the server running?")
+            False, f"no answer within {limit:.0f} s", mend=_SILENT.get(configured.kind, "is the server running?")
         )
     except AgentevalError as error:
         return CheckReport(False, error.problem, mend=error.mend)
@@ -183,7 +187,7 @@ async def _checked(one: Configured, permission: Permission, thorough: bool) -> C
 
 
 def make_configured(
-    one: Configured,
+    configured: Configured,
     permission: Permission,
     *,
     env: Mapping[str, str] | None = None,
@@ -194,12 +198,12 @@ def make_configured(
     Raises `AgentevalError`: it is not configured right, or (`NotTrustedError`) `permission`
     (`trust_check.check_agents`) does not cover it.
     """
-    full = environment_for(one.base_dir, os.environ if env is None else env, one.config)
+    full = environment_for(configured.base_dir, os.environ if env is None else env, configured.config)
     source = None if store is None else lambda reference: recordings_of(store, reference)
     return make_agent(
-        one.name,
-        one.config,
-        base_dir=one.base_dir,
+        configured.name,
+        configured.config,
+        base_dir=configured.base_dir,
         env=full,
         permission=permission,
         transcripts=source,
@@ -215,26 +219,29 @@ def recordings_of(store: Store, reference: str, within: str = "") -> Mapping[str
     execution = store.execution(reference)
     if reference == "last" and execution.id == within:
         newest = store.execution_rows(store.execution_ids()[:_NEWEST])
-        execution = next((one for one in newest if one.id != within and one.kind != "fork"), execution)
+        execution = next(
+            (execution_row for execution_row in newest if execution_row.id != within and execution_row.kind != "fork"),
+            execution,
+        )
     rows = [row for row in store.runs_of_execution(execution.id) if row.status not in _WITHOUT]
     rows.sort(key=lambda row: (row.variation != "", row.position))
     transcripts = dict(store.transcripts([row.id for row in rows]))
-    found: dict[str, list[Transcript]] = {}
+    by_test: dict[str, list[Transcript]] = {}
     for row in rows:
         if row.id in transcripts:
-            found.setdefault(row.test_id, []).append(transcripts[row.id])
-    return found
+            by_test.setdefault(row.test_id, []).append(transcripts[row.id])
+    return by_test
 
 
-def redactor_of(one: Configured, env: Mapping[str, str] | None = None) -> TranscriptRedactor:
+def redactor_of(configured: Configured, env: Mapping[str, str] | None = None) -> TranscriptRedactor:
     """What must not be repeated of what this agent says. Never raises for a `.env` that can't be read."""
 
-    given = os.environ if env is None else env
+    environ = os.environ if env is None else env
     try:
-        full: Mapping[str, str] = environment_for(one.base_dir, given, one.config)
+        full: Mapping[str, str] = environment_for(configured.base_dir, environ, configured.config)
     except AgentevalError:
-        full = given
-    return TranscriptRedactor(secrets_of(one.config, full, one.base_dir, trusted=True))
+        full = environ
+    return TranscriptRedactor(secrets_of(configured.config, full, configured.base_dir, trusted=True))
 
 
 def _without_secrets(report: CheckReport, withheld: TranscriptRedactor) -> CheckReport:
@@ -271,8 +278,10 @@ def _shown(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         if name in ("headers", "env"):
             # Any value may be a key; a reference to a variable is not.
-            return {str(key): one if isinstance(one, str) and "${" in one else HIDDEN for key, one in value.items()}
-        return {str(key): _shown(str(key), one) for key, one in value.items()}
+            return {
+                str(key): inner if isinstance(inner, str) and "${" in inner else HIDDEN for key, inner in value.items()
+            }
+        return {str(key): _shown(str(key), inner) for key, inner in value.items()}
     if isinstance(value, Sequence):
-        return [_shown(name, one) for one in value]
+        return [_shown(name, item) for item in value]
     return value

@@ -49,8 +49,10 @@ def _pythons(config: Mapping[str, Any], base_dir: Path) -> Iterator[Surrounding]
             named = _expanded(entry.get(option), config, base_dir)
             by_interpreter.setdefault(named, []).append(target)
             listed = entry.get("path")
-            found = [base_dir / one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
-            paths.setdefault(named, []).extend(found)
+            folders = (
+                [base_dir / entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
+            )
+            paths.setdefault(named, []).extend(folders)
     for named, targets in by_interpreter.items():
         try:
             used = project_environment(base_dir, targets=targets, interpreter=named or None, path=paths[named])

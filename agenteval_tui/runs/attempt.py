@@ -224,8 +224,8 @@ class RunAttempts:
             if wait_s >= self.deadline - time.monotonic():
                 # The run would time out while it waits: say now what is wrong.
                 if failed.retry_after_s is not None:
-                    asked = f"it asks to wait {spoken_seconds(failed.retry_after_s)}, longer than the run may take"
-                    self._error = replace(failed.error, message=f"{failed.error.message}; {asked}")
+                    wait_note = f"it asks to wait {spoken_seconds(failed.retry_after_s)}, longer than the run may take"
+                    self._error = replace(failed.error, message=f"{failed.error.message}; {wait_note}")
                 break
             self.schedule_retry(wait_s, failed)
             slept_at = time.monotonic()
@@ -298,8 +298,8 @@ class RunAttempts:
         error = self._error
         if self.stop == "timeout":
             limit = f"{self.plan.timeout_s:g} s"
-            said, mend = f"the run did not end within {limit}", "raise `timeout` of the test"
-            error = RunError("timeout", said, mend, ErrorCode.RUN_TIMEOUT)
+            message, mend = f"the run did not end within {limit}", "raise `timeout` of the test"
+            error = RunError("timeout", message, mend, ErrorCode.RUN_TIMEOUT)
             if self.user is not None and self._user_asked:
                 error = self.user.late(limit)
         elif self.stopped_by is not None:
@@ -332,8 +332,8 @@ class RunAttempts:
         """The transcript without a cost if that of one of its requests is not known; it says what the others cost."""
         if self._priced is None or self._priced.whole:
             return transcript
-        known = self._priced.known_cost
-        notes = (*transcript.notes, Note("partly_priced", dollars(known))) if known else transcript.notes
+        cost = self._priced.known_cost
+        notes = (*transcript.notes, Note("partly_priced", dollars(cost))) if cost else transcript.notes
         return replace(transcript, usage=replace(transcript.usage, cost=None), notes=notes)
 
     def bare(self) -> Transcript:
@@ -452,15 +452,15 @@ class RunAttempts:
             number += 1
             failed = await self._turn(request, recorder)
         while failed is None and not self.stop and not recorder.recorded:
-            said = await self._next(turns, recorder)
-            if said is None or self._may_not_ask():
+            message = await self._next(turns, recorder)
+            if message is None or self._may_not_ask():
                 break
             number += 1
             so_far = recorder.transcript()
-            recorder.next_turn(said)
+            recorder.next_turn(message)
             self._stream.next_turn()
-            self._tell(TurnStarted, self.run, number, said.content, said.simulated)
-            messages = (*so_far.messages, said)
+            self._tell(TurnStarted, self.run, number, message.content, message.simulated)
+            messages = (*so_far.messages, message)
             request = replace(request, messages=messages, tool_calls=so_far.tool_calls, turn=number)
             failed = await self._turn(request, recorder)
         if self._probes is not None and self.state and not recorder.recorded:
@@ -490,22 +490,22 @@ class RunAttempts:
             recorder.note(Note("user_turns", str(most)))
             return None
         self._user_asked, asked_at = True, time.monotonic()
-        said = await self.user.say(so_far)
+        user_turn = await self.user.say(so_far)
         self._user_asked = False
         recorder.apply(Prepared("simulated user", (time.monotonic() - asked_at) * 1000))
-        self._error = said.error
-        if said.error is not None:
+        self._error = user_turn.error
+        if user_turn.error is not None:
             return None
-        message = Message("user", said.text, simulated=True)
-        if said.ends and said.text:
+        message = Message("user", user_turn.text, simulated=True)
+        if user_turn.ends and user_turn.text:
             recorder.end_with(message)
-        return None if said.ends else message
+        return None if user_turn.ends else message
 
     async def _turn(self, request: AgentRequest, recorder: Recorder) -> Failed | None:
         files = sum(len(message.attachments) for message in request.messages)
         if files and not is_model(request.config.get("kind")):
-            said = f"{count(files, 'attachment')}: agents of this kind get their marks only"
-            recorder.apply(Noted(Note("left_out", said)))
+            text = f"{count(files, 'attachment')}: agents of this kind get their marks only"
+            recorder.apply(Noted(Note("left_out", text)))
         try:
             events = self._agent.run(request)
             if not hasattr(events, "aclose"):
@@ -517,8 +517,8 @@ class RunAttempts:
             self._began += time.monotonic() - answered_at
             return failed
         except Exception as error:
-            said = str(error) or "no message"
-            self._error = RunError.told("exception", f"the agent raised {type(error).__name__}: {said}")
+            text = str(error) or "no message"
+            self._error = RunError.told("exception", f"the agent raised {type(error).__name__}: {text}")
             return Failed(self._error)
         finally:
             self._asked_before, self._asks_bytes = None, 0
@@ -526,7 +526,7 @@ class RunAttempts:
                 self.room.leave(self, 0.0)
 
     async def _consume(self, events: AsyncIterator[AgentEvent], recorder: Recorder) -> Failed | None:
-        taken = 0
+        count = 0
         async for event in events:
             if self.stop:
                 return None
@@ -571,8 +571,8 @@ class RunAttempts:
                 self._replayed(cast(Recorded, event).transcript)
             else:
                 self._stream.other(event)
-            taken += 1
-            if taken % YIELD_EVERY == 0:
+            count += 1
+            if count % YIELD_EVERY == 0:
                 await asyncio.sleep(0)
         if not self.stop:
             self._error = RunError(
@@ -618,7 +618,7 @@ class RunAttempts:
             "running",
             self.attempt,
             self.started_ms,
-            retries=tuple([one.message for one in self.failed_attempts]),
+            retries=tuple([failed_attempt.message for failed_attempt in self.failed_attempts]),
             input_tokens=used.input_tokens,
             output_tokens=used.output_tokens,
             cost=used.cost,

@@ -53,11 +53,19 @@ class Budget:
         if limits.seconds is not None and seconds >= limits.seconds:
             return f"the limit of {limits.seconds:g} s"
         if limits.cost is not None and not _fits(
-            limits.cost, used.cost, ended, [one.cost for one in in_flight], None if most is None else most.cost
+            limits.cost,
+            used.cost,
+            ended,
+            [spending.cost for spending in in_flight],
+            None if most is None else most.cost,
         ):
             return f"the limit of {dollars(limits.cost)}"
         if limits.tokens is not None and not _fits(
-            limits.tokens, used.tokens, ended, [one.tokens for one in in_flight], None if most is None else most.tokens
+            limits.tokens,
+            used.tokens,
+            ended,
+            [spending.tokens for spending in in_flight],
+            None if most is None else most.tokens,
         ):
             return f"the limit of {limits.tokens:,} tokens"
         return ""
@@ -81,7 +89,7 @@ def _fits(limit: float, used: float, ended: int, in_flight: list[float] | list[i
     if in_flight:
         mean = max(mean, most or 0.0)
     # A little more than the limit is within it: sums of prices are not exact.
-    return used + mean + sum(max(one, mean) for one in in_flight) <= limit * (1 + 1e-9)
+    return used + mean + sum(max(cost, mean) for cost in in_flight) <= limit * (1 + 1e-9)
 
 
 def dollars(amount: float) -> str:

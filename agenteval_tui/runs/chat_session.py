@@ -168,17 +168,17 @@ class Conversation:
                 if isinstance(event, Done):
                     break
         if not done and not self._recorder.transcript().final_output:
-            said = "the agent stopped without an answer and without saying that it was done"
-            return RunError("protocol", said, code=ErrorCode.NOT_DONE)
+            message = "the agent stopped without an answer and without saying that it was done"
+            return RunError("protocol", message, code=ErrorCode.NOT_DONE)
         return None
 
-    def _priced(self, made: Transcript) -> Usage:
+    def _priced(self, transcript: Transcript) -> Usage:
         """What the turn used, with its cost where a price is known."""
-        usage = made.usage
+        usage = transcript.usage
         if usage.cost is not None or usage.total_tokens is None:
             return usage
 
-        return replace(usage, cost=price_for(self.configured.config, config_dir())(made.model, usage))
+        return replace(usage, cost=price_for(self.configured.config, config_dir())(transcript.model, usage))
 
     def _made(self) -> Transcript:
         """What the agent said in this turn."""
@@ -186,14 +186,14 @@ class Conversation:
 
     def _end(self, error: RunError | None, took_ms: float) -> None:
         self.busy = False
-        made, said = self._made(), self.turns[-1]
-        usage = self._priced(made)
-        made = replace(made, usage=usage)
-        whole = _joined(self._before, self._question, made) if self._question is not None else self._before
+        transcript, last = self._made(), self.turns[-1]
+        usage = self._priced(transcript)
+        transcript = replace(transcript, usage=usage)
+        whole = _joined(self._before, self._question, transcript) if self._question is not None else self._before
         if error is None and self._question is not None:
-            self._answered = _joined(self._answered, self._question, made)
+            self._answered = _joined(self._answered, self._question, transcript)
         self.turns[-1] = replace(
-            said, usage=usage, took_ms=took_ms, first_token_ms=made.timing.first_token_ms, error=error
+            last, usage=usage, took_ms=took_ms, first_token_ms=transcript.timing.first_token_ms, error=error
         )
         self._before = replace(whole, error=error)
         self._question = self._recorder = self._replayed = None
@@ -209,28 +209,28 @@ def _answers(recorded: Transcript) -> Transcript:
     return replace(recorded, messages=recorded.messages[first:], tool_calls=calls)
 
 
-def _joined(before: Transcript, question: Message, made: Transcript) -> Transcript:
+def _joined(before: Transcript, question: Message, transcript: Transcript) -> Transcript:
     """A conversation, with one more turn behind it. Times of the turn's calls are meant from its own start."""
-    asked = (*before.messages, question)
-    calls, place = len(before.tool_calls), len(asked)
+    own = (*before.messages, question)
+    calls, place = len(before.tool_calls), len(own)
     messages = tuple(
         replace(
             message,
             tool_calls=tuple(index + calls for index in message.tool_calls),
             tool_call=None if message.tool_call is None else message.tool_call + calls,
         )
-        for message in made.messages
+        for message in transcript.messages
     )
     moved = tuple(
-        replace(call, message=None if call.message is None else call.message + place) for call in made.tool_calls
+        replace(call, message=None if call.message is None else call.message + place) for call in transcript.tool_calls
     )
     return Transcript(
-        messages=(*asked, *messages),
+        messages=(*own, *messages),
         tool_calls=(*before.tool_calls, *moved),
-        timing=Timing(made.timing.first_token_ms, made.timing.total_ms),
-        usage=before.usage + made.usage,
-        model=made.model or before.model,
-        finish_reason=made.finish_reason,
-        final_output=made.final_output,
-        error=made.error,
+        timing=Timing(transcript.timing.first_token_ms, transcript.timing.total_ms),
+        usage=before.usage + transcript.usage,
+        model=transcript.model or before.model,
+        finish_reason=transcript.finish_reason,
+        final_output=transcript.final_output,
+        error=transcript.error,
     )

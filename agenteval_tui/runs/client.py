@@ -62,8 +62,8 @@ def start_verb(arguments: Sequence[str], db: Path) -> Live:
     words = ("agenteval_tui", "--db", str(db), verb)
     live = _understood(_started(words, {**own_environment(), "NO_COLOR": "1"}, log_file, options))
     if live is None:
-        said = _last_line(log_file).removeprefix("agenteval: ")
-        raise InfrastructureError(said or "it did not start", where=str(log_file))
+        message = _last_line(log_file).removeprefix("agenteval: ")
+        raise InfrastructureError(message or "it did not start", where=str(log_file))
     return live
 
 
@@ -107,10 +107,10 @@ def _started(
             assert child.stdin is not None
             with contextlib.suppress(BrokenPipeError), child.stdin:
                 child.stdin.write(sent)
-        said = read_line(answer.fileno(), START_S)
-        if not said:
+        line = read_line(answer.fileno(), START_S)
+        if not line:
             child.kill()
-        return said
+        return line
 
 
 async def attach(live: Live) -> Attachment:
@@ -176,16 +176,16 @@ def live_executions() -> list[Live]:
     Removes the files of dead executions.
     """
     folder = runtime_dir() / "live"
-    found = []
+    running = []
     for card in folder.glob("*.json"):
         live, alive = read_card(card)
         if live is not None and alive:
-            found.append(live)
+            running.append(live)
         elif not alive:
-            for left in (card, card.with_suffix(".sock")):
+            for path in (card, card.with_suffix(".sock")):
                 with contextlib.suppress(OSError):
-                    left.unlink()
-    return sorted(found, key=lambda live: (live.order, live.started_ms, live.execution))
+                    path.unlink()
+    return sorted(running, key=lambda live: (live.order, live.started_ms, live.execution))
 
 
 def find(reference: str = "") -> Live:
@@ -199,26 +199,26 @@ def find(reference: str = "") -> Live:
         raise AgentevalError(
             "no execution is running", mend="start one: agenteval run PATH; agenteval history lists those that ended"
         )
-    wanted = reference.strip().upper()
-    if wanted == "LAST":
+    sought = reference.strip().upper()
+    if sought == "LAST":
         return living[-1]
-    found = [
-        live for live in living if live.execution.upper().startswith(wanted) or live.execution.upper().endswith(wanted)
+    matching = [
+        live for live in living if live.execution.upper().startswith(sought) or live.execution.upper().endswith(sought)
     ]
-    exact = [live for live in found if live.execution.upper() == wanted]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
-    listed = "; ".join(f"{live.execution} ({live.title})" for live in (found or living)[:5])
-    if found:
-        what = f"{reference!r} matches more than one execution" if wanted else "more than one execution is running"
+    exact = [live for live in matching if live.execution.upper() == sought]
+    if len(exact or matching) == 1:
+        return (exact or matching)[0]
+    listed = "; ".join(f"{live.execution} ({live.title})" for live in (matching or living)[:5])
+    if matching:
+        what = f"{reference!r} matches more than one execution" if sought else "more than one execution is running"
         raise AgentevalError(what, mend=f"name one: {listed}")
     raise AgentevalError(f"no execution {reference!r} is running", mend=f"running: {listed}")
 
 
-def _understood(said: bytes) -> Live | None:
+def _understood(line: bytes) -> Live | None:
     """The execution that was started; None if the report can't be read. Raises the `AgentevalError` in the report."""
     try:
-        return parse_line(said)
+        return parse_line(line)
     except (ValueError, KeyError, TypeError, ValidationError, RecursionError):
         return None
 

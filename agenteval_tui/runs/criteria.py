@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def specs_of(criteria: Iterable[Criterion]) -> tuple[CriterionSpec, ...]:
     """What grading needs of a test's criteria. Their names are made unique: see `criterion_names`."""
     listed = list(criteria)
-    names = criterion_names(one.name for one in listed)
-    return tuple([spec_of(one, name) for one, name in zip(listed, names, strict=True)])
+    names = criterion_names(criterion.name for criterion in listed)
+    return tuple([spec_of(criterion, name) for criterion, name in zip(listed, names, strict=True)])
 
 
 def spec_of(criterion: Criterion, name: str = "") -> CriterionSpec:
@@ -45,7 +45,7 @@ class Specs:
     def of(self, criteria: Iterable[Criterion]) -> tuple[CriterionSpec, ...]:
         """The specs of a test's criteria."""
         listed = list(criteria)
-        names = criterion_names([one.name for one in listed])
+        names = criterion_names([criterion.name for criterion in listed])
         return tuple([self._one(criterion, name) for criterion, name in zip(listed, names, strict=True)])
 
     def _one(self, criterion: Criterion, name: str) -> CriterionSpec:
@@ -62,10 +62,10 @@ class Specs:
             criterion.negate,
             criterion.pass_threshold,
         )
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = spec_of(criterion, name)
-        return known
+        criterion_spec = self._known.get(key)
+        if criterion_spec is None:
+            criterion_spec = self._known[key] = spec_of(criterion, name)
+        return criterion_spec
 
 
 def spec_to_dict(spec: CriterionSpec) -> dict[str, Any]:
@@ -93,11 +93,11 @@ def spec_from_dict(data: Any) -> CriterionSpec:
     missing = [name for name in ("name", "prototype_class", "config") if name not in fields]
     if missing:
         raise ValueError(f"it has no {missing[0]}")
-    given = {name: fields[name] for name in _KINDS if name in fields}
-    for name, value in given.items():
+    kinds = {name: fields[name] for name in _KINDS if name in fields}
+    for name, value in kinds.items():
         if not isinstance(value, _KINDS[name]):
             raise ValueError(f"its {name} is of another kind")
-    return CriterionSpec(**given, expected_value=fields.get("expected_value"))
+    return CriterionSpec(**kinds, expected_value=fields.get("expected_value"))
 
 
 _KINDS: Mapping[str, Any] = {

@@ -63,7 +63,7 @@ def repetitions_of(runs: Iterable[RunPlan], earlier: Iterable[tuple[str, RunRef,
     `earlier` are runs that ended before the execution was resumed: the key of the suite, the run, its status.
     """
     groups: dict[tuple[Any, ...], Repetitions] = {}
-    found: dict[str, Repetitions] = {}
+    by_run: dict[str, Repetitions] = {}
     for run in runs:
         if run.stop is None:
             continue
@@ -72,13 +72,13 @@ def repetitions_of(runs: Iterable[RunPlan], earlier: Iterable[tuple[str, RunRef,
         if group is None:
             group = groups[key] = Repetitions(run.stop)
         group.planned += 1
-        found[run.ref.run] = group
+        by_run[run.ref.run] = group
     for suite_key, ref, status in earlier:
         group = groups.get(_key(suite_key, ref))
         if group is not None:
             group.planned += 1
             group.add(status)
-    return found
+    return by_run
 
 
 def _key(suite_key: str, ref: RunRef) -> tuple[Any, ...]:

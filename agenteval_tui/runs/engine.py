@@ -192,20 +192,36 @@ class Engine:
         await asyncio.wrap_future(begin(self._store, plan, started_ms, self._pid))
         self._commits = CommitReading(places_of_plan(plan))
         self._line_up()
-        refs = {one.ref.run: one.ref for one in plan.earlier} | {one.ref.run: one.ref for one in plan.runs}
-        shown = tuple(refs[run] for run in plan.order if run in refs) if plan.order else tuple(refs.values())
+        refs = {earlier_run.ref.run: earlier_run.ref for earlier_run in plan.earlier} | {
+            run.ref.run: run.ref for run in plan.runs
+        }
+        run_refs = tuple(refs[run] for run in plan.order if run in refs) if plan.order else tuple(refs.values())
         limits = plan.limits
         self._tell(
-            Planned, plan.execution_id, plan.title, shown, state.limit, started_ms,
+            Planned, plan.execution_id, plan.title, run_refs, state.limit, started_ms,
             limits.cost, limits.tokens, limits.seconds,
         )  # fmt: skip
         state.begun = True
-        for one in plan.earlier:
-            state.totals.earlier(one)
-            self._tell(AgentFinished, one.ref.run, one.duration_ms, one.error)
-            if (one.input_tokens, one.output_tokens, one.cost) != (None, None, None):
-                self._tell(UsageCounted, one.ref.run, one.input_tokens, one.output_tokens, one.cost)
-            self._tell(Graded, one.ref.run, one.status, one.score, one.failed, one.duration_ms, one.not_made)
+        for earlier_run in plan.earlier:
+            state.totals.earlier(earlier_run)
+            self._tell(AgentFinished, earlier_run.ref.run, earlier_run.duration_ms, earlier_run.error)
+            if (earlier_run.input_tokens, earlier_run.output_tokens, earlier_run.cost) != (None, None, None):
+                self._tell(
+                    UsageCounted,
+                    earlier_run.ref.run,
+                    earlier_run.input_tokens,
+                    earlier_run.output_tokens,
+                    earlier_run.cost,
+                )
+            self._tell(
+                Graded,
+                earlier_run.ref.run,
+                earlier_run.status,
+                earlier_run.score,
+                earlier_run.failed,
+                earlier_run.duration_ms,
+                earlier_run.not_made,
+            )
         for run in state.unwanted:
             self._completion.cancel(run)
         if state.stopping:  # all of it was cancelled before it started
@@ -220,7 +236,10 @@ class Engine:
         earlier: list[tuple[str, Any, str]] = []
         if plan.earlier and any(run.stop is not None for run in plan.runs):
             suites = {row.id: row.suite_key for row in self._store.runs_of_execution(plan.execution_id)}
-            earlier = [(suites.get(one.ref.run, ""), one.ref, one.status) for one in plan.earlier]
+            earlier = [
+                (suites.get(earlier_run.ref.run, ""), earlier_run.ref, earlier_run.status)
+                for earlier_run in plan.earlier
+            ]
         state.repetitions = repetitions_of(plan.runs, earlier)
         limits = {name: agent.limit for name, agent in state.agents.items() if agent.limit is not None}
         state.waiting = WaitingRuns(plan.runs, limits, state.repetitions)
@@ -353,18 +372,18 @@ class Engine:
         # It reads the models' protocols: 100 ms for who runs tests.
         from agenteval_tui.runs.unfinished_recording import UnfinishedRecording
 
-        asked = ["continuation", run.fork.run, run.fork.question, run.ref.repetition]
-        kept = self.state.unfinished[run.ref.run] = UnfinishedRecording(asked)
-        return kept
+        parts = ["continuation", run.fork.run, run.fork.question, run.ref.repetition]
+        unfinished_recording = self.state.unfinished[run.ref.run] = UnfinishedRecording(parts)
+        return unfinished_recording
 
     async def _do(self, attempts: RunAttempts) -> None:
         """One run, from its agent to its end."""
         completion = self._completion
         stored: tuple[StoredReply, ...] = ()
         try:
-            known = await self._known(attempts) if self.plan.cache else None
-            if known is not None:
-                attempts.take(known)
+            cached = await self._known(attempts) if self.plan.cache else None
+            if cached is not None:
+                attempts.take(cached)
             else:
                 await attempts.ask()
                 if attempts.refused is not None and self._back_in_line(attempts):
@@ -372,7 +391,7 @@ class Engine:
             transcript = completion.agent_finished(attempts)
             if transcript is None:
                 return
-            if transcript.error is None and known is None and self._refusals.accepted(attempts):
+            if transcript.error is None and cached is None and self._refusals.accepted(attempts):
                 self._fill()
             judged, stored = await self.grading.judge(attempts.plan, transcript)
         except asyncio.CancelledError:
@@ -406,16 +425,16 @@ class Engine:
             return None
         if run.around is not None and run.around.has_effects:
             return None  # the answer without what the agent does to its surroundings is of no use
-        asked = asked_hash(self.state.agents, run, attempts.request)
-        if not asked:
+        request_hash = asked_hash(self.state.agents, run, attempts.request)
+        if not request_hash:
             return None
         try:
-            found = await asyncio.to_thread(self._store.cached, asked)
+            cached = await asyncio.to_thread(self._store.cached, request_hash)
         except AgentevalError:
             return None  # a history that can't be read only means that the agent is asked
-        if found is None or not {*run.state} <= {one.name for one in found[1].state}:
+        if cached is None or not {*run.state} <= {probe_state.name for probe_state in cached[1].state}:
             return None  # what it left behind was not read then
-        return found[1]
+        return cached[1]
 
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
         """Every 50 ms: send the texts that were gathered, end what takes too long, store what runs; every fifth time
@@ -534,16 +553,16 @@ class Engine:
 
     def _remarks(self) -> list[str]:
         """What a person should know of an execution that went well."""
-        totals, said = self.state.totals, []
+        totals, remarks = self.state.totals, []
         if totals.skipped:
-            said.append(f"{totals.skipped} of {self.state.total} runs were not needed")
+            remarks.append(f"{totals.skipped} of {self.state.total} runs were not needed")
         if self.plan.limits.cost is not None and totals.unpriced:
             names = ", ".join(sorted(totals.unpriced))
-            said.append(f"the limit on cost did not count {names}: what its tokens cost is not known")
-        said += filter(None, (start.remark() for start in starts()))
+            remarks.append(f"the limit on cost did not count {names}: what its tokens cost is not known")
+        remarks += filter(None, (start.remark() for start in starts()))
         failed = () if self._around is None else self._around.failed_after
-        said += [hook.error.message for hook in failed if hook.error is not None]
-        return said
+        remarks += [hook.error.message for hook in failed if hook.error is not None]
+        return remarks
 
     async def _close(self) -> None:
         await self.grading.close()

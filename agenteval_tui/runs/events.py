@@ -266,8 +266,8 @@ class Progress(Event, frozen=True, omit_defaults=True):
     @property
     def total_cost(self) -> float | None:
         """US dollars of agents, judges and simulated users together, as far as they are known; None: nothing is."""
-        known = [one for one in (self.cost, self.judged_cost, self.user_cost) if one is not None]
-        return sum(known) if known else None
+        costs = [cost for cost in (self.cost, self.judged_cost, self.user_cost) if cost is not None]
+        return sum(costs) if costs else None
 
     @property
     def total_tokens(self) -> int:

@@ -64,9 +64,9 @@ class Host:
         self.engine.prepare()
         loop = asyncio.get_running_loop()
 
-        def awaited(said: str) -> None:  # in the thread that waits
+        def awaited(message: str) -> None:  # in the thread that waits
             with suppress(RuntimeError):  # the loop has just ended
-                loop.call_soon_threadsafe(self.engine.history_awaited, said)
+                loop.call_soon_threadsafe(self.engine.history_awaited, message)
 
         with listen_for_waits(awaited):
             return await self._run(on_live)

@@ -75,16 +75,16 @@ class EtaEstimator:
 
         From the rate where enough runs have ended lately, else from their mean length.
         """
-        left = queued + len(ages_s)
-        if left == 0:
+        remaining = queued + len(ages_s)
+        if remaining == 0:
             return 0.0
         if self._samples and self._samples[-1][1] - self._samples[0][1] >= ENOUGH and self.rate > 0:
-            return left / self.rate
+            return remaining / self.rate
         if self._mean_s is None:
             return None
         mean = self._mean_s
         work = queued * mean + sum(max(mean - age, 0.0) for age in ages_s)
-        return work / max(1, min(concurrency, left))
+        return work / max(1, min(concurrency, remaining))
 
 
 class ExecutionTotals:
@@ -263,7 +263,7 @@ class ExecutionState(Struct):
         limit = self.budget.holds_up(
             used,
             self.totals.paid,
-            [one or Spending() for one in in_flight],
+            [spending or Spending() for spending in in_flight],
             time.monotonic() - self.began,
             None if None in in_flight else most,
         )
@@ -275,8 +275,8 @@ class ExecutionState(Struct):
             return ""
         used = self.totals.used(others)
         spent = [attempts.spent for attempts in self.running()]
-        cost = sum((one.cost or 0.0 for one in spent), used.cost)
-        limit = self.budget.used_up(Spending(cost, sum((one.counted_tokens for one in spent), used.tokens)))
+        cost = sum((usage.cost or 0.0 for usage in spent), used.cost)
+        limit = self.budget.used_up(Spending(cost, sum((usage.counted_tokens for usage in spent), used.tokens)))
         if limit:
             self.cut = f"{limit} was reached"
         return self.cut if limit else ""

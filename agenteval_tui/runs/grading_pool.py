@@ -65,12 +65,12 @@ class JudgeNeeded:
 
     def __call__(self, run: RunPlan) -> bool:
         """Whether a criterion of this run asks."""
-        known = self._known
+        cached = self._known
         for spec in run.specs:
-            found = known.get(id(spec))
-            if found is None:
-                found = known[id(spec)] = compile_criterion(spec).asks
-            if found:
+            asks = cached.get(id(spec))
+            if asks is None:
+                asks = cached[id(spec)] = compile_criterion(spec).asks
+            if asks:
                 return True
         return False
 
@@ -150,7 +150,7 @@ class GradingPool:
             self.asker = JudgeClient(
                 self._plan.respondents,
                 env=self._env,
-                known=self._store.known_reply,
+                look_up=self._store.known_reply,
                 labels=JudgeLabels(self._store),
                 transcripts=lambda reference: recordings_of(self._store, reference, self._plan.execution_id),
                 permission=self._plan.permission,

@@ -38,11 +38,11 @@ class Handshake:
         plain = {"what": error.what, "where": error.where, "mend": error.mend, "exit_code": error.exit_code}
         self._say({"error": plain})
 
-    def _say(self, said: object) -> None:
+    def _say(self, message: object) -> None:
         if self._descriptor < 0:
             return
         with contextlib.suppress(OSError):  # the process that started this one may have ended
-            os.write(self._descriptor, json.dumps(said).encode() + b"\n")
+            os.write(self._descriptor, json.dumps(message).encode() + b"\n")
         with contextlib.suppress(OSError):
             os.close(self._descriptor)
         self._descriptor = -1
@@ -51,11 +51,11 @@ class Handshake:
 @contextlib.contextmanager
 def handshake(descriptor: int) -> Iterator[Handshake]:
     """The pipe to the process that started this one, if it reads at `descriptor`. Reports an `AgentevalError`."""
-    made = Handshake(descriptor)
+    handshake = Handshake(descriptor)
     try:
-        yield made
+        yield handshake
     except AgentevalError as error:
-        made.failed(error)
+        handshake.failed(error)
         raise
 
 
@@ -64,8 +64,8 @@ def read_line(descriptor: int, timeout_s: float) -> bytes:
     until = time.monotonic() + timeout_s
     line = b""
     while not line.endswith(b"\n"):
-        left = until - time.monotonic()
-        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+        remaining = until - time.monotonic()
+        if remaining <= 0 or not select.select([descriptor], [], [], remaining)[0]:
             break
         piece = os.read(descriptor, 65_536)
         if not piece:
@@ -80,6 +80,6 @@ def parse_line(line: bytes) -> Live:
     data = json.loads(line)
     if "live" in data:
         return convert(data["live"], Live)
-    said = data["error"]
-    kind = InfrastructureError if said["exit_code"] == INFRASTRUCTURE else AgentevalError
-    raise kind(said["what"], where=said["where"], mend=said["mend"])
+    error = data["error"]
+    kind = InfrastructureError if error["exit_code"] == INFRASTRUCTURE else AgentevalError
+    raise kind(error["what"], where=error["where"], mend=error["mend"])

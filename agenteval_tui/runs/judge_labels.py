@@ -39,8 +39,8 @@ class JudgeLabels:
         asking = _what_asks(spec)
         key = (asking.hash, spec.name, suite_key, answerer)
         if key not in self._known:
-            found = labelled_scores(self._store, asking, suite_key, answerer)
-            self._known[key] = Reply(msgspec.json.encode(found).decode(), at_ms=now_ms())
+            scores = labelled_scores(self._store, asking, suite_key, answerer)
+            self._known[key] = Reply(msgspec.json.encode(scores).decode(), at_ms=now_ms())
         return self._known[key]
 
 
@@ -62,21 +62,23 @@ def labelled_scores(store: Store, spec: CriterionSpec, suite_key: str, answerer:
     criterion the person looked at: what they say is said of the output. Each recording counts once.
     """
     labels = store.labels()
-    recorded = store.read(lambda c: recordings_of(c, [one.run_id for one in labels]))
+    recorded = store.read(lambda c: recordings_of(c, [label.run_id for label in labels]))
     by_recording: dict[str, list[Label]] = {}
     for label in labels:
         by_recording.setdefault(recorded.get(label.run_id, label.run_id), []).append(label)
     checker = compile_criterion(spec)
     counts: Counter[tuple[float, tuple[tuple[str, float], ...], bool]] = Counter()
     unjudged = 0
-    for given in by_recording.values():
-        row = store.run(given[-1].run_id)
+    for own_labels in by_recording.values():
+        row = store.run(own_labels[-1].run_id)
         if row.suite_key != suite_key or row.fork_of:
             continue
         results = store.results(row.id)
-        if all(one.criterion != spec.name for one in results):
+        if all(result.criterion != spec.name for result in results):
             continue
-        counting = label_of(given, spec.name, sole_criterion((one.criterion, one.severity) for one in results))
+        counting = label_of(
+            own_labels, spec.name, sole_criterion((result.criterion, result.severity) for result in results)
+        )
         if counting is None:
             continue
         try:
@@ -86,13 +88,15 @@ def labelled_scores(store: Store, spec: CriterionSpec, suite_key: str, answerer:
         replies: dict[str, Reply] = {}
         missing = False
         for _ in range(_ROUNDS):
-            asked = [one for one in checker.requests(transcript, row.variables, replies) if one.kind == "chat"]
-            for request in asked:
-                known = store.known_reply(request.hash, answerer)
-                missing = missing or known is None
-                if known is not None:
-                    replies[request.hash] = known.reply
-            if missing or not asked:
+            requests = [
+                request for request in checker.requests(transcript, row.variables, replies) if request.kind == "chat"
+            ]
+            for request in requests:
+                stored_reply = store.known_reply(request.hash, answerer)
+                missing = missing or stored_reply is None
+                if stored_reply is not None:
+                    replies[request.hash] = stored_reply.reply
+            if missing or not requests:
                 break
         if missing:
             unjudged += 1
@@ -108,7 +112,7 @@ def _scores(result: CriterionResult) -> tuple[float, Mapping[str, float]] | None
     """The judge's score and those of its dimensions; None: it gave no verdict."""
     lines = result.metrics[0].evidence if result.metrics else ()
     figures = [line.fields for line in lines if line.fields.get("measure") == "score"]
-    whole = [float(one["score"]) for one in figures if "dimension" not in one]
+    whole = [float(figure["score"]) for figure in figures if "dimension" not in figure]
     if not whole:
         return None
-    return whole[0], {str(one["dimension"]): float(one["score"]) for one in figures if "dimension" in one}
+    return whole[0], {str(figure["dimension"]): float(figure["score"]) for figure in figures if "dimension" in figure}

@@ -44,12 +44,16 @@ class Respondents(Struct, frozen=True):
         cls, loaded: tuple[LoadedSuite, ...], user_agents: Mapping[str, AgentConfig], judge: str | None = None
     ) -> Respondents:
         """The respondents for these suites. Raises `AgentevalError` when there is no agent `judge`."""
-        suites = {one.key: (one.suite, Path(one.path).resolve().parent) for one in loaded if one.suite is not None}
-        made = cls(suites, user_agents, judge or "")
+        suites = {
+            loaded_suite.key: (loaded_suite.suite, Path(loaded_suite.path).resolve().parent)
+            for loaded_suite in loaded
+            if loaded_suite.suite is not None
+        }
+        respondents = cls(suites, user_agents, judge or "")
         if judge:
             for key in suites or ("",):
-                made.named(judge, key)
-        return made
+                respondents.named(judge, key)
+        return respondents
 
     def base_dir(self, suite_key: str) -> Path:
         """The folder of the suite's file; for a suite that is not here, the one that its key names."""

@@ -194,11 +194,11 @@ class ExecutionView:
     def _added(self, event: RunAdded) -> None:
         if self.planned is None:
             return
-        known = self.runs.get(event.ref.run)
-        if known is not None:  # its names were a guess
+        run_state = self.runs.get(event.ref.run)
+        if run_state is not None:  # its names were a guess
             runs = tuple([event.ref if ref.run == event.ref.run else ref for ref in self.planned.runs])
             self.planned = replace(self.planned, runs=runs)
-            self.runs[event.ref.run] = known.copy(event.ref)
+            self.runs[event.ref.run] = run_state.copy(event.ref)
             return
         self.planned = replace(self.planned, runs=(*self.planned.runs, event.ref))
         self.runs[event.ref.run] = RunState(event.ref)
@@ -214,22 +214,22 @@ class ExecutionView:
         self.ended_runs = [run for run in event.ended_runs if run in self.runs]
         self.failures = [run for run in self.ended_runs if self.runs[run].status not in NO_FAILURE]
         self.not_made = sum(self.runs[run].not_made for run in self.ended_runs)
-        self.throttled = {one.agent: one for one in event.throttled}
-        self.services = {one.name: one for one in event.services}
+        self.throttled = {throttled.agent: throttled for throttled in event.throttled}
+        self.services = {service.name: service for service in event.services}
         self.progress = event.progress
         self.ended = event.ended
         self.seq = event.seq
 
     def _run_shown(self, event: RunShown) -> None:
         run_id = event.state.ref.run
-        known = self.runs.get(run_id)
-        if known is None:
+        before = self.runs.get(run_id)
+        if before is None:
             return
-        shown = self.runs[run_id] = event.state.copy(known.ref)
-        self._count(known.status, shown.status)
-        if shown.ended and known.ended:
-            self._settled_again(known, shown)
-        elif shown.ended:
+        after = self.runs[run_id] = event.state.copy(before.ref)
+        self._count(before.status, after.status)
+        if after.ended and before.ended:
+            self._settled_again(before, after)
+        elif after.ended:
             self._settled(run_id)
 
     def _started(self, event: RunStarted) -> None:
@@ -371,14 +371,14 @@ class ExecutionView:
         if len(self.ended_runs) > RECENT:
             self._forget_parts(self.runs[self.ended_runs[-RECENT - 1]])
 
-    def _settled_again(self, known: RunState, shown: RunState) -> None:
+    def _settled_again(self, before: RunState, after: RunState) -> None:
         """A run that ended has another outcome: of a trace that was stored, more arrived."""
-        run_id = shown.ref.run
-        self.not_made += shown.not_made - known.not_made
-        if (shown.status in NO_FAILURE) != (known.status in NO_FAILURE):
+        run_id = after.ref.run
+        self.not_made += after.not_made - before.not_made
+        if (after.status in NO_FAILURE) != (before.status in NO_FAILURE):
             self.failures = [run for run in self.ended_runs if self.runs[run].status not in NO_FAILURE]
         if run_id not in self.ended_runs[-RECENT:]:
-            self._forget_parts(shown)
+            self._forget_parts(after)
 
     @staticmethod
     def _forget_parts(run: RunState) -> None:

@@ -30,9 +30,9 @@ def price_for(config: Mapping[str, Any], config_dir: Path) -> Price:
             prices = _prices(config_dir)
         except AgentevalError:
             return None  # what is wrong in the list is said at the start; it must not break what is paid for
-        for one in dict.fromkeys((model, named)):
-            if one or own is not None:
-                cost = prices.cost(one, usage, own)
+        for candidate in dict.fromkeys((model, named)):
+            if candidate or own is not None:
+                cost = prices.cost(candidate, usage, own)
                 if cost is not None:
                     return cost
         return None
@@ -86,7 +86,7 @@ class Priced:
         if usage == Usage() and not model:
             self._spent.append((usage, None))  # of a request whose tokens were not counted
             return usage
-        usage, asked = self._both_sides(usage, model), usage
+        usage, unpriced = self._both_sides(usage, model), usage
         cost = self._price(model or self._model, usage)
         if cost is None and usage.total_tokens == 0:
             return usage
@@ -94,7 +94,7 @@ class Priced:
             self._open.append(len(self._spent))
         self._spent.append((usage, cost))
         self.at_most += max(cost or 0.0, self._price(model or self._model, usage.all_written) or 0.0)
-        return asked if cost is None else replace(asked, cost=cost)
+        return unpriced if cost is None else replace(unpriced, cost=cost)
 
     def _both_sides(self, usage: Usage, model: str) -> Usage:
         """The usage with the input tokens that were told just before, if it has output tokens only."""
@@ -111,11 +111,11 @@ class Priced:
         """The model that gave the last answer; what is to be added to the cost of all, which is None while that of one
         is not known. None for nothing."""
         before, self._model = self._model, model
-        asked, self._open = self._open, []
-        if before == model or not asked:
+        places, self._open = self._open, []
+        if before == model or not places:
             return None
         whole, then = self.whole, self.known_cost
-        for place in asked:
+        for place in places:
             usage, cost = self._spent[place]
             now = self._price(model, usage)
             self._spent[place] = usage, cost if now is None else now

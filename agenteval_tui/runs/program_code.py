@@ -79,19 +79,23 @@ def program_code(config: Mapping[str, Any], base_dir: Path, contexts: Iterable[M
     if config.get("kind") == "function":
         return ProgramCode(unknown="installed")  # it is in the process that asks, and can't be asked from another
     programs: list[Mapping[str, Any]] = []
-    for entry in (config, *_tools(config, base_dir), *(tool for one in contexts for tool in _sample_tools(one))):
+    for entry in (
+        config,
+        *_tools(config, base_dir),
+        *(tool for context in contexts for tool in _sample_tools(context)),
+    ):
         if entry.get("kind") == "http" or (entry is not config and entry.get("url")):
             return ProgramCode(unknown="server")
         if entry.get("command") or entry.get("callable") or (entry is not config and entry.get("python")):
             programs.append(entry)
     if not programs:
         return ProgramCode()
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for entry in programs:
-        unknown = _add(found, entry, base_dir)
+        unknown = _add(digests, entry, base_dir)
         if unknown:
             return ProgramCode(unknown=unknown)
-    return ProgramCode(content_hash(sorted(found.items())))
+    return ProgramCode(content_hash(sorted(digests.items())))
 
 
 def code_in_plan(plan: Plan, agent: AgentPlan, config: Mapping[str, Any]) -> ProgramCode:
@@ -103,20 +107,20 @@ def code_in_plan(plan: Plan, agent: AgentPlan, config: Mapping[str, Any]) -> Pro
 def agents_without_cache(plan: Plan, env: Mapping[str, str]) -> dict[str, str]:
     """The agents of a plan, by name, whose answers are not used again because nobody can tell whether their program
     changed, with the reason (`ProgramCode.unknown`). An agent that can't be made is not among them."""
-    found: dict[str, str] = {}
-    seen = set[str]()
+    reasons: dict[str, str] = {}
+    hashes = set[str]()
     for run in plan.runs:
         for agent in (run.agent, *((run.user.agent,) if run.user is not None else ())):
-            if agent.hash in seen or agent.config.get("revision") or is_local_agent(agent.config.get("kind")):
+            if agent.hash in hashes or agent.config.get("revision") or is_local_agent(agent.config.get("kind")):
                 continue
-            seen.add(agent.hash)
+            hashes.add(agent.hash)
             try:
                 config = expanded(agent, environment_for(agent.base_dir, env, agent.config))
             except AgentevalError:
                 continue
             if unknown := code_in_plan(plan, agent, config).unknown:
-                found[agent.name] = unknown
-    return found
+                reasons[agent.name] = unknown
+    return reasons
 
 
 def _tools(config: Mapping[str, Any], base_dir: Path) -> Iterator[Mapping[str, Any]]:
@@ -133,7 +137,7 @@ def _sample_tools(context: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield inner
 
 
-def _add(found: dict[str, str], entry: Mapping[str, Any], base_dir: Path) -> str:
+def _add(digests: dict[str, str], entry: Mapping[str, Any], base_dir: Path) -> str:
     """Add the hashes of a program's files to `found`; gives why they can't be known, "" if they can."""
     cwd = _folder(base_dir / str(entry.get("cwd") or "."))
     words = program_words(entry.get("command") or "").split()
@@ -164,18 +168,18 @@ def _add(found: dict[str, str], entry: Mapping[str, Any], base_dir: Path) -> str
     if outside is None:
         return "path"
     for file in dict.fromkeys((*files, *code, *outside, *_read_by(texts, data, roots))):
-        found[_key(file, home)] = _digest(file)
+        digests[_key(file, home)] = _digest(file)
     return ""
 
 
 def project_of(folder: Path) -> Path:
     """The project that a folder belongs to: its Git work tree, or the nearest folder above with the file of a package;
     itself where there is neither. Never the home folder or the root as a whole."""
-    above = [one for one in (folder, *folder.parents) if one != Path(one.anchor) and one != _folder(Path.home())]
-    tree = next((one for one in above if (one / ".git").exists()), None)
+    above = [path for path in (folder, *folder.parents) if path != Path(path.anchor) and path != _folder(Path.home())]
+    tree = next((path for path in above if (path / ".git").exists()), None)
     if tree is not None:
         return tree
-    return next((one for one in above if any((one / mark).is_file() for mark in _MARKS)), folder)
+    return next((path for path in above if any((path / mark).is_file() for mark in _MARKS)), folder)
 
 
 def _folder(path: Path) -> Path:
@@ -204,7 +208,7 @@ def _places(entry: Mapping[str, Any], cwd: Path, names: Iterable[str]) -> Iterat
 
 def _below(root: Path) -> Iterator[Path]:
     """The files of a project; linked folders once, environments, installed packages and open histories left out."""
-    waiting, seen = [root], set[tuple[int, int]]()
+    waiting, visited = [root], set[tuple[int, int]]()
     while waiting:
         here = waiting.pop()
         try:
@@ -213,9 +217,9 @@ def _below(root: Path) -> Iterator[Path]:
                 entries = sorted(scan, key=lambda entry: entry.name)
         except OSError:
             continue
-        if (status.st_dev, status.st_ino) in seen or any(entry.name == "pyvenv.cfg" for entry in entries):
+        if (status.st_dev, status.st_ino) in visited or any(entry.name == "pyvenv.cfg" for entry in entries):
             continue
-        seen.add((status.st_dev, status.st_ino))
+        visited.add((status.st_dev, status.st_ino))
         for entry in entries:
             try:
                 mode = entry.stat().st_mode
@@ -282,12 +286,12 @@ def _imported_elsewhere(texts: Mapping[Path, bytes], places: Iterable[Path]) -> 
         if name in looked_at or name == __name__.partition(".")[0]:
             continue
         looked_at.add(name)
-        found = _module(name, places)
-        if found is None:
+        files = _module(name, places)
+        if files is None:
             if searched:
                 return None
             continue
-        for file in found:
+        for file in files:
             if file not in outside:
                 outside[file] = None
                 waiting += _imports(_text(file)) if file.suffix == ".py" else ()
@@ -308,8 +312,8 @@ def _module(name: str, places: Iterable[Path]) -> list[Path] | None:
     if spec is None:
         return None
     files: list[Path] = []
-    for found in spec.submodule_search_locations or ([spec.origin] if spec.origin else ()):
-        path = Path(found)
+    for location in spec.submodule_search_locations or ([spec.origin] if spec.origin else ()):
+        path = Path(location)
         if not _is_installed(path):
             files += [file for file in _below(path) if not _looks_like_data(file)] if path.is_dir() else [path]
     return files

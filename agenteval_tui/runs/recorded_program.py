@@ -165,7 +165,7 @@ class Recording(Struct, frozen=True):
     @property
     def cassette(self) -> Cassette:
         """Its exchanges, to replay them."""
-        return Cassette(tuple([one for one in self.exchanges if not one.refused]), self.volatile)
+        return Cassette(tuple([exchange for exchange in self.exchanges if not exchange.refused]), self.volatile)
 
     @property
     def cut_off(self) -> bool:
@@ -175,7 +175,7 @@ class Recording(Struct, frozen=True):
     @property
     def requests(self) -> int:
         """The number of its requests to models."""
-        return sum(not is_mcp(one.question) for one in self.exchanges)
+        return sum(not is_mcp(exchange.question) for exchange in self.exchanges)
 
     @property
     def served(self) -> int:
@@ -185,7 +185,7 @@ class Recording(Struct, frozen=True):
     @property
     def prompt(self) -> str:
         """The user's first message."""
-        return first_words([{"role": one.role, "content": one.content} for one in self.transcript.messages])
+        return first_words([{"role": message.role, "content": message.content} for message in self.transcript.messages])
 
 
 def _name(written: Sequence[str]) -> str:
@@ -417,21 +417,21 @@ async def calibrated(program: Program, permission: Permission, first: Recording)
 def keep_cassette(path: Path, before: Cassette | None, recording: Recording) -> bool:
     """Write a recording into a cassette. Adds the servers' answers to the exchanges from `before`, and to those that
     other processes have added since. Returns whether there was anything to write. Raises `AgentevalError`."""
-    new = tuple([one for one in recording.cassette.exchanges if one.live])
+    new = tuple([exchange for exchange in recording.cassette.exchanges if exchange.live])
     if not new and (before is None or path.exists()):
         return False
     if before is not None and path.exists():
         append(path, new)
         return True
-    kept = Cassette(volatile=recording.volatile) if before is None else before
-    write(path, replace(kept, exchanges=(*kept.exchanges, *new)))
+    cassette = Cassette(volatile=recording.volatile) if before is None else before
+    write(path, replace(cassette, exchanges=(*cassette.exchanges, *new)))
     return True
 
 
 def prices() -> Cost:
     """What tokens cost, by the user's prices and the bundled ones."""
-    known = Prices.load(config_dir())
-    return known.cost
+    prices = Prices.load(config_dir())
+    return prices.cost
 
 
 def plan_for(
@@ -686,11 +686,11 @@ def replay_price(tape: Cassette, cost: Cost) -> ReplayPrice:
     """The price of all requests of a recording, if servers answer them again."""
     requests = tokens = 0
     dollars: float | None = 0.0
-    for one in tape.exchanges:
-        request = read_request(one.question)
+    for exchange in tape.exchanges:
+        request = read_request(exchange.question)
         if request is None:
             continue
-        reply = read_reply(one.question, one.answer)
+        reply = read_reply(exchange.question, exchange.answer)
         used = reply.usage.counted_tokens
         requests, tokens = requests + 1, tokens + used
         took = cost(reply.model or request.model, reply.usage) if used else None
@@ -750,13 +750,13 @@ def replay_plan(
 def origin_of(row: RunRow, recording: Recording) -> ForkOrigin:
     """Where a replay left its recording: the last message of the run that was told again."""
     # Of the replay's own requests: what the recording has of errors and of retries is not asked for again.
-    told = transcript_of(recording.exchanges[: recording.missed_at]).messages
-    return ForkOrigin(row.id, max(0, len(told) - 1), purpose="tape")
+    messages = transcript_of(recording.exchanges[: recording.missed_at]).messages
+    return ForkOrigin(row.id, max(0, len(messages) - 1), purpose="tape")
 
 
 def requests_in(tape: Cassette) -> int:
     """How many requests of models a recording has answers to, with which a program could go on."""
-    return sum(not is_mcp(one.question) and one.answer.succeeded for one in tape.exchanges)
+    return sum(not is_mcp(exchange.question) and exchange.answer.succeeded for exchange in tape.exchanges)
 
 
 def as_fork(plan: Plan, origin: ForkOrigin) -> Plan:
@@ -786,19 +786,21 @@ def _ended(run: str, recording: Recording, judged: GradedRun) -> RunEnded:
 
 def _transcript(exchanges: Sequence[Exchange], session: Session, code: int, took_ms: float) -> Transcript:
     """What the program did, with its cost, and why it is an error where it is one."""
-    found = transcript_of(exchanges)
+    transcript = transcript_of(exchanges)
     # What came from a cassette was paid for when it was recorded.
-    usage = replace(found.usage, cost=session.known_cost if exchanges else None)
+    usage = replace(transcript.usage, cost=session.known_cost if exchanges else None)
     error: RunError | None = None
     if session.misses and session.missed_at is not None and not session.went_live:
-        said = session.misses[0].said
-        error = RunError.told("cassette", said, "record it again, or give --live-after-miss")
+        message = session.misses[0].said
+        error = RunError.told("cassette", message, "record it again, or give --live-after-miss")
     elif code == STOPPED:
         error = RunError("cancelled", "the recording was stopped", code=ErrorCode.CANCELLED)
     elif code != 0:
-        said = f"the program ended with exit code {code}" if code > 0 else f"the program was ended by signal {-code}"
-        error = RunError("program", said, "run it by hand to see why", ErrorCode.EXIT, {"status": code})
-    notes = (*found.notes, *session.notes)
+        message = f"the program ended with exit code {code}" if code > 0 else f"the program was ended by signal {-code}"
+        error = RunError("program", message, "run it by hand to see why", ErrorCode.EXIT, {"status": code})
+    notes = (*transcript.notes, *session.notes)
     if not exchanges:
         notes = (*notes, NOTHING_SEEN)
-    return replace(found, usage=usage, error=error, notes=notes, timing=replace(found.timing, total_ms=took_ms))
+    return replace(
+        transcript, usage=usage, error=error, notes=notes, timing=replace(transcript.timing, total_ms=took_ms)
+    )

@@ -45,8 +45,10 @@ class RequestRoom:
 
     def _fits(self, attempts: RunAttempts, cost: float) -> bool:
         running = self._state.running()
-        others = sum(one.pending for one in running if one is not attempts)
+        others = sum(run_attempts.pending for run_attempts in running if run_attempts is not attempts)
         if not others:
             return True
-        used = self._state.totals.used(self._others()).cost + sum(one.spent.cost or 0.0 for one in running)
+        used = self._state.totals.used(self._others()).cost + sum(
+            run_attempts.spent.cost or 0.0 for run_attempts in running
+        )
         return used + others + cost <= self._limit * (1 + 1e-9)

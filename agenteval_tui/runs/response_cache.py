@@ -38,10 +38,10 @@ def fingerprint(
     code = code or ProgramCode()
     if is_local_agent(config.get("kind")) or (code.unknown and not config.get("revision")):
         return ""
-    asked = {key: value for key, value in config.items() if key not in _WITHOUT}
+    relevant = {key: value for key, value in config.items() if key not in _WITHOUT}
     tools = _tools(config.get("tools"), base_dir, trusted)
-    files = dict(sorted(_files([asked, tools], base_dir)))
-    return content_hash([_plain(asked), _plain(tools), files, code.hash])
+    files = dict(sorted(_files([relevant, tools], base_dir)))
+    return content_hash([_plain(relevant), _plain(tools), files, code.hash])
 
 
 def uses_environment(config: Mapping[str, Any]) -> bool:
@@ -56,15 +56,15 @@ def request_hash(agent: str, request: AgentRequest, turns: tuple[str, ...], *, v
     """The hash of a run's request; `agent` is the agent's fingerprint, `variables` says whether it is told those."""
     messages = [[m.role, m.content, m.tool_calls, m.tool_call, m.tool_call_id, m.name] for m in request.messages]
     calls = [[c.id, c.name, c.arguments, c.result, c.status] for c in request.tool_calls]
-    asked = [agent, messages, calls, turns, request.context, request.seed]
+    parts = [agent, messages, calls, turns, request.context, request.seed]
     if variables and request.variables:
-        asked.append(request.variables)
+        parts.append(request.variables)
     if attached := known_by(request.messages):
-        asked.append(attached)
+        parts.append(attached)
     try:
-        return content_hash(asked)
+        return content_hash(parts)
     except TypeError:  # a date in the context, as YAML has them
-        return content_hash(_plain(asked))
+        return content_hash(_plain(parts))
 
 
 def _tools(tools: Any, base_dir: Path, trusted: bool) -> Any:
@@ -80,11 +80,11 @@ def _tools(tools: Any, base_dir: Path, trusted: bool) -> Any:
 def _files(value: Any, base_dir: Path) -> Iterator[tuple[str, str]]:
     """The files of the folder that a configuration names, with the hash of their content."""
     if isinstance(value, Mapping):
-        for one in value.values():
-            yield from _files(one, base_dir)
+        for item in value.values():
+            yield from _files(item, base_dir)
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _files(one, base_dir)
+        for item in value:
+            yield from _files(item, base_dir)
     elif isinstance(value, str) and 0 < len(value) < 1_000 and "\n" not in value:
         for name in _places(value):
             path = base_dir / name
@@ -111,8 +111,8 @@ def _plain(value: Any) -> Any:
         canonical_json(value)
     except (TypeError, ValueError):
         if isinstance(value, Mapping):
-            return {str(key): _plain(one) for key, one in value.items()}
+            return {str(key): _plain(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [_plain(one) for one in value]
+            return [_plain(item) for item in value]
         return str(value)
     return value

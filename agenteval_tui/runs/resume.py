@@ -109,7 +109,7 @@ def resume_plan(
     Raises `AgentevalError`: it is running, was imported, is too old, nothing is missing, a limit is reached already,
     a key is nowhere to be found; and `NotTrustedError`.
     """
-    asked = options or PlanOptions()
+    plan_options = options or PlanOptions()
     row = store.execution(reference)
     if PROGRAM in row.options:
         raise AgentevalError(
@@ -138,16 +138,16 @@ def resume_plan(
         )
     setup = read_setup(setup_data)
     rows = store.runs_of_execution(row.id)
-    missing = [one for one in rows if one.status not in _SETTLED or (errors and one.status == "error")]
+    missing = [row for row in rows if row.status not in _SETTLED or (errors and row.status == "error")]
     if not missing:
         _nothing(row)
-    merged = _options(row, asked)
+    merged = _options(row, plan_options)
     check_executor(merged)
     spent = store.costs(row.id)
     _check_limits(spent, row, merged)
     kept_options = {**row.options, **to_builtins(merged)}
     gates = StoredGates(kept_options)
-    earlier = tuple(_earlier(store, rows, {one.id for one in missing}, gates))
+    earlier = tuple(_earlier(store, rows, {run_row.id for run_row in missing}, gates))
     tasks = store.tasks_of(row.id)
     sources = _Sources(user_agents, setup)
     setup = replace(setup, agents=sources.agents_for(missing, tasks), respondents=sources.respondents)
@@ -160,11 +160,11 @@ def resume_plan(
         source=row.source,
         options=kept_options,
         respondents=setup.respondents,
-        trust=asked.trust,
+        trust=plan_options.trust,
         limits=_limits_left(merged, spent, earlier),
         cache=merged.cache,
         earlier=earlier,
-        order=tuple(one.id for one in rows),
+        order=tuple(row.id for row in rows),
         # 8 is the default: it means as many as the cluster takes.
         cluster=cluster_of(merged, all_threads=merged.concurrency is None and setup.concurrency == CONCURRENCY),
     )
@@ -181,23 +181,23 @@ def _nothing(row: ExecutionRow) -> None:
     raise AgentevalError(f"all {row.runs} runs of this execution have ended", where=f"execution {row.id}", mend=mend)
 
 
-def _options(row: ExecutionRow, asked: PlanOptions) -> PlanOptions:
+def _options(row: ExecutionRow, plan_options: PlanOptions) -> PlanOptions:
     """What the execution was started with, and what was said anew."""
-    given = {name: value for name in _GIVEN_ANEW if (value := getattr(asked, name)) not in (None, "")}
-    kept = {name: value for name, value in row.options.items() if name in PlanOptions.__struct_fields__}
+    anew = {name: value for name in _GIVEN_ANEW if (value := getattr(plan_options, name)) not in (None, "")}
+    stored = {name: value for name, value in row.options.items() if name in PlanOptions.__struct_fields__}
     # Trust was given for what stood in the folder then; it is asked for again.
-    kept.pop("trust", None)
+    stored.pop("trust", None)
     try:
-        return convert({**kept, **given}, PlanOptions)
+        return convert({**stored, **anew}, PlanOptions)
     except ValidationError as error:
         raise AgentevalError(f"the options of this execution can't be read: {error}") from error
 
 
 def _limits_left(options: PlanOptions, spent: Sequence[CostRow], earlier: Sequence[EarlierRun]) -> Limits:
     """The limits, less what was used and is in none of the earlier runs: by judges, and by attempts that failed."""
-    cost = sum(one.cost or 0.0 for one in spent) - sum(one.cost or 0.0 for one in earlier)
-    tokens = sum(one.input_tokens + one.output_tokens for one in spent)
-    tokens -= sum((one.input_tokens or 0) + (one.output_tokens or 0) for one in earlier)
+    cost = sum(cost_row.cost or 0.0 for cost_row in spent) - sum(earlier_run.cost or 0.0 for earlier_run in earlier)
+    tokens = sum(cost_row.input_tokens + cost_row.output_tokens for cost_row in spent)
+    tokens -= sum((earlier_run.input_tokens or 0) + (earlier_run.output_tokens or 0) for earlier_run in earlier)
     return Limits(
         options.max_cost if options.max_cost is None or cost < 1e-9 else options.max_cost - cost,
         options.max_tokens if options.max_tokens is None else options.max_tokens - max(tokens, 0),
@@ -208,8 +208,8 @@ def _limits_left(options: PlanOptions, spent: Sequence[CostRow], earlier: Sequen
 def _check_limits(spent: Sequence[CostRow], row: ExecutionRow, options: PlanOptions) -> None:
     if options.max_cost is None and options.max_tokens is None:
         return
-    cost = sum(one.cost or 0.0 for one in spent)
-    tokens = sum(one.input_tokens + one.output_tokens for one in spent)
+    cost = sum(cost_row.cost or 0.0 for cost_row in spent)
+    tokens = sum(cost_row.input_tokens + cost_row.output_tokens for cost_row in spent)
     if options.max_cost is not None and cost >= options.max_cost:
         raise AgentevalError(
             f"this execution has cost ${cost:.4f} so far, and may cost ${options.max_cost:g}",
@@ -225,7 +225,7 @@ def _check_limits(spent: Sequence[CostRow], row: ExecutionRow, options: PlanOpti
 
 
 def _runs(missing: list[RunRow], tasks: Mapping[str, StoredTask], setup: Setup, gates: StoredGates) -> list[RunPlan]:
-    made = []
+    plans = []
     for row in missing:
         stored = tasks.get(row.id)
         if stored is None:
@@ -234,7 +234,7 @@ def _runs(missing: list[RunRow], tasks: Mapping[str, StoredTask], setup: Setup, 
                 where=f"run {row.id}",
                 mend=f"run the suite again: {row.suite_key}",
             )
-        made.append(
+        plans.append(
             run_plan(
                 stored.task,
                 setup,
@@ -246,7 +246,7 @@ def _runs(missing: list[RunRow], tasks: Mapping[str, StoredTask], setup: Setup, 
                 seed=stored.seed,
             )
         )
-    return made
+    return plans
 
 
 def _ref(row: RunRow, gates: StoredGates) -> RunRef:
@@ -266,7 +266,7 @@ def _ref(row: RunRow, gates: StoredGates) -> RunRef:
 
 
 def _earlier(store: Store, rows: list[RunRow], missing: set[str], gates: StoredGates) -> list[EarlierRun]:
-    made = []
+    earlier_runs = []
     for row in rows:
         if row.id in missing:
             continue
@@ -277,7 +277,7 @@ def _earlier(store: Store, rows: list[RunRow], missing: set[str], gates: StoredG
                 for result in store.results(row.id)
                 if result.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW)
             )
-        made.append(
+        earlier_runs.append(
             EarlierRun(
                 _ref(row, gates),
                 status=row.status,
@@ -292,22 +292,22 @@ def _earlier(store: Store, rows: list[RunRow], missing: set[str], gates: StoredG
                 not_made=row.checks_not_made,
             )
         )
-    return made
+    return earlier_runs
 
 
 def _changes(setup: Setup, missing: list[RunRow]) -> list[str]:
     """What is not any more as it was when the execution was planned."""
-    keys = {one.suite_key for one in missing}
+    keys = {run_row.suite_key for run_row in missing}
     changed = [key for key, digest in setup.digests.items() if key in keys and file_digest(key) not in ("", digest)]
     gone = [key for key in setup.digests if key in keys and not Path(key).exists()]
-    said = []
+    changes = []
     if changed:
-        said.append(
+        changes.append(
             f"changed since this execution was planned: {', '.join(changed)}; the missing runs will run as planned then"
         )
     if gone:
-        said.append(f"no longer there: {', '.join(gone)}; the missing runs will run as planned")
-    return said
+        changes.append(f"no longer there: {', '.join(gone)}; the missing runs will run as planned")
+    return changes
 
 
 class _Sources:
@@ -335,20 +335,20 @@ class _Sources:
         for row in missing:
             task = tasks[row.id].task if row.id in tasks else {}
             for name in (task.get("agent"), task.get("user", {}).get("agent")):
-                taken = self._setup.withheld.get(name) if name is not None else None
-                if name is not None and taken and agents[name] is self._setup.agents[name]:
-                    agents[name] = self._with_keys(agents[name], taken, row)
+                withheld = self._setup.withheld.get(name) if name is not None else None
+                if name is not None and withheld and agents[name] is self._setup.agents[name]:
+                    agents[name] = self._with_keys(agents[name], withheld, row)
         return agents
 
-    def _with_keys(self, agent: AgentPlan, taken: tuple[tuple[str, ...], ...], row: RunRow) -> AgentPlan:
+    def _with_keys(self, agent: AgentPlan, withheld: tuple[tuple[str, ...], ...], row: RunRow) -> AgentPlan:
         for config in self._configs(agent, row.suite_key):
-            whole = put_back(agent.config, taken, config)
+            whole = put_back(agent.config, withheld, config)
             if whole is not None:
                 return replace(agent, config=whole)
         raise AgentevalError(
             f"agent {agent.name!r} had a key written into its configuration, which is never stored, and it is no "
             "longer there",
-            where=f"{'.'.join(taken[0])} of agent {agent.name!r}",
+            where=f"{'.'.join(withheld[0])} of agent {agent.name!r}",
             mend="write it into the configuration again, best as ${NAME} of an environment variable",
         )
 
@@ -356,7 +356,7 @@ class _Sources:
         suite = self._suite(suite_key)
         own = suite.agents.get(agent.name) if suite is not None else None
         users = self.user_agents().get(agent.name)
-        return [one.as_dict() for one in (own, users) if one is not None]
+        return [agent_config.as_dict() for agent_config in (own, users) if agent_config is not None]
 
     def _suite(self, key: str) -> Suite | None:
         if key not in self._suites:

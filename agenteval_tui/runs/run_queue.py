@@ -76,7 +76,7 @@ class _Line(Struct):
         else:
             self.count -= 1
 
-    def room(self, wanted: int, clock: Callable[[], float]) -> int:
+    def room(self, most: int, clock: Callable[[], float]) -> int:
         if self.until and clock() < self.until:
             return 0
         limit = self.limit
@@ -84,7 +84,7 @@ class _Line(Struct):
         refused = self.together and self.joinable and (self.busy or self.count == len(self.alone - self.rests))
         if self.cut is not None and not refused and (limit is None or self.cut < limit):
             limit = self.cut
-        return wanted if limit is None else min(wanted, max(0, limit - self.busy))
+        return most if limit is None else min(most, max(0, limit - self.busy))
 
 
 def exclusive_of(run: RunPlan) -> str:
@@ -280,10 +280,10 @@ class WaitingRuns:
 
     def remove(self, run_id: str) -> RunPlan | None:
         """Take one run out of the line, wherever it stands; None when it does not wait."""
-        found = self._waiting.pop(run_id, None)
-        if found is None:
+        waiting = self._waiting.pop(run_id, None)
+        if waiting is None:
             return None
-        run = found[1]
+        run = waiting[1]
         group = self._repetitions.get(run_id) if self._repetitions else None
         if group is not None:
             if run_id in self._held:
@@ -311,7 +311,7 @@ class WaitingRuns:
 
     def clear(self) -> list[RunPlan]:
         """Take all runs out; gives them in plan order."""
-        left = sorted(self._waiting.values(), key=lambda item: item[0])
+        remaining = sorted(self._waiting.values(), key=lambda item: item[0])
         self._waiting.clear()
         self._later = {key: deque() for key in self._later}
         self._held.clear()
@@ -323,23 +323,23 @@ class WaitingRuns:
             line.alone.clear()
             line.rests.clear()
             line.count = 0
-        return [run for _, run in left]
+        return [run for _, run in remaining]
 
     def _feed(self, group: Repetitions) -> None:
         """As many of the repetitions into the line as are needed; out of it again when fewer are."""
         later = self._later.get(id(group))
         if later is None:
             return
-        wanted = group.wanted
-        while later and group.begun < wanted:
+        due = group.wanted
+        while later and group.begun < due:
             name = later.popleft()
             self._held.remove(name)
             position, run = self._waiting[name]
             group.begun += 1
             self._ready(self._lines[run.agent.hash], position, name)
-        if group.begun > wanted:
+        if group.begun > due:
             fed = [name for name in self._members[id(group)] if name in self._waiting and name not in self._held]
-            for name in reversed(fed[-(group.begun - wanted) :]):
+            for name in reversed(fed[-(group.begun - due) :]):
                 later.appendleft(name)
                 self._held.add(name)
                 group.begun -= 1

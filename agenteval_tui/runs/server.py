@@ -182,15 +182,15 @@ class Outbox:
     def __bool__(self) -> bool:
         return self._behind or bool(self._events)
 
-    def watch(self, run: str, shown: RunShown | None) -> None:
+    def watch(self, run: str, run_shown: RunShown | None) -> None:
         """From now on only what streams of `run` ("" of all), beginning with its whole state."""
         self._watched = run
         if not run:
             self._behind = True  # it has missed what streamed of the others
             self._forget()
-        elif shown is not None:
+        elif run_shown is not None:
             self._open_texts.clear()  # what streams from now on comes behind the state, not before it
-            self._append(shown)
+            self._append(run_shown)
 
     def add(self, event: Event) -> None:
         """One more event. What a snapshot will tell anyway is not kept."""

@@ -35,8 +35,8 @@ class SharedCalls(Generic[K, T]):
             call.task.add_done_callback(lambda _: self._calls.pop(key, None))
         call.waiting += 1
         try:
-            found: T = await asyncio.shield(call.task)
-            return found
+            result: T = await asyncio.shield(call.task)
+            return result
         finally:
             call.waiting -= 1
             if not call.waiting and not call.task.done():

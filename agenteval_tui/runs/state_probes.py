@@ -55,7 +55,7 @@ class StateProbes:
         if run.fork is not None:
             return before
         readings = await self._read(run, workdir)
-        return tuple([replace(one, after=read) for one, read in zip(before, readings, strict=True)])
+        return tuple([replace(probe_state, after=read) for probe_state, read in zip(before, readings, strict=True)])
 
     async def close(self) -> None:
         """Give back processes and connections."""
@@ -77,7 +77,7 @@ class StateProbes:
         readings = await read_all(probes, around)
         # A probe sees more than its run's agent: whatever the environment of its programs holds.
         redactor = TranscriptRedactor(secrets_of({"kind": "command", "state": dict(run.state)}, around.env))
-        return tuple([redactor.reading(one) for one in readings])
+        return tuple([redactor.reading(reading) for reading in readings])
 
     def _leased(self) -> Lease:
         if self._lease is None:

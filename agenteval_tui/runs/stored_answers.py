@@ -28,13 +28,17 @@ def label_reply(spec: CriterionSpec, request: RemoteRequest, labels: Iterable[La
     last = label_of(own, spec.name, sole)
     if last is None:
         return None
-    said = {"rating": last.rating, "passed": last.passed, "comment": last.comment, "who": last.who}
-    return Reply(json.dumps(said), at_ms=last.at_ms)
+    fields = {"rating": last.rating, "passed": last.passed, "comment": last.comment, "who": last.who}
+    return Reply(json.dumps(fields), at_ms=last.at_ms)
 
 
 def _answerer(stored: Sequence[StoredReply], judge: str) -> str:
     """Who answered for the judge of this name last."""
-    chats = [one for one in stored if one.request.kind == "chat" and one.request.target == judge]
+    chats = [
+        stored_reply
+        for stored_reply in stored
+        if stored_reply.request.kind == "chat" and stored_reply.request.target == judge
+    ]
     return chats[-1].answerer if chats else ""
 
 
@@ -57,7 +61,7 @@ def stored_answers(
     `sole`: the only criterion that decides the run, of all that it has (`sole_of_specs`). `labelled`: answers how a
     judge scored the runs of the suite that people labelled.
     """
-    replies = {one.request.hash: one.reply for one in stored}
+    replies = {stored_reply.request.hash: stored_reply.reply for stored_reply in stored}
     for spec in specs:
         for request in compile_criterion(spec).requests(transcript, variables, replies):
             reply = None

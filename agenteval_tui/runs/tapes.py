@@ -13,13 +13,13 @@ from agenteval_tui.history.store import Store
 
 def tape_of(store: Store, row: RunRow) -> Cassette:
     """What the run's program asked and was answered. Raises `AgentevalError` where that was not kept."""
-    found = store.tape(row.recorded)
-    if not found:
+    documents = store.tape(row.recorded)
+    if not documents:
         raise AgentevalError(
             f"the model calls of run {short_id(row.id)} were not stored",
             where=f"run {row.id}",
             mend="record it with `agenteval record`, or with `capture: model` of its agent",
         )
-    tape = of_documents(found, f"run {short_id(row.id)}")
+    tape = of_documents(documents, f"run {short_id(row.id)}")
     # One run: whose it was does not matter any more.
-    return replace(tape, exchanges=tuple([replace(one, session="") for one in tape.exchanges]))
+    return replace(tape, exchanges=tuple([replace(exchange, session="") for exchange in tape.exchanges]))

@@ -56,10 +56,10 @@ class Tasks:
             run.state,
         )
         key = (*map(id, parts), run.agent.hash, run.timeout_s, run.pass_threshold)
-        known = self._tasks.get(key)
-        if known is None:
-            known = self._tasks[key] = self._made(run)
-        return known
+        task = self._tasks.get(key)
+        if task is None:
+            task = self._tasks[key] = self._made(run)
+        return task
 
     def spec_dict(self, spec: CriterionSpec) -> dict[str, Any]:
         """A criterion of the plan as JSON data."""
@@ -96,31 +96,31 @@ class Tasks:
         self._spec_dicts[key] = plain
 
     def _made(self, run: RunPlan) -> dict[str, Any]:
-        made: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "version": VERSION,
             "agent": run.agent.hash,
             "messages": [_lean(message) for message in run.messages],
             "timeout_s": run.timeout_s,
         }
         if run.specs:
-            made["specs"] = [self._specs[id(spec)] for spec in run.specs]
+            fields["specs"] = [self._specs[id(spec)] for spec in run.specs]
         if run.context:
-            made["context"] = json_like(run.context)
+            fields["context"] = json_like(run.context)
         if run.tool_calls:
-            made["tool_calls"] = [_lean(call) for call in run.tool_calls]
+            fields["tool_calls"] = [_lean(call) for call in run.tool_calls]
         if run.turns:
-            made["turns"] = list(run.turns)
+            fields["turns"] = list(run.turns)
         if run.pass_threshold is not None:
-            made["pass_threshold"] = run.pass_threshold
+            fields["pass_threshold"] = run.pass_threshold
         if run.stop is not None:
-            made["stop"] = [run.stop.alpha, run.stop.threshold]
+            fields["stop"] = [run.stop.alpha, run.stop.threshold]
         if run.user is not None:
-            made["user"] = {"agent": run.user.agent.hash, "brief": json_like(run.user.brief.as_dict())}
+            fields["user"] = {"agent": run.user.agent.hash, "brief": json_like(run.user.brief.as_dict())}
         if run.around is not None:
-            made["around"] = json_like(surroundings_data(run.around))
+            fields["around"] = json_like(surroundings_data(run.around))
         if run.state:
-            made["state"] = {name: dict(probe) for name, probe in run.state.items()}
-        return made
+            fields["state"] = {name: dict(probe) for name, probe in run.state.items()}
+        return fields
 
 
 class Setup(Struct, frozen=True):
@@ -143,32 +143,32 @@ def read_setup(data: Mapping[str, Any]) -> Setup:
     """The setup in what `Tasks.setup` gave. Raises `AgentevalError` when it is something else."""
     _check_version(data)
 
-    def configs(given: Mapping[str, Any]) -> dict[str, AgentConfig]:
-        return {name: AgentConfig.model_validate(one) for name, one in given.items() if "kind" in one}
+    def configs(listed: Mapping[str, Any]) -> dict[str, AgentConfig]:
+        return {name: AgentConfig.model_validate(config) for name, config in listed.items() if "kind" in config}
 
     try:
         suites = {
-            key: (Suite.model_validate({"agents": configs(one["agents"])}), Path(one["folder"]))
-            for key, one in data["suites"].items()
+            key: (Suite.model_validate({"agents": configs(suite_data["agents"])}), Path(suite_data["folder"]))
+            for key, suite_data in data["suites"].items()
         }
         return Setup(
             agents={
-                name: AgentPlan(one["name"], one["config"], Path(one["base_dir"]), name)
-                for name, one in data["agents"].items()
+                name: AgentPlan(agent_data["name"], agent_data["config"], Path(agent_data["base_dir"]), name)
+                for name, agent_data in data["agents"].items()
             },
-            specs={name: spec_from_dict(one) for name, one in data["specs"].items()},
+            specs={name: spec_from_dict(spec_data) for name, spec_data in data["specs"].items()},
             respondents=Respondents(suites, configs(data["user_agents"]), data["judge"]),
             concurrency=int(data["concurrency"]),
             digests=data["digests"],
             withheld={
-                name: tuple(tuple(path) for path in one["withheld"])
-                for name, one in data["agents"].items()
-                if one.get("withheld")
+                name: tuple(tuple(path) for path in agent_data["withheld"])
+                for name, agent_data in data["agents"].items()
+                if agent_data.get("withheld")
             },
             hidden_judges=any(
-                "kind" not in one
-                for group in (data["user_agents"], *(one["agents"] for one in data["suites"].values()))
-                for one in group.values()
+                "kind" not in config
+                for group in (data["user_agents"], *(suite["agents"] for suite in data["suites"].values()))
+                for config in group.values()
             ),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -196,7 +196,7 @@ def run_plan(
             suite_key=suite_key,
             suite_name=suite_name,
             agent=setup.agents[task["agent"]],
-            messages=tuple([_message(one) for one in task["messages"]]),
+            messages=tuple([_message(message) for message in task["messages"]]),
             context=task.get("context", {}),
             specs=tuple([setup.specs[key] for key in task.get("specs", ())]),
             variables=around.variables if around is not None and around.brings_variables else variables,
@@ -204,7 +204,7 @@ def run_plan(
             pass_threshold=task.get("pass_threshold"),
             tags=tags,
             seed=seed,
-            tool_calls=tuple([ToolCall(**one) for one in task.get("tool_calls", ())]),
+            tool_calls=tuple([ToolCall(**tool_call) for tool_call in task.get("tool_calls", ())]),
             turns=tuple(task.get("turns", ())),
             stop=None if stop is None else StopRule(*stop),
             user=None if user is None else UserPlan(setup.agents[user["agent"]], UserBrief(**user["brief"])),
@@ -227,7 +227,7 @@ def threshold_task(pass_threshold: float | None) -> Mapping[str, Any]:
 def task_messages(task: Mapping[str, Any]) -> tuple[Message, ...]:
     """What the agent is asked with in the run that `task` describes; () where that can't be read."""
     try:
-        return tuple([_message(one) for one in task["messages"]])
+        return tuple([_message(message) for message in task["messages"]])
     except (KeyError, TypeError, ValueError):
         return ()
 
@@ -250,38 +250,38 @@ def _check_version(data: Mapping[str, Any]) -> None:
 
 def _agent_data(agent: AgentPlan) -> dict[str, Any]:
     config, withheld = without_keys(agent.config)
-    made: dict[str, Any] = {"name": agent.name, "config": config, "base_dir": str(agent.base_dir)}
+    fields: dict[str, Any] = {"name": agent.name, "config": config, "base_dir": str(agent.base_dir)}
     if withheld:
-        made["withheld"] = [list(path) for path in withheld]
-    return made
+        fields["withheld"] = [list(path) for path in withheld]
+    return fields
 
 
 def _configs(agents: Mapping[str, AgentConfig]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    data: dict[str, Any] = {}
     for name, agent in agents.items():
         config, withheld = without_keys(agent.as_dict())
-        made[name] = {"config": config, "withheld": [list(path) for path in withheld]} if withheld else config
-    return made
+        data[name] = {"config": config, "withheld": [list(path) for path in withheld]} if withheld else config
+    return data
 
 
 def _message(data: Mapping[str, Any]) -> Message:
-    made = dict(data)
+    fields = dict(data)
     if "tool_calls" in data:
-        made["tool_calls"] = tuple(data["tool_calls"])
+        fields["tool_calls"] = tuple(data["tool_calls"])
     if "attachments" in data:
-        made["attachments"] = tuple(Attachment(**one) for one in data["attachments"])
-    return Message(**made)
+        fields["attachments"] = tuple(Attachment(**attachment) for attachment in data["attachments"])
+    return Message(**fields)
 
 
-_MESSAGE = tuple((one.name, one.default) for one in fields(Message))
-_CALL = tuple((one.name, one.default) for one in fields(ToolCall))
+_MESSAGE = tuple((field.name, field.default) for field in fields(Message))
+_CALL = tuple((field.name, field.default) for field in fields(ToolCall))
 
 
 def _lean(value: Message | ToolCall) -> dict[str, Any]:
     """The fields that differ from their defaults."""
-    made = {}
+    fields = {}
     for name, default in _MESSAGE if isinstance(value, Message) else _CALL:
         own = getattr(value, name)
         if default is NODEFAULT or own != default or type(own) is not type(default):
-            made[name] = [asdict(one) for one in own] if name == "attachments" else own
-    return made
+            fields[name] = [asdict(attachment) for attachment in own] if name == "attachments" else own
+    return fields

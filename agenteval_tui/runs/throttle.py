@@ -87,7 +87,7 @@ class Throttle:
         self.limit = max(1, at_once // 2)
         return True
 
-    def accepted(self, asked_at: float, wanted: int) -> bool:
+    def accepted(self, asked_at: float, most: int) -> bool:
         """Report the answer to a run that asked at `asked_at`. `wanted`: the number of runs that could ask at once.
 
         Returns True if that raised the limit.
@@ -106,7 +106,7 @@ class Throttle:
             return False
         self._accepted = 0
         self.limit += 1
-        if self.limit >= wanted:
+        if self.limit >= most:
             self.limit = None
         return True
 
@@ -156,8 +156,8 @@ class Refusals:
         wait_s = self._state.agents[agent].retries.wait_s(number, failed.retry_after_s)
         if wait_s > LONGEST_HOLD_S:
             # A back-off of our own is never so long: it is the server that asks.
-            asked = f"{failed.error.message}; it asks to wait {spoken_seconds(failed.retry_after_s or wait_s)}"
-            attempts.give_up(replace(failed.error, message=asked))
+            message = f"{failed.error.message}; it asks to wait {spoken_seconds(failed.retry_after_s or wait_s)}"
+            attempts.give_up(replace(failed.error, message=message))
             return False
         if own:
             return self._refused_alone(attempts, failed, wait_s, now)
@@ -166,7 +166,7 @@ class Refusals:
             return self._refused_alone(attempts, failed, wait_s, now)
         self._busy_at[agent] = now
         cut = throttle.refused(attempts.asked_at, now, self._state.waiting.busy(agent), wait_s)
-        self._apply(agent, throttle, told=cut)
+        self._apply(agent, throttle, announce=cut)
         if throttle.barren:
             attempts.give_up(failed.error)
             return False
@@ -187,7 +187,7 @@ class Refusals:
         raised = throttle.accepted(attempts.asked_at, self._wanted(agent))
         if not raised:
             return False
-        self._apply(agent, throttle, told=True)
+        self._apply(agent, throttle, announce=True)
         return True
 
     def _is_own(self, attempts: RunAttempts) -> bool:
@@ -202,14 +202,18 @@ class Refusals:
         """Count for all that were refused together with this run, while nothing else asked, that they were. Those of
         them that wait and have had their chances are given up: they ask no more, and end as soon as they may begin."""
         for name in self._state.waiting.refused(attempts.plan):
-            one = attempts if name == attempts.run else self._state.parked.get(name)
-            if one is None:
+            run_attempts = attempts if name == attempts.run else self._state.parked.get(name)
+            if run_attempts is None:
                 continue  # cancelled meanwhile
-            one.refused_alone = one.refused_alone or one.refused_itself > 0
-            if one is not attempts and one.refused is not None and self._had_its_chances(one):
-                one.failed_attempts.pop()  # the run ends with it
-                one.give_up(self._refused_itself(one, one.refused, now))
-                self._state.waiting.wake(one.plan)
+            run_attempts.refused_alone = run_attempts.refused_alone or run_attempts.refused_itself > 0
+            if (
+                run_attempts is not attempts
+                and run_attempts.refused is not None
+                and self._had_its_chances(run_attempts)
+            ):
+                run_attempts.failed_attempts.pop()  # the run ends with it
+                run_attempts.give_up(self._refused_itself(run_attempts, run_attempts.refused, now))
+                self._state.waiting.wake(run_attempts.plan)
 
     def _had_its_chances(self, attempts: RunAttempts) -> bool:
         return attempts.refused_alone and attempts.refused_itself >= REFUSED_ITSELF
@@ -236,15 +240,15 @@ class Refusals:
         self._wake_in(wait_s)
         return True
 
-    def _apply(self, agent: str, throttle: Throttle, *, told: bool) -> None:
+    def _apply(self, agent: str, throttle: Throttle, *, announce: bool) -> None:
         self._state.waiting.cut(agent, throttle.limit, throttle.until)
         hold_s = max(0.0, throttle.until - time.monotonic())
         if hold_s:
             self._wake_in(hold_s)
-        if told:
-            wanted = self._wanted(agent)
-            limit = wanted if throttle.limit is None else min(throttle.limit, wanted)
-            self._tell(Throttled, self._state.agents[agent].name, limit, wanted, round(hold_s, 3))
+        if announce:
+            due = self._wanted(agent)
+            limit = due if throttle.limit is None else min(throttle.limit, due)
+            self._tell(Throttled, self._state.agents[agent].name, limit, due, round(hold_s, 3))
 
     def _wanted(self, agent: str) -> int:
         own = self._state.agents[agent].limit

@@ -57,12 +57,12 @@ def _uses_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None) -> tup
     uses: list[Use] = []
     users = plan.respondents.user_agents if own is None else own
     respondents = plan.respondents
-    seen: set[tuple[object, ...]] = set()
+    keys: set[tuple[object, ...]] = set()
 
     def new(*key: object) -> bool:
-        if key in seen:
+        if key in keys:
             return False
-        seen.add(key)
+        keys.add(key)
         return True
 
     for run in plan.runs:
@@ -112,8 +112,10 @@ def check_asking(
     """The permission to ask the respondents of criteria: (suite key, criterion) of each. Raises `NotTrustedError`.
     `trusted`: the user allowed it for this time.
     """
-    seen: dict[tuple[str, str], CriterionSpec] = {(key, spec.hash): spec for key, spec in cases}
-    uses = [use for (key, _), spec in seen.items() for use in _of_spec(respondents, key, spec, respondents.user_agents)]
+    specs: dict[tuple[str, str], CriterionSpec] = {(key, spec.hash): spec for key, spec in cases}
+    uses = [
+        use for (key, _), spec in specs.items() for use in _of_spec(respondents, key, spec, respondents.user_agents)
+    ]
     return permission_for(uses, everything=trusted)
 
 

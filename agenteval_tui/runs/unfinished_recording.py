@@ -41,9 +41,9 @@ class UnfinishedRecording:
     def __init__(self, what: Sequence[Any], volatile: Sequence[Volatile] = ()) -> None:
         key = content_hash(list(what))
         self._path = data_dir() / "recordings" / f"{key}.{token_hex(8)}{_SUFFIX}"
-        left = _left(self._path.parent, key)
-        self._left = tuple(one.path for one in left)
-        self.paid = PaidAnswers([exchange for one in left for exchange in one.exchanges], volatile)
+        leftovers = _left(self._path.parent, key)
+        self._left = tuple(leftover.path for leftover in leftovers)
+        self.paid = PaidAnswers([exchange for leftover in leftovers for exchange in leftover.exchanges], volatile)
 
     def add(self, exchange: Exchange) -> None:
         """Keep a server's answer. If it does not fit onto the disk, the run continues without."""
@@ -80,7 +80,7 @@ class _Left(Struct, frozen=True):
 
 def _left(folder: Path, key: str) -> list[_Left]:
     """The files that ended processes left of such a recording, the oldest first. Removes files that are too old."""
-    found, paths = [], list[Path]()
+    leftovers, paths = [], list[Path]()
     with suppress(OSError):
         paths = list(folder.glob(f"*{_SUFFIX}"))
     for path in paths:
@@ -91,8 +91,8 @@ def _left(folder: Path, key: str) -> list[_Left]:
             elif path.name.startswith(f"{key}."):
                 first, _, rest = path.read_text(encoding="utf-8", errors="replace").partition("\n")
                 if not is_alive(_owner(first)):
-                    found.append((changed, _Left(path, left_in(rest))))
-    return [one for _, one in sorted(found, key=lambda pair: pair[0])]
+                    leftovers.append((changed, _Left(path, left_in(rest))))
+    return [leftover for _, leftover in sorted(leftovers, key=lambda pair: pair[0])]
 
 
 def _owner(line: str) -> str:

@@ -115,9 +115,11 @@ class ExecutionSurroundings:
 
     def finish(self) -> bool:
         """No more runs begin: whether everything after them is done. Else it begins, and `changed` is called."""
-        if any(one.after is not None and not one.after.done() for one in self._shared.values()):
+        if any(shared.after is not None and not shared.after.done() for shared in self._shared.values()):
             return False
-        waiting = [scope for scope, one in self._shared.items() if one.before is not None and one.after is None]
+        waiting = [
+            scope for scope, shared in self._shared.items() if shared.before is not None and shared.after is None
+        ]
         for scope in sorted(waiting, key=lambda scope: not scope[1]):  # tests before their suite
             self._begin_after(scope, self._shared[scope].exclusive)
         return not waiting
@@ -128,8 +130,8 @@ class ExecutionSurroundings:
 
     async def close(self) -> None:
         """End services and processes."""
-        for one in self._shared.values():
-            for task in (one.before, one.after):
+        for shared in self._shared.values():
+            for task in (shared.before, shared.after):
                 if task is not None and not task.done():
                     task.cancel()
                     await asyncio.gather(task, return_exceptions=True)
@@ -158,10 +160,10 @@ class ExecutionSurroundings:
 
     async def environment(self, folder: str) -> dict[str, str]:
         """The environment of the project in which a suite's folder lies, with its `.env`. Raises `AgentevalError`."""
-        known = self._environments.get(folder)
-        if known is None:
-            known = self._environments[folder] = await asyncio.to_thread(self._environment, Path(folder))
-        return known
+        environment = self._environments.get(folder)
+        if environment is None:
+            environment = self._environments[folder] = await asyncio.to_thread(self._environment, Path(folder))
+        return environment
 
     def _environment(self, folder: Path) -> dict[str, str]:
         env = environment_for(folder, self._env)
@@ -208,7 +210,7 @@ class ExecutionSurroundings:
                 with suppress(asyncio.CancelledError):
                     brought = (await shared.before)[1]
             if not scope[1]:  # after those of its tests
-                tests = [one.after for other, one in self._shared.items() if other[0] == scope[0] and other[1]]
+                tests = [shared.after for other, shared in self._shared.items() if other[0] == scope[0] and other[1]]
                 await asyncio.gather(*filter(None, tests), return_exceptions=True)
             ran, _ = await self._run_shared("after_all", scope, shared.around, brought)
             self.failed_after += [hook for hook in ran if hook.error is not None]

@@ -66,18 +66,18 @@ class HookTask(Struct, frozen=True):
 
     def more_env(self, hook: HookPlan) -> dict[str, str]:
         """The variables of the environment that a hook gets beside those of the project."""
-        made = run_environment(self.folder, self.workdir, self.variables)
-        return {**made, **{name: str(expand(value, self.env)) for name, value in hook.env.items()}}
+        environment = run_environment(self.folder, self.workdir, self.variables)
+        return {**environment, **{name: str(expand(value, self.env)) for name, value in hook.env.items()}}
 
 
 def run_environment(folder: Path, workdir: Path | None, variables: Mapping[str, Any]) -> dict[str, str]:
     """What programs beside a run get in their environment: the suite's folder, the run's own, and its variables."""
-    made = {SUITE_DIR: str(folder), **({WORKDIR: str(workdir)} if workdir else {})}
+    environment = {SUITE_DIR: str(folder), **({WORKDIR: str(workdir)} if workdir else {})}
     for name, value in variables.items():
         text = value if isinstance(value, str) else json.dumps(json_like(value), ensure_ascii=False)
         if len(text) <= MOST_IN_ENVIRONMENT and "\0" not in text and "=" not in name and "\0" not in name:
-            made[f"{_PREFIX}{name}"] = text
-    return made
+            environment[f"{_PREFIX}{name}"] = text
+    return environment
 
 
 class HookResult(Struct, frozen=True):
@@ -170,9 +170,9 @@ class Hooks:
                 self._lease = Lease()
             host = await self._lease.tree(root, self._permission).host()
             offered = {**task.variables, **task.document(hook.phase)}
-            asked = {"offered": json_like(offered), "cwd": str(task.cwd), "env": task.more_env(hook), "last": True}
+            fields = {"offered": json_like(offered), "cwd": str(task.cwd), "env": task.more_env(hook), "last": True}
             returned = None
-            async with aclosing(host.events("hook", hook.callable, limit=2 * MOST_VARIABLES, **asked)) as answers:
+            async with aclosing(host.events("hook", hook.callable, limit=2 * MOST_VARIABLES, **fields)) as answers:
                 async for answer in answers:
                     if "output" in answer:
                         running.heard(printed_text(answer["output"]), "")
@@ -184,8 +184,8 @@ class Hooks:
             return {}
         except HostError as error:
             code = None if host is None else host.program.returncode
-            said = str(error) if code is None else f"{error}, its process {exit_description(code)}"
-            running.fail("exit", said, remedy_for(code, "look at what ends its process"), status=code)
+            message = str(error) if code is None else f"{error}, its process {exit_description(code)}"
+            running.fail("exit", message, remedy_for(code, "look at what ends its process"), status=code)
             return {}
         finally:
             if host is not None:
@@ -194,8 +194,8 @@ class Hooks:
             return {}
         if isinstance(returned, Mapping):
             return dict(returned)
-        said = f"returned a {type(returned).__name__}, not an object with variables"
-        running.fail("output", said, "return a dictionary, or nothing")
+        message = f"returned a {type(returned).__name__}, not an object with variables"
+        running.fail("output", message, "return a dictionary, or nothing")
         return {}
 
 
@@ -224,10 +224,10 @@ class _Running:
         self.printed = (self.printed + printed)[-2 * MOST_VARIABLES :]
         self._errors = errors
 
-    def fail(self, why: str, said: str, mend: str, *, joint: str = " ", status: int | None = None) -> None:
+    def fail(self, why: str, message: str, mend: str, *, joint: str = " ", status: int | None = None) -> None:
         """It failed. `why` is a word for how; the sentence says it after the hook's name."""
         more = {} if status is None else {"status": status}
-        words = without_secrets(f"{self._called}{joint}{said}", self.env)
+        words = without_secrets(f"{self._called}{joint}{message}", self.env)
         self.error = RunError.told(SETUP, words, mend, ErrorCode.HOOK, phase=self.hook.phase, why=why, **more)
 
     def raised(self, error: RaisedError, mend: str) -> None:
@@ -244,15 +244,15 @@ class _Running:
         """The variables in what it printed: all of it, or its last line, as a JSON object."""
         text = self.printed.strip()
         last = text.rpartition("\n")[2]
-        for one in (text, last) if whole else (last,):
-            if one.startswith("{") and len(one) <= MOST_VARIABLES:
-                found = _json(one)
-                if isinstance(found, dict):
-                    self.printed = text[: len(text) - len(one)]
-                    return found
+        for candidate in (text, last) if whole else (last,):
+            if candidate.startswith("{") and len(candidate) <= MOST_VARIABLES:
+                document = _json(candidate)
+                if isinstance(document, dict):
+                    self.printed = text[: len(text) - len(candidate)]
+                    return document
         if last.startswith("{") or (whole and text.startswith("{")):
-            said = f"printed a JSON object that can't be read, or that has more than {MOST_VARIABLES / 1e6:g} MB"
-            self.fail("output", said, "print one JSON object with the variables, and everything else before it")
+            message = f"printed a JSON object that can't be read, or that has more than {MOST_VARIABLES / 1e6:g} MB"
+            self.fail("output", message, "print one JSON object with the variables, and everything else before it")
         return {}
 
     @property

@@ -78,21 +78,21 @@ class Services:
 
     def states(self) -> tuple[ServiceState, ...]:
         """All that were started, in the order in which they were."""
-        return tuple(one.state for one in self._running.values())
+        return tuple(running.state for running in self._running.values())
 
     async def close(self) -> None:
         """End them, the last first."""
         self._closing = True
-        for one in reversed(list(self._running.values())):
-            await one.end()
+        for running in reversed(list(self._running.values())):
+            await running.end()
 
     def _of(self, plan: ServicePlan) -> _Running:
         key = replace(plan, env=_Frozen(plan.env))
-        found = self._running.get(key)
-        if found is None:
-            found = self._running[key] = _Running(plan, self._permission, self._env, self._changed, self._failed)
-            found.begin()
-        return found
+        running = self._running.get(key)
+        if running is None:
+            running = self._running[key] = _Running(plan, self._permission, self._env, self._changed, self._failed)
+            running.begin()
+        return running
 
     def _failed(self, plan: ServicePlan, error: RunError) -> None:
         if not self._closing:
@@ -169,9 +169,9 @@ class _Running:
                     await self._until_ready()
             except TimeoutError:
                 why = self._last or self._awaited()
-                said = f"was not ready within {plan.timeout_s:g} s: {why}{self._words()}"
+                message = f"was not ready within {plan.timeout_s:g} s: {why}{self._words()}"
                 await self._program.end(GRACE_S)
-                raise _StartError("timeout", said, "check its `ready`, or raise its `timeout`") from None
+                raise _StartError("timeout", message, "check its `ready`, or raise its `timeout`") from None
         except _StartError as error:
             self._fail(FAILED, error.why, str(error), error.mend, error.status)
         except AgentevalError as error:
@@ -186,12 +186,12 @@ class _Running:
             return False
         host, port = address
         if not self.plan.reuse_existing:
-            said = f"can't be started: port {port} of {host} is taken by another program"
+            message = f"can't be started: port {port} of {host} is taken by another program"
             mend = "stop that program, choose another port, or set `reuse_existing: true` to use it"
-            raise _StartError("port", said, mend)
+            raise _StartError("port", message, mend)
         if self.plan.url and (problem := await asyncio.to_thread(_problem_of, self._url())):
-            said = f"can't be used: what is at {host}:{port} is not ready: {problem}"
-            raise _StartError("port", said, "stop that program, or check `url`")
+            message = f"can't be used: what is at {host}:{port} is not ready: {problem}"
+            raise _StartError("port", message, "stop that program, or check `url`")
         return True
 
     async def _started(self) -> Program:
@@ -217,8 +217,8 @@ class _Running:
                 await program.exited()
                 await asyncio.gather(*filter(None, [self._watching]), return_exceptions=True)
                 code = program.returncode
-                said = f"{exit_description(code)} before it was ready{self._words()}"
-                raise _StartError("exit", said, remedy_for(code, "run its command by hand in the same folder"), code)
+                message = f"{exit_description(code)} before it was ready{self._words()}"
+                raise _StartError("exit", message, remedy_for(code, "run its command by hand in the same folder"), code)
             with suppress(TimeoutError):
                 async with asyncio.timeout(_PAUSE_S):
                     await (self._matched.wait() if self.plan.log else program.exited())
@@ -242,8 +242,8 @@ class _Running:
         await program.exited()
         if self._state.status == READY and not self._ending:
             code = program.returncode
-            said = f"ended while it was needed: it {exit_description(code)}{self._words()}"
-            self._fail(DIED, "exit", said, remedy_for(code, "look at its output"), code)
+            message = f"ended while it was needed: it {exit_description(code)}{self._words()}"
+            self._fail(DIED, "exit", message, remedy_for(code, "look at its output"), code)
 
     def _look_for_line(self, data: bytes) -> None:
         self._line += data
@@ -253,9 +253,9 @@ class _Running:
         if any(re.search(self.plan.log, line.decode("utf-8", "replace")) for line in (*lines, self._line)):
             self._matched.set()
 
-    def _fail(self, status: str, why: str, said: str, mend: str, code: int | None = None) -> None:
+    def _fail(self, status: str, why: str, message: str, mend: str, code: int | None = None) -> None:
         more = {} if code is None else {"status": code}
-        words = without_secrets(f"the service {self.plan.name} {said}", self._env)
+        words = without_secrets(f"the service {self.plan.name} {message}", self._env)
         self.error = RunError.told(SETUP, words, mend, ErrorCode.SERVICE, service=self.plan.name, why=why, **more)
         self._set(status, error=self.error.message, mend=mend)
         self._failed(self.plan, self.error)
@@ -292,8 +292,8 @@ class _Running:
 
 
 class _StartError(Exception):
-    def __init__(self, why: str, said: str, mend: str, status: int | None = None) -> None:
-        super().__init__(said)
+    def __init__(self, why: str, message: str, mend: str, status: int | None = None) -> None:
+        super().__init__(message)
         self.why = why
         self.mend = mend
         self.status = status
@@ -313,7 +313,7 @@ async def _answers(host: str, port: int) -> bool:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *given: Any, **more: Any) -> None:
+    def redirect_request(self, *arguments: Any, **more: Any) -> None:
         return None
 
 
@@ -328,8 +328,8 @@ def _problem_of(url: str) -> str:
         error.close()
     except (OSError, ValueError, urllib.error.URLError) as error:
         reason = getattr(error, "reason", error)
-        said = getattr(reason, "strerror", None) or str(reason) or type(error).__name__
-        return f"{url} can't be reached ({said})"
+        words = getattr(reason, "strerror", None) or str(reason) or type(error).__name__
+        return f"{url} can't be reached ({words})"
     except Exception as error:  # http.client: what answers does not speak HTTP
         return f"{url} does not answer as a web server ({type(error).__name__})"
     return "" if status < 400 or status in _READY else f"{url} answered {status}"

@@ -44,8 +44,10 @@ def make_workdir(around: Surroundings, root: Path, run: str, *, trusted: bool) -
             folder.mkdir(mode=0o700, parents=True)  # another execution may have removed it meanwhile
     except OSError as error:
         remove_workdirs(root, [run])
-        said = f"the run's working folder can't be created: {error.strerror or error}"
-        raise WorkdirError("full", said, where=str(folder), mend="check the permissions and the space there") from None
+        message = f"the run's working folder can't be created: {error.strerror or error}"
+        raise WorkdirError(
+            "full", message, where=str(folder), mend="check the permissions and the space there"
+        ) from None
     except BaseException:
         remove_workdirs(root, [run])
         raise
@@ -65,8 +67,10 @@ def _source(around: Surroundings, root: Path, trusted: bool) -> Path:
 
 
 def _has_history(source: Path) -> WorkdirError:
-    said = f"the folder to copy, {source.name}, holds the history of this execution"
-    return WorkdirError("history", said, where=str(source), mend="copy a folder without it, or move it with --db FILE")
+    message = f"the folder to copy, {source.name}, holds the history of this execution"
+    return WorkdirError(
+        "history", message, where=str(source), mend="copy a folder without it, or move it with --db FILE"
+    )
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -86,26 +90,26 @@ def _copy(source: Path, target: Path) -> None:
             if stat.S_ISDIR(status.st_mode):
                 continue
             if not stat.S_ISREG(status.st_mode):
-                said = f"{shown} in the folder to copy is not a file, a folder or a link"
-                raise WorkdirError("special", said, where=str(path), mend="remove it, or copy another folder")
+                message = f"{shown} in the folder to copy is not a file, a folder or a link"
+                raise WorkdirError("special", message, where=str(path), mend="remove it, or copy another folder")
             if is_of_open_history(path):  # to open it would let go of SQLite's locks
                 raise _has_history(source)
             size += status.st_size
             if size > MOST_BYTES or files > MOST_FILES:
                 limit = f"{MOST_BYTES / 1e6:,.0f} MB" if size > MOST_BYTES else f"{MOST_FILES:,} files"
-                said = f"the folder to copy has more than {limit}"
-                raise WorkdirError("size", said, where=str(source), mend="copy a smaller folder for each run")
+                message = f"the folder to copy has more than {limit}"
+                raise WorkdirError("size", message, where=str(source), mend="copy a smaller folder for each run")
             shutil.copy2(path, place / name)
 
 
 def _copy_link(source: Path, link: Path, target: Path) -> None:
     to = link.readlink()
     if to.is_absolute() or not Path(os.path.normpath(link.parent / to)).is_relative_to(source):
-        said = f"the link {link.relative_to(source)} leads out of the folder to copy, to {to}"
-        raise WorkdirError("link", said, where=str(link), mend="copy what it leads to into the folder")
+        message = f"the link {link.relative_to(source)} leads out of the folder to copy, to {to}"
+        raise WorkdirError("link", message, where=str(link), mend="copy what it leads to into the folder")
     target.symlink_to(to)
 
 
 def _raise(error: OSError) -> None:
-    said = f"the folder to copy can't be read: {error.strerror or error}"
-    raise WorkdirError("unreadable", said, where=str(error.filename or ""), mend="check its permissions") from None
+    message = f"the folder to copy can't be read: {error.strerror or error}"
+    raise WorkdirError("unreadable", message, where=str(error.filename or ""), mend="check its permissions") from None

@@ -150,22 +150,22 @@ class DaskExecutor:
         error = None
         if future.status == "finished":
             try:
-                found = await asyncio.wait_for(_result(future), CONNECT_S * 6)
-                if not found:
+                answers = await asyncio.wait_for(_result(future), CONNECT_S * 6)
+                if not answers:
                     return [_worker_lost(inbox.worker)]
-                return [read_event(load) for load in json.loads(found)[inbox.count :]]
-            except Exception as one:
+                return [read_event(load) for load in json.loads(answers)[inbox.count :]]
+            except Exception as problem:
                 # The worker that had it is gone, or does not speak as we do.
-                error = one
+                error = problem
         elif future.status == "error":
             error = await future.exception()
             if isinstance(error, self._library.KilledWorker):
                 return [_worker_lost(inbox.worker)]
         if error is not None:
-            said = f"a worker could not run this: {type(error).__name__}: {error}"
-            return [Failed(RunError.told("worker", said, f"install agenteval {__version__} on all workers"))]
-        said = f"the connection to the scheduler {self._scheduler} was lost"
-        return [Failed(RunError("cluster", said, code=ErrorCode.SCHEDULER_LOST), retry=True)]
+            message = f"a worker could not run this: {type(error).__name__}: {error}"
+            return [Failed(RunError.told("worker", message, f"install agenteval {__version__} on all workers"))]
+        message = f"the connection to the scheduler {self._scheduler} was lost"
+        return [Failed(RunError("cluster", message, code=ErrorCode.SCHEDULER_LOST), retry=True)]
 
     # The cluster
 
@@ -186,23 +186,23 @@ class DaskExecutor:
     async def _threads(self) -> int:
         with contextlib.suppress(asyncio.TimeoutError):
             await self._client.wait_for_workers(1, timeout=WORKERS_S)
-        found = await self._client.nthreads()
-        if not found:
+        threads = await self._client.nthreads()
+        if not threads:
             raise InfrastructureError(
                 "the cluster has no workers",
                 where=self._scheduler,
                 mend=f"start some: dask worker {self._scheduler}",
             )
-        return sum(map(int, found.values()))
+        return sum(map(int, threads.values()))
 
     async def _check_versions(self) -> None:
         """The same agenteval and the same Python everywhere: code and data of one are for the other."""
-        found = await self._client.get_versions(packages=[PACKAGE])
+        versions = await self._client.get_versions(packages=[PACKAGE])
         python = ".".join(platform.python_version_tuple()[:2])
-        for address, one in sorted(found["workers"].items()):
-            if not isinstance(one, dict) or "packages" not in one:
+        for address, worker in sorted(versions["workers"].items()):
+            if not isinstance(worker, dict) or "packages" not in worker:
                 continue  # it disappeared while it was asked
-            theirs = one["packages"].get(PACKAGE)
+            theirs = worker["packages"].get(PACKAGE)
             if theirs != __version__:
                 what = f"agenteval {theirs}" if theirs else "no agenteval"
                 raise InfrastructureError(
@@ -210,7 +210,7 @@ class DaskExecutor:
                     where=self._scheduler,
                     mend=f"install agenteval {__version__} on all workers",
                 )
-            their_python = ".".join(str(one["packages"]["python"]).split(".")[:2])
+            their_python = ".".join(str(worker["packages"]["python"]).split(".")[:2])
             if their_python != python:
                 raise InfrastructureError(
                     f"worker {address} has Python {their_python}, and this is {python}",
@@ -224,11 +224,11 @@ class DaskExecutor:
             await asyncio.sleep(0.05)
         if self._client is not None and self._client.status == "running":
             return ""
-        said = f"the scheduler {self._scheduler} is gone"
+        message = f"the scheduler {self._scheduler} is gone"
         if self._lost is not None:
             tell, self._lost = self._lost, None
-            tell(said)
-        return said
+            tell(message)
+        return message
 
     # Messages
 
@@ -270,8 +270,8 @@ async def _settled(future: Any) -> None:
 
 
 async def _result(future: Any) -> str:
-    found = await future.result()
-    return str(found)
+    result = await future.result()
+    return str(result)
 
 
 def _entry() -> Callable[[str], str]:
@@ -283,9 +283,9 @@ def _entry() -> Callable[[str], str]:
 
 
 def _unreachable(scheduler: str, error: BaseException) -> InfrastructureError:
-    said = " ".join(str(error).split())[:200] or type(error).__name__
+    reason = " ".join(str(error).split())[:200] or type(error).__name__
     return InfrastructureError(
-        f"the scheduler can't be reached: {said}",
+        f"the scheduler can't be reached: {reason}",
         where=scheduler,
         mend="check --scheduler tcp://HOST:PORT, and that `dask scheduler` runs there",
     )
@@ -309,9 +309,9 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         for name in ("distributed", "distributed.client", "bokeh", "tornado", "tornado.application"):
-            one = logging.getLogger(name)
-            one.handlers.clear()
-            one.propagate = True
+            logger = logging.getLogger(name)
+            logger.handlers.clear()
+            logger.propagate = True
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
 
@@ -338,8 +338,8 @@ class ClusterAgent:
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One attempt on a worker."""
-        asked = self._cluster.ask(self._agent, request, self._permission)
-        async with aclosing(cast(Any, asked)) as events:
+        answer_events = self._cluster.ask(self._agent, request, self._permission)
+        async with aclosing(cast(Any, answer_events)) as events:
             async for event in events:
                 yield event
 

@@ -111,8 +111,8 @@ class _Attempt:
         try:
             await self._listen(agent, replace(task.request, config=config))
         except Exception as error:
-            said = str(error) or "no message"
-            self._gathered.add(Failed(RunError.told("exception", f"the agent raised {type(error).__name__}: {said}")))
+            reason = str(error) or "no message"
+            self._gathered.add(Failed(RunError.told("exception", f"the agent raised {type(error).__name__}: {reason}")))
         finally:
             with suppress(Exception):
                 await asyncio.wait_for(agent.close(), CLOSE_S)
@@ -125,17 +125,19 @@ class _Attempt:
                 f"agenteval is {__version__} there, and the execution's is {task.version}",
                 mend="install the same version on all workers",
             )
-        one = task.agent
-        if one.config.get("kind") in _PROGRAMS and not one.base_dir.is_dir():
+        agent_plan = task.agent
+        if agent_plan.config.get("kind") in _PROGRAMS and not agent_plan.base_dir.is_dir():
             raise AgentevalError(
-                f"the folder {one.base_dir} is not there",
+                f"the folder {agent_plan.base_dir} is not there",
                 mend="put the suite's folder at the same path on all workers, or on a shared disk",
             )
-        env = environment_for(one.base_dir, os.environ, one.config)
-        config = expanded(one, env)
-        secrets = secrets_of(one.config, env, one.base_dir, trusted=task.permission.trusted)
+        env = environment_for(agent_plan.base_dir, os.environ, agent_plan.config)
+        config = expanded(agent_plan, env)
+        secrets = secrets_of(agent_plan.config, env, agent_plan.base_dir, trusted=task.permission.trusted)
         self._gathered = EventBuffer(self._send, TranscriptRedactor(secrets))
-        agent = make_agent(one.name, one.config, base_dir=one.base_dir, env=env, permission=task.permission)
+        agent = make_agent(
+            agent_plan.name, agent_plan.config, base_dir=agent_plan.base_dir, env=env, permission=task.permission
+        )
         return agent, config
 
     async def _listen(self, agent: Agent, request: Any) -> None:
@@ -177,8 +179,8 @@ class _Attempt:
         self._tell({"first": first, "events": events, "end": False})
 
     def _tell(self, message: dict[str, Any]) -> None:
-        said = {"task": self._name, "worker": self._worker.address, **message}
-        self._worker.log_event(self._data["topic"], {**said, "events": json.dumps(said["events"])})
+        fields = {"task": self._name, "worker": self._worker.address, **message}
+        self._worker.log_event(self._data["topic"], {**fields, "events": json.dumps(fields["events"])})
 
 
 class _Unclosed:

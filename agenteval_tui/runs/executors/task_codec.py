@@ -78,7 +78,7 @@ def task_data(topic: str, agent: AgentPlan, request: AgentRequest, permission: P
 
 def read_task(data: Mapping[str, Any]) -> Task:
     """The task in what `task_data` gave. Raises KeyError or TypeError when it is something else."""
-    one, asked = data["agent"], data["request"]
+    agent_data, asked = data["agent"], data["request"]
     request = AgentRequest(
         **{
             **asked,
@@ -86,7 +86,7 @@ def read_task(data: Mapping[str, Any]) -> Task:
             "tool_calls": tuple(ToolCall(**each) for each in asked["tool_calls"]),
         }
     )
-    agent = AgentPlan(one["name"], one["config"], Path(one["base_dir"]), "")
+    agent = AgentPlan(agent_data["name"], agent_data["config"], Path(agent_data["base_dir"]), "")
     return Task(str(data["version"]), str(data["topic"]), agent, permission_from_json(data["permission"]), request)
 
 
@@ -114,18 +114,18 @@ def event_data(event: AgentEvent) -> list[Any]:
 
 
 def _message_data(message: Message) -> dict[str, Any]:
-    return {**asdict(message), "attachments": [asdict(one) for one in message.attachments]}
+    return {**asdict(message), "attachments": [asdict(attachment) for attachment in message.attachments]}
 
 
 def read_event(data: Any) -> AgentEvent:
     """The event in what `event_data` gave. Raises KeyError, TypeError or ValueError when it is something else."""
     name, fields = data
     if name in _PLAIN:
-        made: AgentEvent = _PLAIN[name](**fields)
-        return made
+        event: AgentEvent = _PLAIN[name](**fields)
+        return event
     match name:
         case "PromptSent":
-            return agents.PromptSent(tuple(_message(one) for one in fields))
+            return agents.PromptSent(tuple(_message(message) for message in fields))
         case "UsageReported":
             return agents.UsageReported(
                 Usage(**{key: value for key, value in fields.items() if key != "model"}), fields["model"]
@@ -149,5 +149,5 @@ def read_event(data: Any) -> AgentEvent:
 
 
 def _message(data: Mapping[str, Any]) -> Message:
-    attachments = tuple(Attachment(**one) for one in data.get("attachments") or ())
+    attachments = tuple(Attachment(**attachment) for attachment in data.get("attachments") or ())
     return Message(**{**data, "tool_calls": tuple(data["tool_calls"]), "attachments": attachments})

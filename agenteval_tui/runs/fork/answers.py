@@ -49,18 +49,18 @@ class Outcomes(Struct, frozen=True):
     @property
     def decided(self) -> int:
         """Answers that passed or failed."""
-        return sum(one.status in ("passed", "failed") for one in self.answers)
+        return sum(answer.status in ("passed", "failed") for answer in self.answers)
 
     @property
     def passed(self) -> int:
         """Answers that passed."""
-        return sum(one.passed for one in self.answers)
+        return sum(answer.passed for answer in self.answers)
 
     @property
     def cost(self) -> float | None:
         """US dollars of the agents for answers that were not known before; None: not measured."""
-        found = [one.run.cost for one in self.answers if not one.stored and one.run.cost is not None]
-        return sum(found) if found else None
+        costs = [answer.run.cost for answer in self.answers if not answer.stored and answer.run.cost is not None]
+        return sum(costs) if costs else None
 
 
 def answers_of(store: Store, rows: Sequence[RunRow], *, stored: bool) -> list[Answer]:
@@ -71,7 +71,7 @@ def answers_of(store: Store, rows: Sequence[RunRow], *, stored: bool) -> list[An
     return [
         Answer(
             row,
-            tuple(one.criterion for one in store.results(row.id) if one.outcome is Outcome.FAILED),
+            tuple(result.criterion for result in store.results(row.id) if result.outcome is Outcome.FAILED),
             tuple(signatures.get(row.rowid, ())),
             stored,
         )

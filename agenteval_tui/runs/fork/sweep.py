@@ -27,7 +27,7 @@ def read_sweep(path: Path) -> list[Mapping[str, Any]]:
 
     root, _ = compose(text, report)
     data = plain_data(root) if root is not None else None
-    if not isinstance(data, list) or not data or not all(isinstance(one, dict) for one in data):
+    if not isinstance(data, list) or not data or not all(isinstance(entry, dict) for entry in data):
         raise AgentevalError(
             "a sweep is a list of changes",
             where=str(path),

@@ -38,12 +38,12 @@ def agent_plan(
     from agenteval_tui.runs.plan.variation import deep_merge
     from agenteval_tui.suites.agents_file import resolve_agent
 
-    made = resolve_agent(name, suite, user_agents).as_dict()
+    merged = resolve_agent(name, suite, user_agents).as_dict()
     if config:
-        made = deep_merge(made, config)
+        merged = deep_merge(merged, config)
     # Relative paths of an agent are meant from the file that describes it.
     base_dir = folder if suite is not None and name in suite.agents else config_dir()
-    return AgentPlan(name, made, base_dir, content_hash([name, made, str(base_dir)]))
+    return AgentPlan(name, merged, base_dir, content_hash([name, merged, str(base_dir)]))
 
 
 def expanded(agent: AgentPlan, env: Mapping[str, str]) -> dict[str, Any]:

@@ -65,8 +65,8 @@ class Conversations:
     def __init__(self, test: Test, folder: Path) -> None:
         """`folder`: where the paths of images and files begin. Raises `AgentevalError` when the test's messages are not
         a conversation."""
-        given = conversation_of([one.model_dump(exclude_unset=True) for one in test.messages or ()])
-        messages, turns = given.messages, tuple(test.turns or ())
+        transcript = conversation_of([message.model_dump(exclude_unset=True) for message in test.messages or ()])
+        messages, turns = transcript.messages, tuple(test.turns or ())
         if test.prompt is not None:
             messages = (*messages, Message("user", test.prompt))
         elif turns and not answers_last(messages):
@@ -74,14 +74,14 @@ class Conversations:
         user = None if test.user is None else UserBrief(**test.user.model_dump(exclude={"agent"}))
         self._files = _Files(folder)
         self._parts = {
-            place: [_Part(part) for part in one.content]
-            for place, one in enumerate(test.messages or ())
-            if isinstance(one.content, list)
+            place: [_Part(part) for part in input_message.content]
+            for place, input_message in enumerate(test.messages or ())
+            if isinstance(input_message.content, list)
         }
-        self._given = Conversation(messages, given.tool_calls, turns, user)
+        self._given = Conversation(messages, transcript.tool_calls, turns, user)
         self._messages = [(message, Text(message.content)) for message in messages]
         self._turns = [Text(turn) for turn in turns]
-        calls = [text for call in given.tool_calls for text in (*strings_in(call.arguments), call.result or "")]
+        calls = [text for call in transcript.tool_calls for text in (*strings_in(call.arguments), call.result or "")]
         self._constant_calls = not any(map(is_template, calls))
         texts = [*self._turns, *(text for _, text in self._messages)]
         self._constant_user = user is None or not any(map(is_template, strings_in(user.as_dict())))
@@ -103,21 +103,23 @@ class Conversations:
         if self._made is not None:
             return self._made
         calls = self._given.tool_calls
-        told = [message if text.constant else _with(message, text.of(variables)) for message, text in self._messages]
+        messages = [
+            message if text.constant else _with(message, text.of(variables)) for message, text in self._messages
+        ]
         files: set[str] = set()
         for place, parts in self._parts.items():
             content, attachments = self._files.content(parts, variables, files)
-            told[place] = replace(told[place], content=content, attachments=attachments)
-        made = Conversation(
-            tuple(told),
+            messages[place] = replace(messages[place], content=content, attachments=attachments)
+        conversation = Conversation(
+            tuple(messages),
             calls if self._constant_calls else tuple([_rendered_call(call, variables) for call in calls]),
             tuple([turn.of(variables) for turn in self._turns]),
             user,
             tuple(sorted(files)),
         )
         if self._constant and all(part.constant for parts in self._parts.values() for part in parts):
-            self._made = made
-        return made
+            self._made = conversation
+        return conversation
 
     def as_written(self, row: Mapping[str, Any] | None = None) -> Conversation:
         """The conversation with its templates as they are: hooks are to bring the variables. Raises `AgentevalError`
@@ -134,7 +136,7 @@ class _Part:
         self.place = Text(part.image or part.file or "")
         self.description = Text(part.description or "")
         self.media_type = part.media_type or ""
-        self.constant = all(one.constant for one in (self.text, self.place, self.description) if one is not None)
+        self.constant = all(text.constant for text in (self.text, self.place, self.description) if text is not None)
 
 
 class _Files:
@@ -149,23 +151,25 @@ class _Files:
     ) -> tuple[str, tuple[Attachment, ...]]:
         """The content of a message, and its attachments; the paths that were read are added to `files`."""
         texts: list[str] = []
-        found: list[Attachment] = []
+        attachments: list[Attachment] = []
         for part in parts:
             if part.text is not None:
                 texts.append(part.text.of(variables))
                 continue
-            given, words = part.place.of(variables), part.description.of(variables)
-            known = self._read.get(key := (part.kind, given, words))
-            if known is None:
-                known, data = attached(self._folder, part.kind, given, description=words, media_type=part.media_type)
+            location, words = part.place.of(variables), part.description.of(variables)
+            attachment = self._read.get(key := (part.kind, location, words))
+            if attachment is None:
+                attachment, data = attached(
+                    self._folder, part.kind, location, description=words, media_type=part.media_type
+                )
                 if data is not None:
-                    known = replace(known, sha256=keep(data))
-                self._read[key] = known
-            if not is_address(given):
-                files.add(given)
-            texts.append(known.mark)
-            found.append(known)
-        return "\n".join(texts), tuple(found)
+                    attachment = replace(attachment, sha256=keep(data))
+                self._read[key] = attachment
+            if not is_address(location):
+                files.add(location)
+            texts.append(attachment.mark)
+            attachments.append(attachment)
+        return "\n".join(texts), tuple(attachments)
 
 
 def conversation_of(messages: Sequence[Mapping[str, Any]]) -> Transcript:
@@ -182,20 +186,20 @@ def conversation_of(messages: Sequence[Mapping[str, Any]]) -> Transcript:
                     f"message {number} has a tool call without a name",
                     mend='write {id: ..., type: function, function: {name: ..., arguments: "{...}"}}',
                 )
-    given = from_openai_messages(messages)
-    for call in given.tool_calls:
+    transcript = from_openai_messages(messages)
+    for call in transcript.tool_calls:
         if call.status == "pending":
             raise AgentevalError(
                 f"the call of {call.name} ({call.id}) in `messages` has no result",
                 mend=f"add a message {{role: tool, tool_call_id: {call.id}, content: ...}} after it",
             )
-    for number, one in enumerate(given.messages, 1):
+    for number, one in enumerate(transcript.messages, 1):
         if one.role == "tool" and one.tool_call is None:
             raise AgentevalError(
                 f"message {number} is the result of a missing tool call",
                 mend="name the `id` of a call before it as its `tool_call_id`",
             )
-    return given
+    return transcript
 
 
 def _named(call: Any) -> bool:
@@ -211,18 +215,18 @@ def answers_last(messages: Sequence[Message]) -> bool:
 def _of_row(row: Mapping[str, Any], user: UserBrief | None) -> Conversation:
     messages = messages_of(row)
     if messages is not None:
-        given = conversation_of(messages)
-        for one in messages:
-            for part in one["content"] if isinstance(one.get("content"), list) else ():
+        transcript = conversation_of(messages)
+        for message in messages:
+            for part in message["content"] if isinstance(message.get("content"), list) else ():
                 data = attachment_and_bytes(part)[1]
                 if data is not None:
                     keep(data)
-        if user is None and not answers_last(given.messages):
+        if user is None and not answers_last(transcript.messages):
             raise AgentevalError(
-                f"the row's last message has the role {given.messages[-1].role}, which an agent can't answer",
+                f"the row's last message has the role {transcript.messages[-1].role}, which an agent can't answer",
                 mend="end the messages with a user message",
             )
-        return Conversation(given.messages, given.tool_calls, user=user)
+        return Conversation(transcript.messages, transcript.tool_calls, user=user)
     prompt = prompt_of(row)
     if prompt is None and user is not None:
         return Conversation((), user=user)
@@ -239,9 +243,9 @@ def strings_in(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     if isinstance(value, Mapping):
-        return [text for one in value.values() for text in strings_in(one)]
+        return [text for item in value.values() for text in strings_in(item)]
     if isinstance(value, list | tuple):
-        return [text for one in value for text in strings_in(one)]
+        return [text for item in value for text in strings_in(item)]
     return []
 
 
@@ -269,9 +273,9 @@ def _rendered_value(value: Any, variables: Mapping[str, Any]) -> Any:
     if isinstance(value, str):
         return render(value, variables)
     if isinstance(value, Mapping):
-        return {key: _rendered_value(one, variables) for key, one in value.items()}
+        return {key: _rendered_value(item, variables) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_rendered_value(one, variables) for one in value]
+        return [_rendered_value(item, variables) for item in value]
     return value
 
 
@@ -288,9 +292,11 @@ class Text:
         self.constant = not is_template(text)
         pieces = _NAME.split(text)
         literals, self._names = pieces[::2], tuple(pieces[1::2])
-        plain = "\r" not in text and not any(is_template(one) or "}}" in one for one in literals)
+        plain = "\r" not in text and not any(is_template(literal) or "}}" in literal for literal in literals)
         # A literal that ends with a brace makes `{{{name}}`, which is another template.
-        plain = plain and not any(one.endswith("{") for one in literals) and not _RESERVED.intersection(self._names)
+        plain = (
+            plain and not any(literal.endswith("{") for literal in literals) and not _RESERVED.intersection(self._names)
+        )
         self._parts = tuple(literals) if plain else ()
 
     def of(self, variables: Mapping[str, Any]) -> str:
@@ -299,8 +305,8 @@ class Text:
             return self.text
         if not self._parts or any(name not in variables for name in self._names):
             return render(self.text, variables)
-        made = [self._parts[0]]
+        pieces = [self._parts[0]]
         for name, literal in zip(self._names, self._parts[1:], strict=True):
-            made += (str(variables[name]), literal)
-        text = "".join(made)
+            pieces += (str(variables[name]), literal)
+        text = "".join(pieces)
         return text if len(text) <= MAX_RENDERED else render(self.text, variables)  # which refuses it

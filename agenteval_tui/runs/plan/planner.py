@@ -55,23 +55,23 @@ def make_untrusted_plan(
     _check(options)
     failed = failed_before(options, store)
     chosen = choose(loaded, options, failed)
-    tests = [TestRuns(one, options, user_agents, failed) for one in chosen]
+    tests = [TestRuns(selected_test, options, user_agents, failed) for selected_test in chosen]
     specs = Specs()
     if options.sample is None:
         runs = tuple([run for test in tests for run in test.runs(test.cases(), specs)])
     else:
         picked = draw_sample(tests, options.sample, options.seed)
-        runs = tuple([run for one, cases in picked for run in one.runs(cases, specs)])
+        runs = tuple([run for test_runs, cases in picked for run in test_runs.runs(cases, specs)])
     if not runs:
         raise _nothing(chosen, options)
     check_surroundings(runs, options.executor)
-    concurrency = options.concurrency or _concurrency(one.suite for one in chosen)
+    concurrency = options.concurrency or _concurrency(selected_test.suite for selected_test in chosen)
     return Plan(
         execution_id=new_id(),
         title=options.title or _title(chosen, options),
         runs=runs,
         concurrency=concurrency or CONCURRENCY,
-        source=", ".join(dict.fromkeys(str(one.loaded.path) for one in chosen)),
+        source=", ".join(dict.fromkeys(str(selected_test.loaded.path) for selected_test in chosen)),
         options=_stored(options, chosen),
         respondents=Respondents.of(tuple(loaded), user_agents, options.judge),
         trust=options.trust,
@@ -87,13 +87,15 @@ def make_untrusted_plan(
 def _stored(options: PlanOptions, chosen: Sequence[SelectedTest]) -> dict[str, Any]:
     """The options, with the gates that suites and chosen tests have."""
     gates: dict[str, dict[str, float]] = {}
-    for one in chosen:
-        for name, gate in ((OF_SUITE, one.suite.gate), (one.test.id, one.test.gate)):
+    for selected_test in chosen:
+        for name, gate in ((OF_SUITE, selected_test.suite.gate), (selected_test.test.id, selected_test.test.gate)):
             if gate is not None:
-                gates.setdefault(one.loaded.key, {})[name] = gate.pass_rate
-    kept = {name: value for name, value in to_builtins(options).items() if name not in _DESCRIPTION}
-    figured = list(dict.fromkeys(one.loaded.key for one in chosen if one.suite.metrics == "umbraco"))
-    return {**kept, **({GATES: gates} if gates else {}), **({UMBRACO_METRICS: figured} if figured else {})}
+                gates.setdefault(selected_test.loaded.key, {})[name] = gate.pass_rate
+    stored = {name: value for name, value in to_builtins(options).items() if name not in _DESCRIPTION}
+    figured = list(
+        dict.fromkeys(selected_test.loaded.key for selected_test in chosen if selected_test.suite.metrics == "umbraco")
+    )
+    return {**stored, **({GATES: gates} if gates else {}), **({UMBRACO_METRICS: figured} if figured else {})}
 
 
 def _concurrency(suites: Iterable[Suite]) -> int | None:
@@ -143,5 +145,5 @@ def _title(chosen: Sequence[SelectedTest], options: PlanOptions) -> str:
 def _tests(chosen: Sequence[SelectedTest]) -> str:
     if len(chosen) == 1:
         return f"{chosen[0].suite.name}: {chosen[0].test.name}"
-    listed = list(dict.fromkeys(one.suite.name for one in chosen))
+    listed = list(dict.fromkeys(selected_test.suite.name for selected_test in chosen))
     return listed[0] if len(listed) == 1 else f"{listed[0]} and {len(listed) - 1} more suite{'s' * (len(listed) > 2)}"

@@ -115,11 +115,11 @@ def _preview_of(
 
 def preview_plan(plan: Plan, store: Store | None) -> Preview:
     """The same of a plan."""
-    found: dict[tuple[str, str], tuple[set[tuple[str, str]], set[tuple[str, str, int]], list[int]]] = {}
+    groups: dict[tuple[str, str], tuple[set[tuple[str, str]], set[tuple[str, str, int]], list[int]]] = {}
     cases: set[tuple[str, str, int]] = set()
     for run in plan.runs:
         ref = run.ref
-        tests, own, count = found.setdefault((ref.agent, ref.variation), (set(), set(), [0]))
+        tests, own, count = groups.setdefault((ref.agent, ref.variation), (set(), set(), [0]))
         case = (run.suite_key, ref.test, ref.row)
         tests.add(case[:2])
         own.add(case)
@@ -135,7 +135,7 @@ def preview_plan(plan: Plan, store: Store | None) -> Preview:
         runs=len(plan.runs),
         parts=tuple(
             PlannedPart(agent, variation, len(tests), len(own), count[0])
-            for (agent, variation), (tests, own, count) in found.items()
+            for (agent, variation), (tests, own, count) in groups.items()
         ),
         concurrency=plan.concurrency,
         estimate=expected,
@@ -161,11 +161,11 @@ def _around(run: RunPlan) -> Iterator[str]:
 
 
 def _users(plan: Plan) -> Iterator[PlannedUser]:
-    found: dict[str, list[int]] = {}
+    turns_by_agent: dict[str, list[int]] = {}
     for run in plan.runs:
         if run.user is not None:
-            found.setdefault(run.user.agent.name, []).append(run.user.brief.max_turns)
-    return (PlannedUser(agent, len(turns), max(turns)) for agent, turns in found.items())
+            turns_by_agent.setdefault(run.user.agent.name, []).append(run.user.brief.max_turns)
+    return (PlannedUser(agent, len(turns), max(turns)) for agent, turns in turns_by_agent.items())
 
 
 def _needs(plan: Plan) -> tuple[NeedsTrust, ...]:

@@ -37,10 +37,10 @@ class SelectedTest(Struct, frozen=True):
 class Failed:
     """What failed in an earlier execution: which rows of which tests, in which variation."""
 
-    def __init__(self, reference: str, found: Iterable[tuple[str, str, str, str]]) -> None:
+    def __init__(self, reference: str, failed_runs: Iterable[tuple[str, str, str, str]]) -> None:
         self.reference = reference
         self._rows: dict[tuple[str, str], dict[str, set[str]]] = {}
-        for suite_key, test_id, variation, row_key in found:
+        for suite_key, test_id, variation, row_key in failed_runs:
             self._rows.setdefault((suite_key, test_id), {}).setdefault(variation, set()).add(row_key)
 
     def has(self, suite_key: str, test_id: str) -> bool:
@@ -85,19 +85,27 @@ def choose(loaded: Sequence[LoadedSuite], options: PlanOptions, failed: Failed |
     """The tests that `options` name, in the order of the suites. Raises `AgentevalError` when none is left."""
     if not loaded:
         raise AgentevalError("there is no suite to run", mend="name a file `*.suite.yaml`, or a folder with some")
-    for one in loaded:
-        _check_valid(one, named=bool(options.tests))
-    every = [SelectedTest(one, one.suite, test) for one in loaded if one.suite is not None for test in one.suite.tests]
+    for loaded_suite in loaded:
+        _check_valid(loaded_suite, named=bool(options.tests))
+    every = [
+        SelectedTest(loaded_suite, loaded_suite.suite, test)
+        for loaded_suite in loaded
+        if loaded_suite.suite is not None
+        for test in loaded_suite.suite.tests
+    ]
     for name in options.tests:
-        if not any(_means(name, one) for one in every):
-            raise AgentevalError(f"there is no test {name!r}", mend=_close_names(name, [one.test.id for one in every]))
+        if not any(_means(name, selected_test) for selected_test in every):
+            raise AgentevalError(
+                f"there is no test {name!r}",
+                mend=_close_names(name, [selected_test.test.id for selected_test in every]),
+            )
     tags = {tag.casefold() for tag in options.tags}
     chosen = [
-        one
-        for one in every
-        if (not options.tests or any(_means(name, one) for name in options.tests))
-        and tags <= {tag.casefold() for tag in (*one.suite.tags, *one.test.tags)}
-        and (failed is None or failed.has(one.loaded.key, one.test.id))
+        selected_test
+        for selected_test in every
+        if (not options.tests or any(_means(name, selected_test) for name in options.tests))
+        and tags <= {tag.casefold() for tag in (*selected_test.suite.tags, *selected_test.test.tags)}
+        and (failed is None or failed.has(selected_test.loaded.key, selected_test.test.id))
     ]
     if not chosen:
         raise AgentevalError(_why_none(every, options))
@@ -142,15 +150,15 @@ def _why_none(every: Sequence[SelectedTest], options: PlanOptions) -> str:
 # Words
 
 
-def _close_names(name: str, known: Sequence[str]) -> str:
+def _close_names(name: str, test_names: Sequence[str]) -> str:
     """A hint at the test that was meant."""
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else names("tests", known)
+    close = difflib.get_close_matches(name, test_names, n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else names("tests", test_names)
 
 
-def names(kind: str, known: Iterable[str]) -> str:
+def names(kind: str, options: Iterable[str]) -> str:
     """The first of `known`, to choose from."""
-    listed = list(dict.fromkeys(known))
+    listed = list(dict.fromkeys(options))
     if not listed:
         return f"there are no {kind}"
     more = f" and {len(listed) - 8} more" if len(listed) > 8 else ""

@@ -38,11 +38,11 @@ def merged_context(test: Test, variation: Variation | None) -> dict[str, Any]:
         return base.as_dict() if base is not None else {}
 
     merged = deep_merge(_by_name(base), over.model_dump(exclude_unset=True))
-    made = Context.model_validate(merged).as_dict()
-    for name in over.model_fields_set - made.keys():
+    context = Context.model_validate(merged).as_dict()
+    for name in over.model_fields_set - context.keys():
         if merged[name] is None or merged[name] == []:
-            made[name] = merged[name]  # `as_dict` leaves out what is empty
-    return made
+            context[name] = merged[name]  # `as_dict` leaves out what is empty
+    return context
 
 
 def _by_name(context: Context | None) -> dict[str, Any]:
