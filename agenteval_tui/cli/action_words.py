@@ -44,7 +44,7 @@ def shell_words(text: str) -> list[str]:
             words += [] if word is None else [word]
             word = None
         elif kind == "double":
-            word = (word or "") + re.sub(r'\\([$`"\\\n])', lambda found: found[1].strip("\n"), value)
+            word = (word or "") + re.sub(r'\\([$`"\\\n])', lambda match: match[1].strip("\n"), value)
         elif kind not in ("comment", "continued"):
             word = (word or "") + value
     return words if word is None else [*words, word]

@@ -51,13 +51,13 @@ def answer(words: Sequence[str]) -> list[str]:
     place = _Place(json.loads(TABLE.read_text("utf-8")), before)
     kind, start = place.expected(current)
     prefix, typed = current[:start], current[start:]
-    found = _Sources(place).candidates(kind, typed)
-    seen: dict[str, str] = {}
-    for value, about in found:
-        if _SAFE.fullmatch(value) and value not in seen:
-            seen[value] = about
+    candidates = _Sources(place).candidates(kind, typed)
+    described: dict[str, str] = {}
+    for value, about in candidates:
+        if _SAFE.fullmatch(value) and value not in described:
+            described[value] = about
     also = {"files": FILES, "folders": FOLDERS}.get(kind.rpartition("+")[2], NONE)
-    return [*(f"{prefix}{value}\t{_described(about)}" for value, about in seen.items()), also]
+    return [*(f"{prefix}{value}\t{_described(about)}" for value, about in described.items()), also]
 
 
 def _described(about: str) -> str:
@@ -81,9 +81,9 @@ class _Place:
 
     def _take(self, word: str) -> None:
         if self._wants is not None:
-            kind, left = self._wants
+            kind, remaining = self._wants
             self.given[self._last].append(word)
-            self._wants = (kind, left - 1) if left > 1 else None
+            self._wants = (kind, remaining - 1) if remaining > 1 else None
         elif word == "--" and not self._only_arguments:
             self._only_arguments = True
         elif word.startswith("-") and len(word) > 1 and not self._only_arguments:
@@ -102,12 +102,12 @@ class _Place:
 
     def option(self, name: str) -> dict[str, Any] | None:
         """The option of this name, here or of the whole program."""
-        return next((one for one in self.options() if name in one["names"]), None)
+        return next((option for option in self.options() if name in option["names"]), None)
 
     def options(self) -> list[dict[str, Any]]:
         """The options of the verb."""
-        found: list[dict[str, Any]] = self.verb["options"]
-        return found
+        options: list[dict[str, Any]] = self.verb["options"]
+        return options
 
     def expected(self, current: str) -> tuple[str, int]:
         """What the current word is, and from which of its characters on: a kind of value, "options" or "verbs"."""
@@ -150,15 +150,15 @@ class _Sources:
 
     def candidates(self, kind: str, typed: str) -> Iterable[Candidate]:
         """Those that begin with what is typed. A kind may be several, joined by `+`."""
-        for one in kind.split("+"):
-            if one.startswith("choice:"):
-                yield from _starting(((value, "") for value in one.removeprefix("choice:").split("|")), typed)
-            elif one in self._kinds:
-                yield from self._kinds[one](typed)
+        for part in kind.split("+"):
+            if part.startswith("choice:"):
+                yield from _starting(((value, "") for value in part.removeprefix("choice:").split("|")), typed)
+            elif part in self._kinds:
+                yield from self._kinds[part](typed)
 
     def _verbs(self, typed: str) -> Iterator[Candidate]:
         verbs = self._place.verb["verbs"]
-        yield from _starting(((name, one["help"]) for name, one in verbs.items()), typed)
+        yield from _starting(((name, entry["help"]) for name, entry in verbs.items()), typed)
         if not self._place.path:
             # 20 ms, and as much again to look through what is installed: only where a verb is typed.
             from agenteval_tui.core import entry_points
@@ -168,12 +168,12 @@ class _Sources:
             yield from _starting(((name, "a verb of a plug-in") for name in plugins), typed)
 
     def _options(self, typed: str) -> Iterator[Candidate]:
-        for one in self._place.options():
-            if one["many"] or one["names"][0] not in self._place.given:
-                names = [name for name in one["names"] if name.startswith(typed)]
+        for option in self._place.options():
+            if option["many"] or option["names"][0] not in self._place.given:
+                names = [name for name in option["names"] if name.startswith(typed)]
                 long = [name for name in names if name.startswith("--")]
                 # A single dash offers what has no longer name, and whatever is typed whole.
-                yield from ((name, one["help"]) for name in (long if typed in ("-", "--") and long else names))
+                yield from ((name, option["help"]) for name in (long if typed in ("-", "--") and long else names))
 
     def _executions(self, typed: str) -> Iterator[Candidate]:
         yield from _starting([("last", "the newest execution")], typed)
@@ -201,12 +201,12 @@ def _starting(named: Iterable[Candidate], typed: str) -> Iterator[Candidate]:
 
 def _ids(named: Iterable[Candidate], typed: str) -> Iterator[Candidate]:
     """Ids by their short forms, and whole where that is what somebody types. Ids have capital letters only."""
-    wanted = typed.upper()
+    prefix = typed.upper()
     for uid, about in named:
         short = short_id(uid)
-        if short.startswith(wanted):
+        if short.startswith(prefix):
             yield short, about
-        elif uid.startswith(wanted):
+        elif uid.startswith(prefix):
             yield uid, about
 
 

@@ -47,8 +47,8 @@ def pages() -> list[DocPage]:
     """All pages: those of the site's menu in its order, then the others by name."""
     folder = directories.bundled("docs")
     listed = [_page(folder, folder / file, section) for section, file in _menu(folder)]
-    known = {page.path for page in listed}
-    others = (path for path in sorted(folder.rglob("*.md")) if path not in known and "decisions" not in path.parts)
+    paths = {page.path for page in listed}
+    others = (path for path in sorted(folder.rglob("*.md")) if path not in paths and "decisions" not in path.parts)
     return [*listed, *(_page(folder, path, "") for path in others)]
 
 
@@ -56,18 +56,18 @@ def find_page(name: str) -> DocPage:
     """The page that a person means by `name`: its whole name or the last part of it, in any case, with or without the
     ending. Raises `AgentevalError`, with near names, where there is no such page."""
     there = pages()
-    wanted = name.strip().removeprefix("docs/").removesuffix(".md").rstrip("/").casefold()
+    sought = name.strip().removeprefix("docs/").removesuffix(".md").rstrip("/").casefold()
     for page in there:
-        if page.name.casefold() == wanted.removesuffix("/readme"):
+        if page.name.casefold() == sought.removesuffix("/readme"):
             return page
-    by_last = [page for page in there if page.name.rpartition("/")[2].casefold() == wanted]
+    by_last = [page for page in there if page.name.rpartition("/")[2].casefold() == sought]
     if len(by_last) == 1:
         return by_last[0]
     if by_last:
         near = [page.name for page in by_last]
     else:
-        known = {word: page.name for page in reversed(there) for word in (page.name.casefold(), _last(page))}
-        near = list(dict.fromkeys(known[one] for one in get_close_matches(wanted, known, n=3, cutoff=0.6)))
+        names = {word: page.name for page in reversed(there) for word in (page.name.casefold(), _last(page))}
+        near = list(dict.fromkeys(names[word] for word in get_close_matches(sought, names, n=3, cutoff=0.6)))
     mend = f"did you mean {' or '.join(near)}?" if near else "`agenteval docs` lists the pages"
     raise AgentevalError(f"there is no page {name!r}", mend=mend)
 
@@ -78,8 +78,8 @@ def site_address() -> str:
         urls = metadata.metadata(_PACKAGE).get_all("Project-URL") or []
     except metadata.PackageNotFoundError:
         return ""
-    found = dict(one.split(", ", 1) for one in urls)
-    return str(found.get(_LABEL, "")).rstrip("/")
+    addresses = dict(url.split(", ", 1) for url in urls)
+    return str(addresses.get(_LABEL, "")).rstrip("/")
 
 
 def _menu(folder: Path) -> Iterator[tuple[str, str]]:

@@ -60,10 +60,10 @@ def read_rate(text: str, where: str = "--fail-under") -> float:
 
 def read_seconds(text: str, where: str) -> float:
     """A time as people write it, in seconds: `90`, `90s`, `15m`, `1.5h`. Raises `AgentevalError`."""
-    said = text.strip().casefold()
-    unit = {"s": 1, "m": 60, "h": 3600}.get(said[-1:])
+    folded = text.strip().casefold()
+    unit = {"s": 1, "m": 60, "h": 3600}.get(folded[-1:])
     try:
-        seconds = float(said[:-1] if unit else said) * (unit or 1)
+        seconds = float(folded[:-1] if unit else folded) * (unit or 1)
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < 1e9:

@@ -85,7 +85,7 @@ class BaselineOptions(Struct, frozen=True):
     @property
     def first(self) -> str:
         """The first option that was given; "" for none."""
-        given = (
+        flags = (
             ("--no-regressions", self.gates.no_regressions),
             ("--max-drop", self.gates.max_drop is not None),
             ("--no-missing", self.gates.no_missing),
@@ -93,7 +93,7 @@ class BaselineOptions(Struct, frozen=True):
             ("--set-baseline", self.set_it),
             ("--baseline", self.whole),
         )
-        return next((name for name, there in given if there), "")
+        return next((name for name, there in flags if there), "")
 
     def check_detached(self) -> None:
         """Raise `AgentevalError` where something was asked for that `--detach` can't do."""

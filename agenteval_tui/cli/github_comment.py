@@ -76,8 +76,8 @@ def put_comment(text: str, number: int, environment: Mapping[str, str] = os.envi
     base = f"{address.rstrip('/')}/repos/{repository}/issues"
     try:
         with httpx.Client(headers=headers, timeout=_SECONDS) as client:
-            for known in _own_comments(client, f"{base}/{number}/comments", text.partition("\n")[0]):
-                answer = client.patch(f"{base}/comments/{known}", json={"body": text})
+            for own_comment in _own_comments(client, f"{base}/{number}/comments", text.partition("\n")[0]):
+                answer = client.patch(f"{base}/comments/{own_comment}", json={"body": text})
                 if answer.status_code not in (403, 404):  # somebody else's with our marker in it
                     _check(answer)
                     return "edited"
@@ -97,9 +97,13 @@ def _own_comments(client: Any, address: str, mark: str) -> Iterator[int]:
             comments = None
         if not isinstance(comments, list):
             raise AgentevalError("GitHub's answer is not a list of comments", where=address)
-        for one in comments:
-            if isinstance(one, dict) and str(one.get("body") or "").startswith(mark) and isinstance(one.get("id"), int):
-                yield one["id"]
+        for comment in comments:
+            if (
+                isinstance(comment, dict)
+                and str(comment.get("body") or "").startswith(mark)
+                and isinstance(comment.get("id"), int)
+            ):
+                yield comment["id"]
         if len(comments) < 100:
             return
 

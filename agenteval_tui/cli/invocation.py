@@ -76,11 +76,11 @@ class Invocation(Struct):
         """Finds what people name: runs, executions, tests."""
         from agenteval_tui.history.references import References  # as in `store`
 
-        told: set[str] = set()
+        sentences: set[str] = set()
 
         def say(sentence: str) -> None:
-            if sentence not in told:
-                told.add(sentence)
+            if sentence not in sentences:
+                sentences.add(sentence)
                 self.note(sentence)
 
         return References(store, self.projects, say, self.option_for_all)
@@ -98,7 +98,7 @@ class Invocation(Struct):
         from agenteval_tui.history.references import ALL  # as in `store`
 
         context = click.get_current_context(silent=True)  # none in what serves many, over MCP say
-        has_option = context is not None and any(_ALL_PROJECTS in one.opts for one in context.command.params)
+        has_option = context is not None and any(_ALL_PROJECTS in param.opts for param in context.command.params)
         return _ALL_PROJECTS if has_option else ALL
 
     def why_nothing(self, store: Store) -> str:

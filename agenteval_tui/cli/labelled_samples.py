@@ -56,9 +56,9 @@ def _create(db: Path, file: Path, suite: Path) -> None:
         options={"format": "demo-rules"},
     )
     labels = [
-        Label(planned.id, None, "", said["comment"], said["who"], passed=said["passed"])
+        Label(planned.id, None, "", label["comment"], label["who"], passed=label["passed"])
         for (planned, _), line in zip(runs, lines, strict=True)
-        if (said := line.get("label")) is not None
+        if (label := line.get("label")) is not None
     ]
     with Store.open(db) as store:
         store.import_runs(record, iter(runs))

@@ -115,19 +115,19 @@ class Positions:
         start = self._starts[max(position.line, 0)]
         end = self._line_end(start)
         line = self.text[start : end if end >= 0 else len(self.text)]
-        wanted, at = max(position.character, 0), 0
+        target, at = max(position.character, 0), 0
         if line.isascii():
-            at = min(wanted, len(line))
+            at = min(target, len(line))
         else:
             units = 0
-            while at < len(line) and units < wanted:
+            while at < len(line) and units < target:
                 units += self._units(line[at])
                 at += 1
         return max(start + at - self._feeds, 0)
 
-    def edit(self, one: TextEdit) -> types.TextEdit:
+    def edit(self, text_edit: TextEdit) -> types.TextEdit:
         """An edit of the suite's text."""
-        return types.TextEdit(self.range(one.start, one.end), one.text)
+        return types.TextEdit(self.range(text_edit.start, text_edit.end), text_edit.text)
 
 
 class SuiteServer:
@@ -146,15 +146,15 @@ class SuiteServer:
 
     def _document(self, uri: str) -> TextDocument | None:
         """The open document; never one from the disk, as pygls has it. It keeps them without escapes in their names."""
-        found: TextDocument | None = self.server.workspace.text_documents.get(unquote(uri))
-        return found
+        text_document: TextDocument | None = self.server.workspace.text_documents.get(unquote(uri))
+        return text_document
 
     def _text(self, uri: str) -> str | None:
         """The text of an open document; None where there is none, or it is too large to be looked at."""
-        found = self._document(uri)
-        if found is None:
+        text_document = self._document(uri)
+        if text_document is None:
             return None
-        text: str = found.source
+        text: str = text_document.source
         return text if len(text) <= _MOST else None
 
     def _positions(self, text: str) -> Positions:
@@ -190,12 +190,14 @@ class SuiteServer:
         document = self._document(uri)
         version = document.version if document is not None else None
         try:
-            found = await asyncio.to_thread(self.diagnostics, uri, recorded)
+            diagnostics = await asyncio.to_thread(self.diagnostics, uri, recorded)
         except Exception as error:
             self.tell(error)
             return
         if self._document(uri) is not None:
-            self.server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version=version))
+            self.server.text_document_publish_diagnostics(
+                types.PublishDiagnosticsParams(uri, diagnostics, version=version)
+            )
 
     def diagnostics(self, uri: str, recorded: bool) -> list[types.Diagnostic]:
         """What `agenteval validate` says of a text, at its places."""
@@ -208,22 +210,22 @@ class SuiteServer:
         if recorded and (store := self._store()) is not None:
             with store:
                 problems = [*problems, *facts_problems(loaded, store, agents)]
-        return [self._diagnostic(one, loaded, positions) for one in problems]
+        return [self._diagnostic(problem, loaded, positions) for problem in problems]
 
-    def _diagnostic(self, one: Problem, loaded: LoadedSuite, positions: Positions) -> types.Diagnostic:
-        message = f"{one.message} ({one.fix})" if one.fix else one.message
-        if one.file == str(loaded.path):
-            start = loaded.places.offset(one.line, one.column)
-            end = loaded.places.offset(one.end_line, one.end_column)
+    def _diagnostic(self, problem: Problem, loaded: LoadedSuite, positions: Positions) -> types.Diagnostic:
+        message = f"{problem.message} ({problem.fix})" if problem.fix else problem.message
+        if problem.file == str(loaded.path):
+            start = loaded.places.offset(problem.line, problem.column)
+            end = loaded.places.offset(problem.end_line, problem.end_column)
         else:  # in a dataset: said where the suite names the file
-            message = f"{one.file}:{one.line}:{one.column}: {message}"
-            start = max(loaded.text.find(Path(one.file).name), 0)
-            end = start + len(Path(one.file).name)
+            message = f"{problem.file}:{problem.line}:{problem.column}: {message}"
+            start = max(loaded.text.find(Path(problem.file).name), 0)
+            end = start + len(Path(problem.file).name)
         return types.Diagnostic(
             positions.range(start, end),
             displayable(message),
-            severity=_SEVERITY[one.severity],
-            code=one.code,
+            severity=_SEVERITY[problem.severity],
+            code=problem.code,
             source="agenteval",
         )
 
@@ -239,14 +241,14 @@ class SuiteServer:
 
     def _recorded(self, key: str, test_id: str) -> AgentFacts:
         """What recordings know of a test; read once, until the suite is saved."""
-        known = self._facts.get((key, test_id))
-        if known is None:
-            known = AgentFacts()
+        agent_facts = self._facts.get((key, test_id))
+        if agent_facts is None:
+            agent_facts = AgentFacts()
             if (store := self._store()) is not None:
                 with store:
-                    known = facts_for(store, key, test_id or None)
-            self._facts[key, test_id] = known
-        return known
+                    agent_facts = facts_for(store, key, test_id or None)
+            self._facts[key, test_id] = agent_facts
+        return agent_facts
 
     # Questions
 
@@ -264,8 +266,8 @@ class SuiteServer:
         )
         facts = replace(self._recorded(loaded.key, test_id), probe_names=probes, variable_names=names)
         offers = complete_suite(loaded.text, offset, agent_names(loaded, user_agents()), facts)
-        items = [_item(one, order, offset, positions) for order, one in enumerate(offers)]
-        return types.CompletionList(is_incomplete=False, items=[one for one in items if one is not None])
+        items = [_item(offer, order, offset, positions) for order, offer in enumerate(offers)]
+        return types.CompletionList(is_incomplete=False, items=[item for item in items if item is not None])
 
     def hover(self, params: types.HoverParams) -> types.Hover | None:
         """What is at a place."""
@@ -273,13 +275,13 @@ class SuiteServer:
         if opened is None:
             return None
         loaded, positions = opened
-        found = explain_suite(loaded.text, positions.offset(params.position))
-        if found is None:
+        explained = explain_suite(loaded.text, positions.offset(params.position))
+        if explained is None:
             return None
-        title, *rest = (displayable(line) for line in found.lines)
+        title, *rest = (displayable(line) for line in explained.lines)
         text = "\n\n".join([f"**{title}**", *rest])
         content = types.MarkupContent(types.MarkupKind.Markdown, text)
-        return types.Hover(content, positions.range(found.start, found.end))
+        return types.Hover(content, positions.range(explained.start, explained.end))
 
     def fixes(self, params: types.CodeActionParams) -> list[types.CodeAction] | None:
         """The fixes for the problems at a place."""
@@ -289,17 +291,17 @@ class SuiteServer:
             return None
         loaded, positions = opened
         start, end = positions.offset(params.range.start), positions.offset(params.range.end)
-        made = []
-        for one in config_fixes(loaded, start, end):
-            where = positions.range(one.start, one.end)
+        code_actions = []
+        for config_fix in config_fixes(loaded, start, end):
+            where = positions.range(config_fix.start, config_fix.end)
             solved = [
-                given
-                for given in params.context.diagnostics
-                if given.code == one.code and given.range.start == where.start
+                diagnostic
+                for diagnostic in params.context.diagnostics
+                if diagnostic.code == config_fix.code and diagnostic.range.start == where.start
             ]
-            edit = types.WorkspaceEdit(changes={uri: [positions.edit(edit) for edit in one.fix.edits]})
-            title = displayable(one.fix.title)
-            made.append(
+            edit = types.WorkspaceEdit(changes={uri: [positions.edit(edit) for edit in config_fix.fix.edits]})
+            title = displayable(config_fix.fix.title)
+            code_actions.append(
                 types.CodeAction(
                     title[:1].upper() + title[1:],
                     types.CodeActionKind.QuickFix,
@@ -308,7 +310,7 @@ class SuiteServer:
                     is_preferred=True,
                 )
             )
-        return made
+        return code_actions
 
     def layout(self, params: types.DocumentFormattingParams) -> list[types.TextEdit] | None:
         """Every config that is a text, laid out."""
@@ -316,7 +318,7 @@ class SuiteServer:
         if opened is None:
             return None
         loaded, positions = opened
-        return [positions.edit(one) for one in format_suite(loaded)]
+        return [positions.edit(text_edit) for text_edit in format_suite(loaded)]
 
     def where(self, params: types.DefinitionParams) -> types.Location | None:
         """Where what is named at a place is defined."""
@@ -324,19 +326,19 @@ class SuiteServer:
         if opened is None:
             return None
         loaded, positions = opened
-        found = definition(loaded, positions.offset(params.position))
-        if found is None:
+        target = definition(loaded, positions.offset(params.position))
+        if target is None:
             return None
-        own = found.path == loaded.path
-        uri = params.text_document.uri if own else from_fs_path(str(found.path)) or ""
-        return types.Location(uri, (positions if own else self._positions(found.text)).range(found.start, found.end))
+        own = target.path == loaded.path
+        uri = params.text_document.uri if own else from_fs_path(str(target.path)) or ""
+        return types.Location(uri, (positions if own else self._positions(target.text)).range(target.start, target.end))
 
     # The protocol
 
     def tell(self, error: BaseException) -> None:
         """One line in the client's log."""
-        said = error.sentence if isinstance(error, AgentevalError) else f"{type(error).__name__}: {error}"
-        line = " ".join(displayable(f"agenteval lsp: {said}").split())[:500]
+        message = error.sentence if isinstance(error, AgentevalError) else f"{type(error).__name__}: {error}"
+        line = " ".join(displayable(f"agenteval lsp: {message}").split())[:500]
         self.server.window_log_message(types.LogMessageParams(types.MessageType.Error, line))
 
     def _answers(self, ask: Callable[[Any], T]) -> Callable[[Any], Awaitable[T | None]]:
@@ -388,22 +390,22 @@ class SuiteServer:
         feature(types.TEXT_DOCUMENT_DEFINITION)(self._answers(self.where))
 
 
-def _item(one: Offer, order: int, offset: int, positions: Positions) -> types.CompletionItem | None:
+def _item(offer: Offer, order: int, offset: int, positions: Positions) -> types.CompletionItem | None:
     """An offer in the protocol's form: the edit at the cursor, and those elsewhere (a comma before it)."""
-    main = next((edit for edit in reversed(one.edits) if edit.start <= offset <= edit.end), None)
+    main = next((edit for edit in reversed(offer.edits) if edit.start <= offset <= edit.end), None)
     if main is None:
         return None
-    label = displayable(one.label)
+    label = displayable(offer.label)
     # Editors compare what is typed with this, from the edit's start: quotes are part of it.
     typed = positions.text[main.start : offset]
     return types.CompletionItem(
         label,
-        kind=_KINDS[one.kind],
-        detail=displayable(one.detail) or None,
+        kind=_KINDS[offer.kind],
+        detail=displayable(offer.detail) or None,
         sort_text=f"{order:04d}",
-        filter_text=f'"{one.label}"' if typed.startswith('"') else one.label,
+        filter_text=f'"{offer.label}"' if typed.startswith('"') else offer.label,
         text_edit=positions.edit(main),
-        additional_text_edits=[positions.edit(edit) for edit in one.edits if edit is not main] or None,
+        additional_text_edits=[positions.edit(edit) for edit in offer.edits if edit is not main] or None,
     )
 
 

@@ -42,34 +42,34 @@ class ListenArguments(ListeningOptions, frozen=True, kw_only=True):
     """The file descriptor for the message that this process listens; -1: the process that started it waits for none."""
 
 
-def listen_run(invocation: Invocation, given: ListenArguments) -> int:
+def listen_run(invocation: Invocation, arguments: ListenArguments) -> int:
     """Listen until somebody stops it. Returns the exit code."""
-    with handshake(given.ready) as started:
+    with handshake(arguments.ready) as started:
         require_otlp()
-        if given.save_test is not None:
-            check_place(given.save_test)
-        criteria = tuple(read_criteria(given.criteria_file)) if given.criteria_file is not None else ()
+        if arguments.save_test is not None:
+            check_place(arguments.save_test)
+        criteria = tuple(read_criteria(arguments.criteria_file)) if arguments.criteria_file is not None else ()
         with invocation.store() as store:
-            return run_to_end(_listen(invocation, store, given, criteria, started))
+            return run_to_end(_listen(invocation, store, arguments, criteria, started))
 
 
 async def _listen(
     invocation: Invocation,
     store: Store,
-    given: ListenArguments,
+    arguments: ListenArguments,
     criteria: tuple[CriterionSpec, ...],
     started: Handshake,
 ) -> int:
     def print_run(heard: HeardRun) -> None:
-        if given.as_json:
+        if arguments.as_json:
             invocation.out.json_line(_document(heard))
         else:
             _print(invocation, heard)
 
     receiver = Receiver(lambda spans, events: listener.take(spans, events))
-    await receiver.start(given.port, given.host)
-    title = given.title or f"traces at {receiver.address.partition('://')[2]}"
-    options = ListenOptions(criteria, given.quiet_after, given.patience, given.most or 0, title)
+    await receiver.start(arguments.port, arguments.host)
+    title = arguments.title or f"traces at {receiver.address.partition('://')[2]}"
+    options = ListenOptions(criteria, arguments.quiet_after, arguments.patience, arguments.most or 0, title)
     listener = Listener(store, options, print_run, handshake=started)
     try:
         invocation.note(
@@ -81,8 +81,8 @@ async def _listen(
     finally:
         await receiver.close()
     _print_end(invocation, listener, receiver)
-    if given.save_test is not None:
-        _save_tests(invocation, store, listener.execution, given.save_test)
+    if arguments.save_test is not None:
+        _save_tests(invocation, store, listener.execution, arguments.save_test)
     return 0
 
 
@@ -97,12 +97,12 @@ def _save_tests(invocation: Invocation, store: Store, execution: str, path: Path
         invocation.note("no run was successful, so no test was made")
     for rows in by_test.values():
         try:
-            made = make_test(stored_runs(store, rows), path, agents=mine)
+            made_test = make_test(stored_runs(store, rows), path, agents=mine)
         except AgentevalError as error:
             invocation.note(f"no test was made from {one_line(rows[0].test_name, 60)}: {error.what}")
             continue
         invocation.err.line(
-            f"saved as test {made.id} of {one_line(str(made.path), 300)}, from {count(len(rows), 'run')}"
+            f"saved as test {made_test.id} of {one_line(str(made_test.path), 300)}, from {count(len(rows), 'run')}"
         )
 
 

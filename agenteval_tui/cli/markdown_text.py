@@ -93,9 +93,9 @@ class _TextWriter:
         for number, row in enumerate(rows):
             if number == 0 and not any(row):
                 continue
-            left = _GAP.join(_padded(cell, column) for cell, column in zip(row[:-1], widths[:-1], strict=True))
+            lead = _GAP.join(_padded(cell, column) for cell, column in zip(row[:-1], widths[:-1], strict=True))
             for at, line in enumerate(_wrap(row[-1], room) or [""]):
-                head = left if at == 0 else " " * cells(left)
+                head = lead if at == 0 else " " * cells(lead)
                 yield f"{head}{_GAP if len(row) > 1 else ''}{line}".rstrip(), "" if number else "bold"
 
     def _rows_as_paragraphs(self, rows: list[list[str]], width: int) -> Iterator[TextLine]:
@@ -145,8 +145,8 @@ def _is_short(name: str, cell: str) -> bool:
 def _wrap(text: str, width: int) -> list[str]:
     """Lines of a text. What is between backquotes stays on one line if it fits: it may be a command to copy."""
     width = max(width, 8)
-    kept = _CODE.sub(lambda found: found[0] if len(found[0]) > width else found[0].replace(" ", _SPACE), text)
-    lines = textwrap.wrap(kept, width, break_long_words=False, break_on_hyphens=False)
+    protected = _CODE.sub(lambda match: match[0] if len(match[0]) > width else match[0].replace(" ", _SPACE), text)
+    lines = textwrap.wrap(protected, width, break_long_words=False, break_on_hyphens=False)
     return [line.replace(_SPACE, " ") for line in lines]
 
 

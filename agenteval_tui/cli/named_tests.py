@@ -46,25 +46,28 @@ class Named(Struct, frozen=True):
     @property
     def paths(self) -> tuple[Path, ...]:
         """The given files and folders, and the file of each single test once."""
-        return (*self.whole, *dict.fromkeys(one.file for one in self.tests if one.file not in self.whole))
+        return (*self.whole, *dict.fromkeys(test.file for test in self.tests if test.file not in self.whole))
 
     def chosen(self, loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:
         """The chosen tests of these suites, each as `KEY::ID`; (): all tests. Raises `AgentevalError` if a readable
         suite doesn't have a named test."""
         if not self.tests:
             return ()
-        by_key = {one.key: one for one in loaded}
+        by_key = {loaded_suite.key: loaded_suite for loaded_suite in loaded}
         for address in self.tests:
             if (suite := by_key.get(address.key)) is not None and suite.suite is not None:
                 _require(address, suite)
         return tuple(
-            f"{one.key}{_MARK}{test}" for one in loaded for test in one.test_nodes if self.takes(one.key, test)
+            f"{loaded_suite.key}{_MARK}{test}"
+            for loaded_suite in loaded
+            for test in loaded_suite.test_nodes
+            if self.takes(loaded_suite.key, test)
         )
 
     def takes(self, key: str, test_id: str) -> bool:
         """Whether this test of the suite with this key is chosen."""
-        wanted = {one.test.casefold() for one in self.tests if one.key == key}
-        return not wanted or test_id.casefold() in wanted or key in self._whole_keys
+        test_ids = {test.test.casefold() for test in self.tests if test.key == key}
+        return not test_ids or test_id.casefold() in test_ids or key in self._whole_keys
 
     @property
     def _whole_keys(self) -> set[str]:
@@ -94,22 +97,25 @@ def named(paths: Sequence[Path]) -> Named:
 def paths_and_tests(paths: Sequence[Path], tests: Sequence[str]) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     """For verbs that take files and ids apart: `FILE::TEST` is that file with that test. Raises `AgentevalError` where
     the two can't be told apart any more: whole files or several files beside a test, or `--test`."""
-    given = named(paths)
-    if not given.tests:
+    selection = named(paths)
+    if not selection.tests:
         return tuple(paths), tuple(tests)
-    refuse_both(given, tests)
-    if len(given.paths) > 1:
+    refuse_both(selection, tests)
+    if len(selection.paths) > 1:
         raise AgentevalError(
-            "tests of one file only can be named here", where=given.tests[0].text, mend="name the files, and --test ID"
+            "tests of one file only can be named here",
+            where=selection.tests[0].text,
+            mend="name the files, and --test ID",
         )
-    return given.paths, tuple(one.test for one in given.tests)
+    return selection.paths, tuple(test.test for test in selection.tests)
 
 
-def refuse_both(given: Named, tests: Sequence[str]) -> None:
+def refuse_both(selection: Named, tests: Sequence[str]) -> None:
     """Raise `AgentevalError` where tests are named in two ways."""
-    if given.tests and tests:
+    if selection.tests and tests:
         raise AgentevalError(
-            f"--test and {given.tests[0].text} both name tests", mend=f"name each as FILE{_MARK}TEST, without --test"
+            f"--test and {selection.tests[0].text} both name tests",
+            mend=f"name each as FILE{_MARK}TEST, without --test",
         )
 
 
@@ -133,10 +139,10 @@ def _is_file(name: str, suite: LoadedSuite) -> bool:
 def _require(address: TestAddress, loaded: LoadedSuite) -> None:
     if address.test.casefold() in loaded.test_nodes:
         return
-    known = [test.id for test in loaded.suite.tests] if loaded.suite is not None else []
-    close = get_close_matches(address.test, known, n=1, cutoff=0.5)
-    more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+    ids = [test.id for test in loaded.suite.tests] if loaded.suite is not None else []
+    close = get_close_matches(address.test, ids, n=1, cutoff=0.5)
+    more = f" and {len(ids) - _LISTED} more" if len(ids) > _LISTED else ""
     mend = (
-        f"did you mean {address.file}{_MARK}{close[0]}?" if close else "its tests: " + ", ".join(known[:_LISTED]) + more
+        f"did you mean {address.file}{_MARK}{close[0]}?" if close else "its tests: " + ", ".join(ids[:_LISTED]) + more
     )
     raise AgentevalError(f"there is no test {address.test!r}", where=str(address.file), mend=mend)

@@ -75,14 +75,14 @@ class Output:
         """Print one line of parts; a part is text, or text with a style. Newlines in it become lines."""
         text = "".join(self._shown(part) for part in parts)
         if self._obeyed:
-            text = _COMMANDS.sub(lambda found: f"{found.group(1)}·:" if found.group(1) is not None else "#·", text)
+            text = _COMMANDS.sub(lambda match: f"{match.group(1)}·:" if match.group(1) is not None else "#·", text)
         self._over_status(text + "\n")
 
     def view(self, view: View) -> None:
         """Print a view; its tables are cut to the width."""
         for words in terminal.lines(view, self.width):
-            shown = ((part.translate(ASCII) if self.ascii_only else part, tokens) for part, tokens in words)
-            self.line(*((part, _style(tokens)) for part, tokens in shown))
+            parts = ((part.translate(ASCII) if self.ascii_only else part, tokens) for part, tokens in words)
+            self.line(*((part, _style(tokens)) for part, tokens in parts))
 
     def prompt(self, text: str) -> None:
         """Print the beginning of a line that a person will end."""
@@ -98,13 +98,13 @@ class Output:
 
         What changes faster than a person reads is left out.
         """
-        shown = one_line(text, max(self.width - 1, 10)) if text else ""
+        status_line = one_line(text, max(self.width - 1, 10)) if text else ""
         now = time.monotonic()
-        if not self.live or shown == self._status or (shown and now < self._next_status):
+        if not self.live or status_line == self._status or (status_line and now < self._next_status):
             return
         self._next_status = now + _STATUS_S
-        self._status = shown
-        self._write("\r\x1b[2K" + shown)
+        self._status = status_line
+        self._write("\r\x1b[2K" + status_line)
 
     def control(self, sequence: str) -> None:
         """Send the terminal a sequence that this program made; nothing where that can't be done, as in a pipe."""
@@ -133,9 +133,9 @@ class Output:
 
     def _shown(self, part: str | tuple[str, Style]) -> str:
         text, style = part if isinstance(part, tuple) else (part, "")
-        shown = displayable(text)
+        visible = displayable(text)
         code = _CODES[style]
-        return f"\x1b[{code}m{shown}\x1b[0m" if self.coloured and code and shown else shown
+        return f"\x1b[{code}m{visible}\x1b[0m" if self.coloured and code and visible else visible
 
     def _over_status(self, text: str) -> None:
         if self._status:
@@ -187,8 +187,8 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
-        return {key: _finite(one) for key, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _is_terminal(stream: IO[str]) -> bool:

@@ -32,7 +32,7 @@ def check_reports(invocation: Invocation, reports: ReportFiles) -> None:
     On a terminal, the user is asked about an existing file. Without a terminal it may be overwritten when it is empty
     or an earlier report of the same kind (a job that runs again), or with `--force`.
     """
-    seen: dict[Path, str] = {}
+    kinds: dict[Path, str] = {}
     for kind, name in reports.files:
         if name == STDOUT:
             if kind != "json":
@@ -46,7 +46,7 @@ def check_reports(invocation: Invocation, reports: ReportFiles) -> None:
             raise AgentevalError("there is no such folder for a report", where=str(folder), mend="make it first")
         if not os.access(path if is_special(path) else folder, os.W_OK):
             raise AgentevalError("the report can't be written there", where=name, mend="check the permissions")
-        if (other := seen.setdefault(path.resolve(), kind)) and other != kind:
+        if (other := kinds.setdefault(path.resolve(), kind)) and other != kind:
             raise AgentevalError(f"--{other} and --{kind} name the same file", where=name)
         _check_overwriting(invocation, reports, kind, path)
 

@@ -228,8 +228,8 @@ def write_github_annotations(
     }
 
     def place_of(run: RunRow) -> tuple[str, int] | None:
-        found = lines.get((run.suite_key, run.test_id))
-        return (_in_workspace(found[0]), found[1]) if found is not None else None
+        line = lines.get((run.suite_key, run.test_id))
+        return (_in_workspace(line[0]), line[1]) if line is not None else None
 
     runs = store.runs_of_execution(execution.id)
     held = gating_now(store, runs)
@@ -303,15 +303,15 @@ def _set_baseline(out: Output, store: Store, done: RunReport, *, success: bool) 
         out.line(("set it anyway: ", "dim"), "agenteval baseline set last")
         return
     worse = done.against.keeps_baseline() if done.against is not None else ()
-    kept = {(test.suite_key, test.test) for test in worse}
+    regressed = {(test.suite_key, test.test) for test in worse}
     tests = {(run.suite_key, run.test_id) for run in store.runs_of_execution(done.execution.id)}
-    if tests - kept:
-        made = set_baseline(store, done.execution.id, tests=tests - kept, who=current_user())
+    if tests - regressed:
+        baseline_set = set_baseline(store, done.execution.id, tests=tests - regressed, who=current_user())
         execution = short_id(done.execution.id)
-        out.line(("baseline set ", "good"), f"for {count(len(made.tests), 'test')}: execution {execution}")
-        if made.left_out:
-            left = f"{count(len(made.left_out), 'test')} without a run that has a verdict"
-            out.line((f"{left}: the old baseline stays", "warn"))
+        out.line(("baseline set ", "good"), f"for {count(len(baseline_set.tests), 'test')}: execution {execution}")
+        if baseline_set.left_out:
+            left_out = f"{count(len(baseline_set.left_out), 'test')} without a run that has a verdict"
+            out.line((f"{left_out}: the old baseline stays", "warn"))
     if ran := [test for test in worse if (test.suite_key, test.test) in tests]:
         named = one_line(kept_text(ran), 400)
         out.line(("kept the better baseline ", "warn"), f"of {count(len(ran), 'test')}: {named}")

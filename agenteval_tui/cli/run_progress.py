@@ -77,7 +77,7 @@ class RunProgress:
     def __init__(
         self,
         out: Output,
-        known: ProgressState,
+        progress_state: ProgressState,
         *,
         clock: Callable[[], float] = time.monotonic,
         quiet: bool = False,
@@ -88,7 +88,7 @@ class RunProgress:
         self.quiet = quiet
         self._verbose = verbose
         self._out = out
-        self._known = known
+        self._known = progress_state
         self._clock = clock
         self._said = clock()
         self._next_status = 0.0
@@ -242,9 +242,9 @@ class RunProgress:
                 if reason := why_not_observed(result):
                     reasons.setdefault(reason, []).append(result.criterion)
             for reason, names in reasons.items():
-                known = self._not_observed.setdefault(reason, NotObserved(reason, []))
-                known.runs += 1
-                known.criteria += [name for name in names if name not in known.criteria]
+                not_observed = self._not_observed.setdefault(reason, NotObserved(reason, []))
+                not_observed.runs += 1
+                not_observed.criteria += [name for name in names if name not in not_observed.criteria]
 
     def _each(self, runs: Sequence[RunState]) -> None:
         """A line a run: how it ended, how long it took and what it used."""
@@ -278,21 +278,23 @@ class RunProgress:
             if error:
                 self._error(error, alike)
             elif results := self._known.results(alike[0].ref.run):
-                if said := self._known.ending(alike[0].ref.run):
-                    self._line("      ", (one_line(said, 200), "warn"))
-                known = [one for one in results if why_not_observed(one) in told_before]
-                self._out.view(results_in_short([one for one in results if one not in known], missed=True, indent=6))
-                for one in known:
-                    self._line("      ", (f"{one_line(one.criterion, 80)}: not checked  (as before)", "dim"))
+                if ending := self._known.ending(alike[0].ref.run):
+                    self._line("      ", (one_line(ending, 200), "warn"))
+                repeated = [result for result in results if why_not_observed(result) in told_before]
+                self._out.view(
+                    results_in_short([result for result in results if result not in repeated], missed=True, indent=6)
+                )
+                for result in repeated:
+                    self._line("      ", (f"{one_line(result.criterion, 80)}: not checked  (as before)", "dim"))
             else:
                 for name, reason in alike[0].failed:
                     self._line("      ", one_line(f"{name}: {reason}", 400))
 
     def _error(self, error: str, alike: Sequence[RunState]) -> None:
         """In full the first time; a server that is down says the same of every test."""
-        known = error in self._errors
+        is_known = error in self._errors
         self._errors[error] = self._errors.get(error, 0) + len(alike)
-        if known:
+        if is_known:
             self._line("      ", (one_line(error, 80), "dim"), ("  (as before)", "dim"))
             return
         remedy = alike[0].mend or self._known.remedy(alike[0].ref.run)
@@ -301,12 +303,12 @@ class RunProgress:
     def not_observed(self) -> list[NotObserved]:
         """Which criteria were not checked because nobody could see what they look at: each reason once, of most runs
         first."""
-        return sorted(self._not_observed.values(), key=lambda one: -one.runs)
+        return sorted(self._not_observed.values(), key=lambda not_observed: -not_observed.runs)
 
     def errors(self) -> list[tuple[str, int]]:
         """The errors that more than one run ended in, with their numbers, most often first."""
         often = [(error, count) for error, count in self._errors.items() if count > 1]
-        return sorted(often, key=lambda one: -one[1])
+        return sorted(often, key=lambda pair: -pair[1])
 
     def _status(self) -> None:
         if self.view.ended is not None or not self.view.total:
@@ -344,4 +346,6 @@ _ORDER = ("error", "failed", "needs_review", "cancelled", "passed", "skipped")
 
 def worst(statuses: Iterable[str]) -> str:
     """The status that a person must know first."""
-    return min(statuses, key=lambda one: _ORDER.index(one) if one in _ORDER else len(_ORDER), default="cancelled")
+    return min(
+        statuses, key=lambda status: _ORDER.index(status) if status in _ORDER else len(_ORDER), default="cancelled"
+    )

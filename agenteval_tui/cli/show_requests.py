@@ -27,18 +27,18 @@ def show_requests(out: Output, store: Store, row: RunRow, which: str, *, as_json
     return 0
 
 
-def _chosen(known: int, which: str, row: RunRow) -> range:
+def _chosen(total: int, which: str, row: RunRow) -> range:
     """The numbers of the requests that are meant, of as many as are `known`."""
-    if not known:
+    if not total:
         raise AgentevalError(
             "no model was asked in this run", where=f"run {row.id}", mend="look at it without --request"
         )
     if which == "all":
-        return range(1, known + 1)
-    number = known if which == "last" else int(which) if which.isascii() and which.isdigit() else 0
-    if not 1 <= number <= known:
+        return range(1, total + 1)
+    number = total if which == "last" else int(which) if which.isascii() and which.isdigit() else 0
+    if not 1 <= number <= total:
         raise AgentevalError(
-            f"--request takes a number from 1 to {known}, `last` or `all`, not {one_line(which, 40)!r}",
+            f"--request takes a number from 1 to {total}, `last` or `all`, not {one_line(which, 40)!r}",
             mend="`--request all` lists them",
         )
     return range(number, number + 1)

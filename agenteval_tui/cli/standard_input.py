@@ -51,9 +51,9 @@ def standard_input_file(invocation: Invocation, what: str, most: int = LARGEST) 
         yield path
 
 
-def only_once(*given: Path | None) -> None:
+def only_once(*files: Path | None) -> None:
     """Raises `AgentevalError` where `-` is named more than once: it can be read once only."""
-    if sum(one == STDIN for one in given) > 1:
+    if sum(path == STDIN for path in files) > 1:
         raise AgentevalError("standard input can be given only once", mend="give `-` for one file")
 
 

@@ -33,10 +33,10 @@ def suites_given(invocation: Invocation, paths: Sequence[Path]) -> tuple[list[Lo
     """The suites and all that is wrong with them. `-` is a suite on standard input: its relative paths are meant from
     the current folder. Raises `AgentevalError` as `paths_given` and `read_standard_input` do."""
     only_once(*paths)
-    wanted = paths_given(paths)
-    loaded, problems = check_suites([path for path in wanted if path != STDIN])
-    if STDIN in wanted:
-        one, wrong = check_text(read_standard_input(invocation, "a suite"), Path(NAME))
-        loaded.append(one)
+    places = paths_given(paths)
+    loaded, problems = check_suites([path for path in places if path != STDIN])
+    if STDIN in places:
+        loaded_suite, wrong = check_text(read_standard_input(invocation, "a suite"), Path(NAME))
+        loaded.append(loaded_suite)
         problems += wrong
     return loaded, problems

@@ -92,8 +92,8 @@ def verb_groups() -> dict[str, tuple[str, ...]]:
     """agenteval's own verbs by group. One that no group names is in the last."""
     own = {*VERBS, *entry_points.own(COMMANDS)}
     listed = {group: tuple(name for name in names if name in own) for group, names in GROUPS.items()}
-    left = own.difference(*GROUPS.values())
-    return {**listed, "Set up": (*listed["Set up"], *sorted(left))}
+    ungrouped = own.difference(*GROUPS.values())
+    return {**listed, "Set up": (*listed["Set up"], *sorted(ungrouped))}
 
 
 def own_verbs() -> tuple[str, ...]:
@@ -117,20 +117,20 @@ def find_verb(name: str) -> click.Command | None:
     """
     if name in VERBS:
         module, _, attribute = VERBS[name][0].partition(":")
-        found = getattr(import_module(f"agenteval_tui.cli.commands.{module}"), attribute or "command")
-        assert isinstance(found, click.Command)
-        return _with_examples(name, found)
+        verb = getattr(import_module(f"agenteval_tui.cli.commands.{module}"), attribute or "command")
+        assert isinstance(verb, click.Command)
+        return _with_examples(name, verb)
     point = entry_points.find(COMMANDS, name)
     if point is None:
         return None
     mend = f"update or uninstall {point.package}"
     try:
-        found = point.load()
+        verb = point.load()
     except Exception as error:
         raise AgentevalError(f"the verb {name!r} can't be loaded: {error}", mend=mend) from error
-    if not isinstance(found, click.Command):
-        raise AgentevalError(f"the verb {name!r} is a {type(found).__name__} and not a click command", mend=mend)
-    return _with_examples(name, found) if is_own(name) else found
+    if not isinstance(verb, click.Command):
+        raise AgentevalError(f"the verb {name!r} is a {type(verb).__name__} and not a click command", mend=mend)
+    return _with_examples(name, verb) if is_own(name) else verb
 
 
 def _with_examples(name: str, command: click.Command) -> click.Command:

@@ -64,7 +64,7 @@ def why_refused(host: str, origin: str, *, served: str, names: Iterable[str] = (
     try:
         address = ip_address(name)
     except ValueError:
-        if name != "localhost" and name not in {one.lower() for one in (served, *names)}:
+        if name != "localhost" and name not in {allowed.lower() for allowed in (served, *names)}:
             return f"{name} is not a name of this machine"
     else:
         if is_local(served) and not address.is_loopback:

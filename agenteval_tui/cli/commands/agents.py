@@ -49,8 +49,8 @@ def command(
     if names:
         unknown = [name for name in names if name not in {agent.name for agent in agents}]
         if unknown:
-            known = ", ".join(agent.name for agent in agents) or "none"
-            raise AgentevalError(f"there is no agent {unknown[0]!r}", mend=f"configured: {known}")
+            configured = ", ".join(agent.name for agent in agents) or "none"
+            raise AgentevalError(f"there is no agent {unknown[0]!r}", mend=f"configured: {configured}")
         agents = [agent for agent in agents if agent.name in names]
     reports: dict[int, CheckReport] = {}
     if verb == "check":

@@ -36,7 +36,7 @@ def command(
     fail_under: str | None,
     notify: str | None,
     trust: bool,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Show what execution ID has done since its start, then follow it until it ends.
 
@@ -46,7 +46,7 @@ def command(
     """
 
     gate = read_rate(fail_under) if fail_under is not None else None
-    baseline = BaselineOptions.taken(given)
+    baseline = BaselineOptions.taken(options)
     check_address(invocation, notify, trusted=trust)
     live = find(execution or "")
 

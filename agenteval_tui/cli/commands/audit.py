@@ -52,8 +52,8 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, stri
     refused, cut off or about something else) and graded. No agent is called. Criteria that ask a judge are skipped.
     """
 
-    given = named(paths_given(paths))
-    files = discover(given.paths)
+    selection = named(paths_given(paths))
+    files = discover(selection.paths)
     if not files:
         raise AgentevalError("no suites found", mend="a suite is a file `*.suite.yaml`, or `suite.yaml`")
     audited: list[tuple[Path, list[TestAudit]]] = []
@@ -66,9 +66,11 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, stri
                     first.message if first else "this is not a suite",
                     where=f"{path}:{first.line}" if first else str(path),
                 )
-            given.chosen([loaded])  # raises where a test is not there
+            selection.chosen([loaded])  # raises where a test is not there
             listed = audit_suite(loaded, store, runs=runs)
-            audited.append((path, [one for one in listed if given.takes(loaded.key, one.test_id)]))
+            audited.append(
+                (path, [test_audit for test_audit in listed if selection.takes(loaded.key, test_audit.test_id)])
+            )
     tests = [test for _, listed in audited for test in listed]
     findings = [finding for test in tests for finding in test.findings]
     if as_json:
@@ -103,7 +105,7 @@ def _print_test(out: Output, path: Path, test: TestAudit) -> None:
 
 def _print_end(out: Output, tests: list[TestAudit], findings: list[AuditFinding]) -> None:
     tried = [test for test in tests if not test.note]
-    left = [test.test_id for test in tests if test.note == "no stored run"]
+    unaudited = [test.test_id for test in tests if test.note == "no stored run"]
     criteria = sum(len(test.criteria) for test in tried)
     runs, mutants = sum(test.runs for test in tried), sum(test.mutants for test in tried)
     out.line(
@@ -111,6 +113,6 @@ def _print_end(out: Output, tests: list[TestAudit], findings: list[AuditFinding]
         f"{count(runs, 'stored run')}, {count(mutants, 'mutation')}: "
         f"{count(len(findings), 'finding') if findings else 'nothing found'}"
     )
-    if left:
-        shown = ", ".join(one_line(test_id, 40) for test_id in left[:8]) + (", …" if len(left) > 8 else "")
-        out.line((f"not audited, for lack of stored runs: {shown}", "dim"))
+    if unaudited:
+        ids = ", ".join(one_line(test_id, 40) for test_id in unaudited[:8]) + (", …" if len(unaudited) > 8 else "")
+        out.line((f"not audited, for lack of stored runs: {ids}", "dim"))

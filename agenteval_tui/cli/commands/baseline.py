@@ -84,8 +84,8 @@ def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: st
             chosen = _chosen(
                 {(row.suite_key, row.test_id) for row in rows}, tests, f"execution {short_id(execution.id)}"
             )
-        made = set_baseline(store, execution.id, tests=chosen, who=name)
-        _say(invocation.out, made, f"execution {short_id(execution.id)}")
+        baseline_set = set_baseline(store, execution.id, tests=chosen, who=name)
+        _say(invocation.out, baseline_set, f"execution {short_id(execution.id)}")
     return 0
 
 
@@ -100,68 +100,66 @@ def clear(invocation: Invocation, tests: tuple[str, ...], everything: bool, yes:
     if bool(tests) == everything:
         raise AgentevalError("say which baselines", mend="name tests, or give --all")
     with invocation.store() as store:
-        known = {(baseline.suite_key, baseline.test_id) for baseline in baselines(store)}
-        if not known:
+        keys = {(baseline.suite_key, baseline.test_id) for baseline in baselines(store)}
+        if not keys:
             raise AgentevalError("no test has a baseline", mend="agenteval baseline set EXECUTION sets one")
-        wanted = sorted(known) if everything else _chosen(known, tests, "the baselines")
-        _ask(invocation, wanted, yes=yes)
-        gone = clear_baselines(store, wanted)
+        chosen = sorted(keys) if everything else _chosen(keys, tests, "the baselines")
+        _ask(invocation, chosen, yes=yes)
+        gone = clear_baselines(store, chosen)
     invocation.out.line(f"cleared the baseline of {count(gone, 'test')}")
     return 0
 
 
-def _ask(invocation: Invocation, wanted: list[TestKey], *, yes: bool) -> None:
+def _ask(invocation: Invocation, keys: list[TestKey], *, yes: bool) -> None:
     if yes:
         return
-    suites = len({key for key, _ in wanted})
-    what = f"the baseline of {count(len(wanted), 'test')} in {count(suites, 'suite')}"
+    suites = len({key for key, _ in keys})
+    what = f"the baseline of {count(len(keys), 'test')} in {count(suites, 'suite')}"
     if not can_ask(invocation):
         raise AgentevalError(f"{what} would be cleared, and there is no terminal to ask in", mend="give --yes")
-    names = ", ".join(one_line(test, 40) for _, test in wanted[:5])
-    if not confirm(invocation, f"Clear {what} ({names}{', …' if len(wanted) > 5 else ''})?"):
+    names = ", ".join(one_line(test, 40) for _, test in keys[:5])
+    if not confirm(invocation, f"Clear {what} ({names}{', …' if len(keys) > 5 else ''})?"):
         raise AgentevalError("nothing was cleared")
 
 
-def _chosen(known: set[TestKey], tests: tuple[str, ...], where: str) -> list[TestKey]:
+def _chosen(keys: set[TestKey], tests: tuple[str, ...], where: str) -> list[TestKey]:
     """The tests with these ids, ignoring case; `FILE::ID` where an id is in several suites. Raises `AgentevalError`."""
     chosen: list[TestKey] = []
-    for wanted in tests:
-        file, _, name = wanted.rpartition("::")
-        matching = [
-            key for key in known if key[1].casefold() == name.casefold() and (not file or is_file(key[0], file))
-        ]
+    for reference in tests:
+        file, _, name = reference.rpartition("::")
+        matching = [key for key in keys if key[1].casefold() == name.casefold() and (not file or is_file(key[0], file))]
         if len(matching) != 1:
-            near = get_close_matches(name, [test for _, test in known], n=1)
+            near = get_close_matches(name, [test for _, test in keys], n=1)
             hint = f"did you mean {near[0]}?" if near else "see agenteval baseline list"
-            what = f"{wanted!r} is in several suites" if matching else f"there is no test {wanted!r}"
+            what = f"{reference!r} is in several suites" if matching else f"there is no test {reference!r}"
             raise AgentevalError(what, where=where, mend="name it as FILE::ID" if matching else hint)
         chosen += matching
     return chosen
 
 
-def _say(out: Output, made: BaselineSet, what: str) -> None:
-    out.line(("baseline set ", "good"), f"for {count(len(made.tests), 'test')}: {what}")
-    if made.left_out:
-        names = ", ".join(one_line(test, 40) for _, test in made.left_out[:5])
+def _say(out: Output, baseline_set: BaselineSet, what: str) -> None:
+    out.line(("baseline set ", "good"), f"for {count(len(baseline_set.tests), 'test')}: {what}")
+    if baseline_set.left_out:
+        names = ", ".join(one_line(test, 40) for _, test in baseline_set.left_out[:5])
         out.line((f"no run has a verdict, so the old baseline stays: {names}", "warn"))
 
 
 def _listed(invocation: Invocation, as_json: bool) -> int:
     with invocation.store(to_look=True) as store:
-        shown = baselines(store)
+        listed = baselines(store)
         if projects := invocation.projects:
             here = {row.id for row in store.execution_rows(store.execution_ids(RunFilter(projects=projects)))}
-            every, shown = shown, [baseline for baseline in shown if baseline.execution_id in here]
-            if len(every) > len(shown):
-                left = count(len(every) - len(shown), "baseline")
-                invocation.note(f"{left} of other projects not listed; {invocation.option_for_all} lists them too")
+            every, listed = listed, [baseline for baseline in listed if baseline.execution_id in here]
+            if len(every) > len(listed):
+                others = count(len(every) - len(listed), "baseline")
+                invocation.note(f"{others} of other projects not listed; {invocation.option_for_all} lists them too")
     if as_json:
-        invocation.out.json([listed_baseline(baseline) for baseline in shown])
+        invocation.out.json([listed_baseline(baseline) for baseline in listed])
         return 0
-    if not shown:
+    if not listed:
         invocation.out.line("no test has a baseline; agenteval baseline set EXECUTION sets one")
     suite = ""
-    for baseline in shown:
+    for baseline in listed:
         if baseline.suite_key != suite:
             suite = baseline.suite_key
             invocation.out.line((one_line(baseline.suite_name), "bold"), (f"  {one_line(suite)}", "dim"))

@@ -26,9 +26,9 @@ def command(invocation: Invocation, shell: str) -> int:
     try:
         script = path.read_text("utf-8")
     except OSError as error:
-        said = error.strerror or str(error)
+        reason = error.strerror or str(error)
         raise InfrastructureError(
-            f"the script can't be read: {said}", where=str(path), mend="install agenteval again"
+            f"the script can't be read: {reason}", where=str(path), mend="install agenteval again"
         ) from error
     invocation.out.line(script.rstrip("\n"))
     return 0

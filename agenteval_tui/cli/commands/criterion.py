@@ -89,9 +89,9 @@ def _find(store: Store, reference: str, suite: str | None) -> Versions:
     file, colons, rest = reference.partition("::")
     if not colons:
         file, rest = "", reference
-    test, slash, wanted = rest.partition("/")
+    test, slash, criterion = rest.partition("/")
     named = store.read(lambda connection: tests_named(connection, test))
-    tests = [one for one in named if all(is_file(one[0], given) for given in (suite, file) if given)]
+    tests = [entry for entry in named if all(is_file(entry[0], place) for place in (suite, file) if place)]
     if not tests:
         raise AgentevalError(f"there is no test {test!r} with runs in the history", mend="see agenteval history --runs")
     if len(tests) > 1:
@@ -102,15 +102,15 @@ def _find(store: Store, reference: str, suite: str | None) -> Versions:
     key, _, test_id = tests[0]
     names = store.read(lambda connection: criteria_of_test(connection, key, test_id))
     listed = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1)) or "it has none"
-    if not slash or not wanted:
+    if not slash or not criterion:
         raise AgentevalError(f"name a criterion of {test_id}", mend=f"{test_id}/NAME, one of: {listed}")
-    if wanted.isdigit() and 1 <= int(wanted) <= len(names):
-        return versions(store, key, test_id, names[int(wanted) - 1])
-    alike = [name for name in names if name.casefold() == wanted.casefold()]
-    alike = alike or [name for name in names if name.casefold().startswith(wanted.casefold())]
+    if criterion.isdigit() and 1 <= int(criterion) <= len(names):
+        return versions(store, key, test_id, names[int(criterion) - 1])
+    alike = [name for name in names if name.casefold() == criterion.casefold()]
+    alike = alike or [name for name in names if name.casefold().startswith(criterion.casefold())]
     if len(alike) != 1:
         what = "matches several criteria" if alike else "is not a criterion"
-        raise AgentevalError(f"{wanted!r} {what} of {test_id}", mend=f"one of: {listed}")
+        raise AgentevalError(f"{criterion!r} {what} of {test_id}", mend=f"one of: {listed}")
     return versions(store, key, test_id, alike[0])
 
 
@@ -145,11 +145,11 @@ def _diff(out: Output, versions: Versions, a: str, b: str) -> int:
 
 def _compare(out: Output, store: Store, versions: Versions, names: tuple[str, str], *, as_json: bool) -> int:
     specs = [stored_spec(store, versions.named(name).hash) for name in names]
-    made = compare_versions(store, versions.suite_key, versions.test_id, specs[0], specs[1], versions.criterion)
+    comparison = compare_versions(store, versions.suite_key, versions.test_id, specs[0], specs[1], versions.criterion)
     if as_json:
-        out.json(comparison_document(made))
+        out.json(comparison_document(comparison))
     else:
-        out.view(comparison_view(made, everything=True))
+        out.view(comparison_view(comparison, everything=True))
     return 0
 
 

@@ -298,8 +298,8 @@ def _print_merged(invocation: Invocation, merged: HistoryMerge) -> None:
     if merged.already:
         parts.append(f"{count(merged.already, 'run')} already known")
     invocation.out.line(f"{merged.file}: {', '.join(parts)}")
-    for said in merged.left_out:
-        invocation.out.line(("  left out ", "warn"), said)
+    for note in merged.left_out:
+        invocation.out.line(("  left out ", "warn"), note)
 
 
 @click.command("move")
@@ -398,9 +398,9 @@ def prune_command(
     the space, or `agenteval db vacuum` frees it.
     """
     existing(invocation)
-    wanted = Pruning(None if older_than is None else cutoff(older_than, now_ms()), keep)
+    pruning = Pruning(None if older_than is None else cutoff(older_than, now_ms()), keep)
     with invocation.store(to_look=dry_run) as store:
-        old = prunable(store, wanted)
+        old = prunable(store, pruning)
         if not as_json:
             _say(invocation, old)
         if dry_run or (not old.runs and not old.executions):

@@ -95,7 +95,9 @@ def _table(result: QueryResult) -> Table:
         all(isinstance(row[place], int | float | None) for row in result.rows) for place in range(len(result.columns))
     ]
     columns = (Column(name, "right" if right else "left") for name, right in zip(result.columns, numbers, strict=True))
-    rows = tuple(Row(tuple(text((_NULL, "dim") if one is None else _shown(one)) for one in row)) for row in result.rows)
+    rows = tuple(
+        Row(tuple(text((_NULL, "dim") if value is None else _shown(value)) for value in row)) for row in result.rows
+    )
     return Table(tuple(columns), rows, "" if rows else "no rows")
 
 
@@ -109,7 +111,7 @@ def _print_views(out: Output, *, as_json: bool) -> None:
             HistoryView(
                 name=view.name,
                 about=view.about,
-                columns=tuple(HistoryViewColumn(name=one.name, about=one.about) for one in view.columns),
+                columns=tuple(HistoryViewColumn(name=column.name, about=column.about) for column in view.columns),
             )
             for view in VIEWS
         )
@@ -121,7 +123,7 @@ def _print_views(out: Output, *, as_json: bool) -> None:
             (
                 Table(
                     (Column(""), Column("")),
-                    tuple(Row((text(f"  {one.name}"), text((one.about, "dim")))) for one in view.columns),
+                    tuple(Row((text(f"  {column.name}"), text((column.about, "dim")))) for column in view.columns),
                 ),
             )
         )

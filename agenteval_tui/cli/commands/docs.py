@@ -33,18 +33,23 @@ def command(invocation: Invocation, page: str, url: bool, markdown: bool) -> int
         _list(invocation)
         return 0
     folder = page.strip().removeprefix("docs/").rstrip("/").casefold()
-    if folder and not url and not markdown and (there := [one for one in pages() if one.name.startswith(f"{folder}/")]):
-        width = max(len(one.name) for one in there)
-        for one in there:
-            invocation.out.line(f"{one.name:<{width}}  ", (one.title, "dim"))
+    if (
+        folder
+        and not url
+        and not markdown
+        and (there := [doc_page for doc_page in pages() if doc_page.name.startswith(f"{folder}/")])
+    ):
+        width = max(len(doc_page.name) for doc_page in there)
+        for listed_page in there:
+            invocation.out.line(f"{listed_page.name:<{width}}  ", (listed_page.title, "dim"))
         return 0
-    found = find_page(page or "index")
+    doc_page = find_page(page or "index")
     if url:
-        invocation.out.line(found.address())
+        invocation.out.line(doc_page.address())
     elif markdown:
-        invocation.out.line(found.text().rstrip("\n"))
+        invocation.out.line(doc_page.text().rstrip("\n"))
     else:
-        _print(invocation, found)
+        _print(invocation, doc_page)
     return 0
 
 
@@ -64,7 +69,7 @@ def _list(invocation: Invocation) -> None:
 
 
 def _print(invocation: Invocation, page: DocPage) -> None:
-    by_name = {one.name: one for one in pages()}
+    by_name = {page.name: page for page in pages()}
     folder = posixpath.dirname(page.name)
 
     def place(target: str) -> str:

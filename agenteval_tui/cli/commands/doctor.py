@@ -102,24 +102,24 @@ def _command() -> Iterator[DoctorCheck]:
     """Whether `agenteval` starts this program: other packages install a command of that name, too."""
     states = rival_packages.command_states()
     owners = list(rival_packages.other_owners())
-    for one in states:
-        if not one.starts_ours:
-            who = next((package for package, name in owners if name == one.name), "another package")
-            said = f"`{one.name}` starts {who}, which replaced our script: {one.path}"
-            yield DoctorCheck("command", "warning", said, _OTHER_NAME)
-        elif one.shadowed:
-            said = f"another `{one.name}` comes first on PATH: {one.first}; this one is {one.path}"
+    for state in states:
+        if not state.starts_ours:
+            who = next((package for package, name in owners if name == state.name), "another package")
+            message = f"`{state.name}` starts {who}, which replaced our script: {state.path}"
+            yield DoctorCheck("command", "warning", message, _OTHER_NAME)
+        elif state.shadowed:
+            message = f"another `{state.name}` comes first on PATH: {state.first}; this one is {state.path}"
             yield DoctorCheck(
-                "command", "warning", said, f"put {Path(one.path).parent} first on PATH, or: {_OTHER_NAME}"
+                "command", "warning", message, f"put {Path(state.path).parent} first on PATH, or: {_OTHER_NAME}"
             )
-    replaced = {one.name for one in states if not one.starts_ours}
+    replaced = {state.name for state in states if not state.starts_ours}
     for package, name in owners:
         if name not in replaced:
-            said = f"{package} installs `{name}` too: its next update replaces ours"
-            yield DoctorCheck("command", "warning", said, f"keep them in two environments, or: {_OTHER_NAME}")
+            message = f"{package} installs `{name}` too: its next update replaces ours"
+            yield DoctorCheck("command", "warning", message, f"keep them in two environments, or: {_OTHER_NAME}")
     if place := rival_packages.their_module():
-        said = f"`import agenteval` gives another package's module: {place}"
-        yield DoctorCheck("command", "warning", said, "in Python: import agenteval_tui as agenteval")
+        message = f"`import agenteval` gives another package's module: {place}"
+        yield DoctorCheck("command", "warning", message, "in Python: import agenteval_tui as agenteval")
 
 
 def _refused(name: str, error: AgentevalError) -> DoctorCheck:
@@ -135,14 +135,14 @@ def _terminal(out: Output) -> Iterator[DoctorCheck]:
         return
     columns, lines = shutil.get_terminal_size()
     around = [name for name, is_here in _surroundings() if is_here]
-    said = f"TERM={term or 'not set'}, {columns}x{lines}, {_colours()}"
-    said += f", inside {' and '.join(around)}" if around else ""
+    message = f"TERM={term or 'not set'}, {columns}x{lines}, {_colours()}"
+    message += f", inside {' and '.join(around)}" if around else ""
     if term in ("", "dumb"):
-        yield DoctorCheck("terminal", "warning", said, "the app needs a terminal that is not dumb; verbs work")
+        yield DoctorCheck("terminal", "warning", message, "the app needs a terminal that is not dumb; verbs work")
     elif (columns, lines) < _SMALLEST or lines < _SMALLEST[1]:
-        yield DoctorCheck("terminal", "warning", said, f"the app needs at least {_SMALLEST[0]}x{_SMALLEST[1]}")
+        yield DoctorCheck("terminal", "warning", message, f"the app needs at least {_SMALLEST[0]}x{_SMALLEST[1]}")
     else:
-        yield DoctorCheck("terminal", "ok", said)
+        yield DoctorCheck("terminal", "ok", message)
     yield _clipboard()
     if out.ascii_only:
         mend = "set LANG to a UTF-8 locale, such as C.UTF-8"
@@ -198,19 +198,19 @@ def _history(path: Path) -> DoctorCheck:
 
 def _judged(path: Path, health: Health) -> DoctorCheck:
     runs = count(health.rows.get("runs", 0), "run")
-    said = f"{path}: {runs}, {(health.size + health.log_size) / 1e6:.1f} MB, version {health.version}"
+    message = f"{path}: {runs}, {(health.size + health.log_size) / 1e6:.1f} MB, version {health.version}"
     if health.problems:
         mend = "start agenteval: it moves a damaged file aside and saves what can be read"
-        return DoctorCheck("history", "error", f"{said}; damaged: {health.problems[0]}", mend)
+        return DoctorCheck("history", "error", f"{message}; damaged: {health.problems[0]}", mend)
     if health.wrong:
-        return DoctorCheck("history", "warning", f"{said}; {health.wrong[0]}", "agenteval db check says what to do")
+        return DoctorCheck("history", "warning", f"{message}; {health.wrong[0]}", "agenteval db check says what to do")
     if health.version > health.newest_version:
-        return DoctorCheck("history", "warning", f"{said}, made by a newer agenteval: read-only", "update agenteval")
+        return DoctorCheck("history", "warning", f"{message}, made by a newer agenteval: read-only", "update agenteval")
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         return DoctorCheck(
-            "history", "warning", f"{said}; it can't be written", "give yourself write permission, or use --db"
+            "history", "warning", f"{message}; it can't be written", "give yourself write permission, or use --db"
         )
-    return DoctorCheck("history", "ok", said)
+    return DoctorCheck("history", "ok", message)
 
 
 def _configuration() -> DoctorCheck:
@@ -281,11 +281,11 @@ def _trusted() -> DoctorCheck:
     if not listed:
         return DoctorCheck("trust", "ok", "no repository is trusted: programs of suites need --trust to run")
     gone = [entry for entry in listed if not Path(entry.folder).is_dir()]
-    said = f"{count(len(listed), 'repository')} trusted"
+    message = f"{count(len(listed), 'repository')} trusted"
     if not gone:
-        return DoctorCheck("trust", "ok", said)
-    said += f", {len(gone)} no longer there"
-    return DoctorCheck("trust", "warning", said, f"agenteval trust --revoke {gone[0].folder}")
+        return DoctorCheck("trust", "ok", message)
+    message += f", {len(gone)} no longer there"
+    return DoctorCheck("trust", "warning", message, f"agenteval trust --revoke {gone[0].folder}")
 
 
 def _extra_mcp() -> DoctorCheck:
@@ -298,8 +298,8 @@ def _extra_mcp() -> DoctorCheck:
 def _extra_keyring() -> DoctorCheck:
     """Whether keys can come from the system's keyring. Only asked which one it is: no key is read."""
     if not _installed("keyring"):
-        said = "not installed: keys come from the environment or .env (pip install 'agenteval-tui[keyring]')"
-        return DoctorCheck("keyring", "ok", said)
+        message = "not installed: keys come from the environment or .env (pip install 'agenteval-tui[keyring]')"
+        return DoctorCheck("keyring", "ok", message)
     try:
         import keyring
 

@@ -61,8 +61,8 @@ def command(invocation: Invocation, what: str, file: Path, format_name: str, for
     for line in losses.lines():
         invocation.err.line(("note: ", "warn"), line)
     if str(file) != "-":
-        left = f"; {count(len(rows) - len(ended), 'run')} had not ended" if len(rows) > len(ended) else ""
-        invocation.out.line(f"{file}: {count(len(ended), 'run')} as {exporter.about}{left}")
+        unended = f"; {count(len(rows) - len(ended), 'run')} had not ended" if len(rows) > len(ended) else ""
+        invocation.out.line(f"{file}: {count(len(ended), 'run')} as {exporter.about}{unended}")
     return 0
 
 
@@ -79,27 +79,27 @@ def _tests(invocation: Invocation, what: str, file: Path, format_name: str, forc
         raise AgentevalError("this suite has errors", where=what, mend=f"agenteval validate {what}")
     if format_name == UMBRACO:
         written, notes = tests_of(loaded.suite, path.name)
-        number, said = len(written), "Umbraco tests"
+        number, kind = len(written), "Umbraco tests"
     else:
         written, notes = sheets_of(loaded.suite, path.name)
-        number, said = len(written[0]["rows"]), "Power UI test cases"
+        number, kind = len(written[0]["rows"]), "Power UI test cases"
     _write(invocation, file, iter([json_text(written, ascii_only=False) + "\n"]), force)
     for note in notes:
         invocation.err.line(("note: ", "warn"), note)
     if str(file) != "-":
-        invocation.out.line(f"{file}: {count(number, 'test')} as {said}")
+        invocation.out.line(f"{file}: {count(number, 'test')} as {kind}")
     return 0
 
 
 def _write(invocation: Invocation, file: Path, pieces: Iterator[str], force: bool) -> None:
     if str(file) == "-":
-        kept = ""
+        rest = ""
         for piece in pieces:
-            *lines, kept = (kept + _NOT_ASCII.sub(_escaped, piece)).split("\n")
+            *lines, rest = (rest + _NOT_ASCII.sub(_escaped, piece)).split("\n")
             for line in lines:
                 invocation.out.plain_line(line)
-        if kept:
-            invocation.out.plain_line(kept)
+        if rest:
+            invocation.out.plain_line(rest)
         return
 
     if file.exists() and not is_special(file) and not force:

@@ -63,7 +63,7 @@ def command(
         raise click.UsageError("--until needs --quarantine")
     paths, tests = paths_and_tests(paths, tests)
     span, now = window_ms(window), now_ms()
-    wanted = TrendQuery(
+    query = TrendQuery(
         None if span is None else now - span,
         now + 1,
         paths=paths,
@@ -76,7 +76,7 @@ def command(
     until = until_ms if until_ms is not None else quarantines.default_until()
     with invocation.store(to_look=not quarantine) as store:
         nothing = "" if paths else invocation.why_nothing(store)
-        report = ledger(store, wanted, now)
+        report = ledger(store, query, now)
         suggested = report.suggestions()
         if quarantine:
             for component in suggested:
@@ -94,8 +94,8 @@ def command(
     if nothing and as_json:
         invocation.note(nothing)
     if as_json:
-        shown = report.tests if everything else report.flaky
-        invocation.out.json(flaky_document(report, shown, suggested))
+        listed = report.tests if everything else report.flaky
+        invocation.out.json(flaky_document(report, listed, suggested))
         return 0
     if nothing:
         invocation.out.line(nothing)

@@ -19,20 +19,20 @@ def command(context: click.Context, words: tuple[str, ...]) -> int:
     Some verbs have subcommands: `agenteval help db prune`. `agenteval docs` has pages about everything else.
     """
     top = context.find_root()
-    shown, seen = top, ""
+    current, path = top, ""
     for word in words:
-        inside = shown.command
-        if shown is top:
-            found = find_verb(word)
-            if found is None:
+        inside = current.command
+        if current is top:
+            command = find_verb(word)
+            if command is None:
                 raise no_such_verb(word)
         else:
-            found = inside.get_command(shown, word) if isinstance(inside, click.Group) else None
-            if found is None:
-                parts = ", ".join(inside.list_commands(shown)) if isinstance(inside, click.Group) else ""
-                mend = f"its parts: {parts}" if parts else f"agenteval help {seen}"
-                raise AgentevalError(f"{seen} has no part {word!r}", mend=mend)
-        seen = f"{seen} {word}".strip()
-        shown = click.Context(found, info_name=word, parent=shown)
-    context.ensure_object(Invocation).out.line(shown.get_help())
+            command = inside.get_command(current, word) if isinstance(inside, click.Group) else None
+            if command is None:
+                parts = ", ".join(inside.list_commands(current)) if isinstance(inside, click.Group) else ""
+                mend = f"its parts: {parts}" if parts else f"agenteval help {path}"
+                raise AgentevalError(f"{path} has no part {word!r}", mend=mend)
+        path = f"{path} {word}".strip()
+        current = click.Context(command, info_name=word, parent=current)
+    context.ensure_object(Invocation).out.line(current.get_help())
     return 0

@@ -63,21 +63,21 @@ def command(
     both = outcomes
     if searched.outcomes:
         both = tuple(outcome for outcome in searched.outcomes if not outcomes or outcome in outcomes) or ("none",)
-    wanted = replace(
+    run_filter = replace(
         searched, outcomes=both, test_id=test_id, agent=agent, kind=kind or searched.kind, projects=invocation.projects
     )
     if kind and searched.kind not in ("", kind):
-        wanted = replace(wanted, outcomes=("none",))
+        run_filter = replace(run_filter, outcomes=("none",))
     with invocation.store(to_look=True) as store:
-        ids = store.run_ids(wanted) if runs else store.execution_ids(wanted)
-        shown = ids[:limit]
-        run_rows = store.run_rows(shown) if runs else []
-        executions = [] if runs else store.execution_rows(shown)
-        nothing = "" if shown else invocation.why_nothing(store)
+        ids = store.run_ids(run_filter) if runs else store.execution_ids(run_filter)
+        listed = ids[:limit]
+        run_rows = store.run_rows(listed) if runs else []
+        executions = [] if runs else store.execution_rows(listed)
+        nothing = "" if listed else invocation.why_nothing(store)
     if as_json:
         invocation.out.json([*map(listed_run, run_rows), *map(listed_execution, executions)])
         return 0
-    if not shown:
+    if not listed:
         invocation.out.line(nothing or f"no {'run' if runs else 'execution'} matches")
         return 0
     suites = {row.suite_key for row in run_rows}
@@ -86,6 +86,6 @@ def command(
     lines += [execution_line(row, with_project=len(projects) > 1) for row in executions]
     invocation.out.view(paragraphs(lines))
     if len(ids) > limit:
-        found = count(len(ids), "run" if runs else "execution")
-        invocation.out.line((f"{len(shown)} of {found}; --limit shows more", "dim"))
+        total = count(len(ids), "run" if runs else "execution")
+        invocation.out.line((f"{len(listed)} of {total}; --limit shows more", "dim"))
     return 0

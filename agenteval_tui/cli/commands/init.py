@@ -398,29 +398,29 @@ def _write_suite_of(invocation: Invocation, agent: FoundAgent, folder: Path, *, 
     for field in agent.incomplete:
         out.line((f"Its context needs `{field}`: write `context: package.module:function` in the suite.", "warn"))
     if not invocation.quiet:
-        shown = shlex.quote(str(path))
+        quoted = shlex.quote(str(path))
         out.line()
         out.line(("Next:", "bold"))
-        out.line(f"  agenteval run {shown} --trust", ("    # your agent's code runs only if you allow it", "dim"))
+        out.line(f"  agenteval run {quoted} --trust", ("    # your agent's code runs only if you allow it", "dim"))
         out.line("  agenteval why", ("    # explains the newest failure", "dim"))
-        out.line(f"  agenteval {shown}", ("    # the app", "dim"))
+        out.line(f"  agenteval {quoted}", ("    # the app", "dim"))
     return 0
 
 
 def _write_sample(invocation: Invocation, folder: Path, kind: str, *, coding_agents: bool) -> int:
     texts = {**files_of(kind, coding_agents=coding_agents), SCHEMA: json_text(schema("suite")) + "\n"}
-    taken = [name for name in texts if os.path.lexists(folder / name)]
-    if taken:
+    existing = [name for name in texts if os.path.lexists(folder / name)]
+    if existing:
         raise AgentevalError(
-            f"{', '.join(taken)} already exists: nothing was written", where=str(folder), mend="name another folder"
+            f"{', '.join(existing)} already exists: nothing was written", where=str(folder), mend="name another folder"
         )
     _write(folder, texts)
     out = invocation.out
     width = max(len(str(folder / name)) for name in texts)
     for name in texts:
         what = "" if invocation.quiet else _WHAT.get(name, "")
-        shown = str(folder / name)
-        out.line(("wrote ", "good"), f"{shown:{width}}" if what else shown, (f"  {what}" if what else "", "dim"))
+        path = str(folder / name)
+        out.line(("wrote ", "good"), f"{path:{width}}" if what else path, (f"  {what}" if what else "", "dim"))
     if not invocation.quiet:
         _say_next(invocation, folder, kind)
     return 0

@@ -91,15 +91,15 @@ def find_criterion(references: References, reference: str) -> tuple[RunRow, int,
     """The run, the criterion's number and its stored result that RUN/CRITERION names; with one judged criterion, RUN
     will do. Raises `AgentevalError`."""
 
-    row, wanted = references.address(reference)
+    row, criterion = references.address(reference)
     results = references.store.results(row.id)
-    if wanted:
-        return row, *criterion_named(row.id, results, wanted)
+    if criterion:
+        return row, *criterion_named(row.id, results, criterion)
     judged = [pair for pair in enumerate(results, 1) if is_judged(pair[1])]
     if len(judged) != 1:
         names = ", ".join(f"{number} ({result.criterion})" for number, result in judged)
-        said = f"run {row.id} has {len(judged) or 'no'} judged criteri{'on' if len(judged) == 1 else 'a'}"
-        raise AgentevalError(said, mend=f"name one as RUN/NUMBER: {names}" if judged else "")
+        message = f"run {row.id} has {len(judged) or 'no'} judged criteri{'on' if len(judged) == 1 else 'a'}"
+        raise AgentevalError(message, mend=f"name one as RUN/NUMBER: {names}" if judged else "")
     return row, *judged[0]
 
 
@@ -107,7 +107,7 @@ def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str |
     keys = {str(Path(suite).resolve()) for suite in suites}
     names = {suite.casefold() for suite in suites}
     with invocation.store(to_look=True) as store:
-        wanted = (
+        run_filter = (
             RunFilter(execution_id=invocation.references(store).execution(execution).id)
             if execution
             else RunFilter(projects=() if suites else invocation.projects)
@@ -117,7 +117,7 @@ def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str |
             raise AgentevalError("this suite has no stored runs", where=", ".join(suites))
         rows = [
             row
-            for row in store.run_rows(disagreements(store, store.run_ids(wanted)))
+            for row in store.run_rows(disagreements(store, store.run_ids(run_filter)))
             if not suites or row.suite_key in keys or row.suite_name.casefold() in names
         ]
         figures = judge_figures(store, rows, every=True)
@@ -150,18 +150,19 @@ def _print_figures(out: Output, figures: JudgeFigures) -> None:
 
 
 def _print_agreement(out: Output, figures: JudgeFigures) -> None:
-    told = figures.agreement
-    if told.accuracy is None:
+    agreement = figures.agreement
+    if agreement.accuracy is None:
         out.line(("  nothing to compare yet: `agenteval label RUN/CRITERION passed|failed|1..5`", "dim"))
         return
-    kappa = "undefined (both always said the same)" if told.kappa is None else f"{told.kappa:.2f}"
+    kappa = "undefined (both always said the same)" if agreement.kappa is None else f"{agreement.kappa:.2f}"
     out.line(
-        f"  accuracy {percent(told.accuracy)} of n = {told.n} ({interval_phrase(told.interval)}), Cohen's kappa {kappa}"
+        f"  accuracy {percent(agreement.accuracy)} of n = {agreement.n} ({interval_phrase(agreement.interval)}), "
+        f"Cohen's kappa {kappa}"
     )
     out.line(
-        f"  both yes {told.both_yes}, both no {told.both_no}, "
-        f"only the {'judge' if figures.by_judge else 'criterion'} {told.only_judge}, "
-        f"only the person {told.only_person}"
+        f"  both yes {agreement.both_yes}, both no {agreement.both_no}, "
+        f"only the {'judge' if figures.by_judge else 'criterion'} {agreement.only_judge}, "
+        f"only the person {agreement.only_person}"
     )
     if figures.undecided:
         out.line((f"  {count(figures.undecided, 'labelled run')} without a verdict left out", "dim"))
@@ -173,14 +174,14 @@ def _print_agreement(out: Output, figures: JudgeFigures) -> None:
 def _print_versions(out: Output, versions: Sequence[VersionFigures]) -> None:
     """How far each version agrees with people, and whether the newest does more than the one before it."""
     for version in versions:
-        told = version.agreement
+        agreement = version.agreement
         silent = f", {version.silent} left to people" if version.silent else ""
-        said = (
+        summary = (
             "no label to compare with"
-            if told.accuracy is None
-            else f"accuracy {percent(told.accuracy)} of n = {told.n}"
+            if agreement.accuracy is None
+            else f"accuracy {percent(agreement.accuracy)} of n = {agreement.n}"
         )
-        out.line(f"  version {short_hash(version.hash)}: {said}{silent}")
+        out.line(f"  version {short_hash(version.hash)}: {summary}{silent}")
     newest = versions[0]
     if newest.p_value is not None:
         out.line(
@@ -209,12 +210,12 @@ def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_js
     transcript = store.transcript(row.id)
     stored = {reply.request.hash: reply for reply in store.replies(row.id)}
     replies = {key: question.reply for key, question in stored.items()}
-    own, known = [], dict[str, Any]()
+    own, known_replies = [], dict[str, Any]()
     for _ in range(3):  # what the criterion asks, question by question, as far as it was answered
-        for request in checker.requests(transcript, row.variables, known):
+        for request in checker.requests(transcript, row.variables, known_replies):
             if request.hash in stored:
                 own.append(stored[request.hash])
-                known[request.hash] = replies[request.hash]
+                known_replies[request.hash] = replies[request.hash]
     label = label_of(store.labels([row.id]), result.criterion, sole_of_results(store.results(row.id)))
     if as_json:
         out.json(judge_replies(row.id, result, label, own))
@@ -242,8 +243,8 @@ def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_js
     if label is not None:
         comment = f": {one_line(label.comment)}" if label.comment else ""
         who = f" ({one_line(label.who)})" if label.who else ""
-        said = "rated it" if label.passed is None else "says:"
-        out.line(f"a person{who} {said} {label.said}{comment}")
+        verb = "rated it" if label.passed is None else "says:"
+        out.line(f"a person{who} {verb} {label.said}{comment}")
     return 0
 
 
@@ -264,21 +265,21 @@ def _reask(
         invocation, lambda yes: check_asking(respondents, [(row.suite_key, spec)], trusted=trust or yes)
     )
     again = run_to_end(rejudge(store, row, spec, times, respondents, permission))
-    told = repeated_judgment(row.id, result, again)
+    repeated = repeated_judgment(row.id, result, again)
     if as_json:
-        out.json(told)
+        out.json(repeated)
         return 0
-    outcomes = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in told.outcomes.items())
+    outcomes = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in repeated.outcomes.items())
     out.line((f"{one_line(result.criterion)}, asked {times} times: {outcomes}", "bold"), (f"  {row.id}", "dim"))
-    if told.scores:
-        listed = ", ".join(f"{score:.2f}" for score in told.scores)
-        out.line(f"  scores {listed}: median {told.median:.2f}, spread {told.spread:.2f}")
-    flips = told.flips
+    if repeated.scores:
+        listed = ", ".join(f"{score:.2f}" for score in repeated.scores)
+        out.line(f"  scores {listed}: median {repeated.median:.2f}, spread {repeated.spread:.2f}")
+    flips = repeated.flips
     if flips:
         out.line((f"  {count(flips, 'verdict')} of {times} differ from the majority", "warn"))
-    for reason in dict.fromkeys(told.reasons):
+    for reason in dict.fromkeys(repeated.reasons):
         if reason:
             out.line((f"  {one_line(reason, 200)}", "dim"))
-    tokens = f", {told.input_tokens} + {told.output_tokens or 0} tokens" if told.input_tokens else ""
-    out.line((f"  {count(told.asked, 'question')} asked{tokens}; stored: {result.outcome}", "dim"))
+    tokens = f", {repeated.input_tokens} + {repeated.output_tokens or 0} tokens" if repeated.input_tokens else ""
+    out.line((f"  {count(repeated.asked, 'question')} asked{tokens}; stored: {result.outcome}", "dim"))
     return 0

@@ -82,10 +82,10 @@ def command(
     if len(verdicts) > 1 or len(ratings) > 1:
         raise click.UsageError("give one verdict (passed or failed), one rating (1 to 5), or one of each")
     with invocation.store() as store:
-        row, wanted = invocation.references(store).address(reference)
+        row, criterion_name = invocation.references(store).address(reference)
         results, criterion = store.results(row.id), ""
-        if wanted:
-            criterion = criterion_named(row.id, results, wanted)[1].criterion
+        if criterion_name:
+            criterion = criterion_named(row.id, results, criterion_name)[1].criterion
         if remove:
             return _remove(invocation.out, store, row.id, criterion, who or current_user())
         label = Label(
@@ -110,9 +110,9 @@ def _remove(out: Output, store: Store, run_id: str, criterion: str, who: str) ->
     of_this = [
         label for label in labels if (label.criterion == criterion if criterion else label.whole or label.unknown)
     ]
-    own = [given for given in of_this if given.who == who]
+    own = [label for label in of_this if label.who == who]
     if not own:
-        others = ", ".join(dict.fromkeys(given.who or "someone without a name" for given in of_this))
+        others = ", ".join(dict.fromkeys(label.who or "someone without a name" for label in of_this))
         raise AgentevalError(
             f"{who} has no label on {criterion or 'the run'}",
             where=f"run {run_id}",

@@ -41,7 +41,7 @@ from agenteval_tui.formats.otlp.options import ListeningOptions
 @click.option("--ready", type=int, default=-1, hidden=True)  # of `runs.client.start_verb`
 @common_options
 @pass_invocation
-def command(invocation: Invocation, /, **given: Any) -> int:
+def command(invocation: Invocation, /, **options: Any) -> int:
     """Receive OpenTelemetry traces (OTLP over HTTP), and store each trace as a run. Needs the extra `otel`.
 
     Point any program at it: OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318. It reads spans in the GenAI conventions,
@@ -51,4 +51,4 @@ def command(invocation: Invocation, /, **given: Any) -> int:
     # The options are read without what executes, as in `fork`: the help lists this verb.
     from agenteval_tui.cli.listen_run import ListenArguments, listen_run
 
-    return listen_run(invocation, ListenArguments(**given))
+    return listen_run(invocation, ListenArguments(**options))

@@ -47,11 +47,11 @@ def command(
     """
     with invocation.store(to_look=True) as store:
         find = invocation.references(store)
-        runs = stored_runs(store, [find.run(one) for one in references])
+        runs = stored_runs(store, [find.run(reference) for reference in references])
     mine = load_agents(directories.config_dir())
-    made = make_test(runs, path, test_id=test_id, name=name, agent=agent, agents=mine, write=not dry_run)
+    made_test = make_test(runs, path, test_id=test_id, name=name, agent=agent, agents=mine, write=not dry_run)
     if as_json:
-        invocation.out.json(made_test_document(made, runs))
+        invocation.out.json(made_test_document(made_test, runs))
     else:
-        invocation.out.view(made_test_view(made, runs))
+        invocation.out.view(made_test_view(made_test, runs))
     return 0

@@ -59,26 +59,26 @@ def _found(invocation: Invocation, address: str) -> AppStart:
         if not address:
             return AppStart(db=invocation.db, screen="inspect", target=references.run(failure=True).id)
         try:
-            row, wanted = references.either(address), ""
+            row, criterion_name = references.either(address), ""
         except AmbiguousError:
             raise
         except AgentevalError:
             if "/" not in address:
                 raise
-            row, wanted = references.address(address)
+            row, criterion_name = references.address(address)
         if isinstance(row, ExecutionRow):
             return AppStart(db=invocation.db, screen="history", target=row.id)
-        criterion = _criterion(store, row, wanted) if wanted else ""
+        criterion = _criterion(store, row, criterion_name) if criterion_name else ""
     return AppStart(db=invocation.db, screen="inspect", target=row.id, criterion=criterion)
 
 
-def _criterion(store: Store, run: RunRow, wanted: str) -> str:
+def _criterion(store: Store, run: RunRow, name: str) -> str:
     """The name of the criterion that is meant: of those that judged the run, by number, name or the beginning of a
     name; else of those in the suite's file now, by name. Raises `AgentevalError` when there is none."""
 
     results = store.results(run.id)
     refused: AgentevalError | None = None
-    for text in dict.fromkeys((wanted, unquote(wanted))):  # an address out of a browser or a report is escaped
+    for text in dict.fromkeys((name, unquote(name))):  # an address out of a browser or a report is escaped
         try:
             _, result = criterion_named(run.id, results, text)
         except AgentevalError as error:

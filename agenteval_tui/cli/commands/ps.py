@@ -82,19 +82,19 @@ def _print(out: Output, live: Live, view: ExecutionView | None, now: int) -> Non
     if view is None:
         out.line(head, ("does not answer", "warn"), (f"  process {live.pid}, since {since}", "dim"))
         return
-    said = [f"{view.done}/{view.total}"]
+    parts = [f"{view.done}/{view.total}"]
     for key, word in (("running", "running"), ("failed", "failed"), ("error", "in error")):
         if count := view.count(key):
-            said.append(f"{count} {word}")
+            parts.append(f"{count} {word}")
     if view.eta_s is not None and view.eta_s >= 1:
-        said.append(f"about {duration(1000 * view.eta_s)} left")
+        parts.append(f"about {duration(1000 * view.eta_s)} left")
     state = "ended" if view.ended else "paused" if view.paused else ""
     bad = view.count("failed", "error")
     cost = dollars(None if view.progress is None else view.progress.total_cost)
     programs = _programs(footprint(live.pid))
     out.line(
         head,
-        (" · ".join(said), "bad" if bad else "good"),
+        (" · ".join(parts), "bad" if bad else "good"),
         (f"  since {since}" + (f"  {cost}" if cost else "") + (f"  {programs}" if programs else ""), "dim"),
         (f"  {state}" if state else "", "warn"),
     )

@@ -100,39 +100,39 @@ def _list(invocation: Invocation, everything: bool, as_json: bool) -> int:
     # Tests of no file (imported ones) are not known to be of another project.
     belong = {quarantine.suite_key: project_of_keys((quarantine.suite_key,)) for quarantine in listed}
     projects = invocation.projects
-    shown = [
+    own = [
         quarantine
         for quarantine in listed
         if not belong[quarantine.suite_key] or in_scope(belong[quarantine.suite_key], projects)
     ]
-    if len(listed) > len(shown):
-        left = f"{len(listed) - len(shown)} of other projects not listed; {invocation.option_for_all} lists them too"
-        invocation.note(left)
+    if len(listed) > len(own):
+        note = f"{len(listed) - len(own)} of other projects not listed; {invocation.option_for_all} lists them too"
+        invocation.note(note)
     if as_json:
-        invocation.out.json(Quarantines(quarantines=tuple(listed_quarantine(quarantine, now) for quarantine in shown)))
+        invocation.out.json(Quarantines(quarantines=tuple(listed_quarantine(quarantine, now) for quarantine in own)))
         return 0
-    invocation.out.view(listed_view(shown, now))
+    invocation.out.view(listed_view(own, now))
     return 0
 
 
 def find_test(store: Store, reference: str) -> TestName:
     """The test that ID or FILE::ID names: one that the history knows, else one of the file. Raises AgentevalError."""
     file, separator, test_id = reference.rpartition("::")
-    known = store.read(tests_known)
+    test_names = store.read(tests_known)
     if not separator:
-        matching = [name for name in known if name.test_id == reference]
+        matching = [name for name in test_names if name.test_id == reference]
         if len(matching) > 1:
             listed = ", ".join(f"{name.suite_key}::{name.test_id}" for name in matching[:5])
             raise AgentevalError(f"several suites have a test {reference!r}: {listed}", mend="name it as FILE::ID")
         if matching:
             return matching[0]
-        near = get_close_matches(reference, [name.test_id for name in known], n=1)
+        near = get_close_matches(reference, [name.test_id for name in test_names], n=1)
         raise AgentevalError(
             f"the history has no test {reference!r}",
             mend=f"did you mean {near[0]}?" if near else "name one that never ran as FILE::ID",
         )
     keys = {file, str(Path(file).resolve())}
-    for name in known:
+    for name in test_names:
         if name.suite_key in keys and name.test_id == test_id:
             return name
     from agenteval_tui.suites.load import load_suite  # 67 ms, which only a test that never ran needs

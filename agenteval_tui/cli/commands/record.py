@@ -93,7 +93,7 @@ def _proxy_options(function: F) -> F:
 @_proxy_options
 @common_options
 @pass_invocation
-def command(invocation: Invocation, /, **given: Any) -> int:
+def command(invocation: Invocation, /, **options: Any) -> int:
     """Run PROGRAM behind a proxy on this machine, and store its model calls as one run in the history.
 
     The program gets OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL and others that point to the proxy,
@@ -106,25 +106,25 @@ def command(invocation: Invocation, /, **given: Any) -> int:
     MCP servers that the program starts are recorded with --mcp-config FILE, or with a command like `agenteval record
     --mcp -- SERVER` in its MCP configuration: their calls and results are in the transcript and in the replay.
     """
-    if given["mcp"]:
-        return _shim(given)
+    if options["mcp"]:
+        return _shim(options)
     # As in `run`: the options are read without what executes.
     from agenteval_tui.cli.record_program import record_program
 
-    return record_program(invocation, given)
+    return record_program(invocation, options)
 
 
-def _shim(given: Mapping[str, Any]) -> int:
+def _shim(options: Mapping[str, Any]) -> int:
     """Stand in for an MCP server."""
     context = click.get_current_context()
-    for name in given:
+    for name in options:
         if name not in _OF_SHIM and context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            option = next(one for one in context.command.params if one.name == name).opts[0]
+            option = next(param for param in context.command.params if param.name == name).opts[0]
             raise click.UsageError(f"--mcp can't be used with {option}")
     # As in `command`; a program waits for it whenever it starts a server.
     from agenteval_tui.cli.mcp_shim import run_shim
 
-    return run_shim(given["program"], given["server"])
+    return run_shim(options["program"], options["server"])
 
 
 @click.command("replay")
@@ -138,7 +138,7 @@ def _shim(given: Mapping[str, Any]) -> int:
 @_proxy_options
 @common_options
 @pass_invocation
-def replay(invocation: Invocation, /, **given: Any) -> int:
+def replay(invocation: Invocation, /, **options: Any) -> int:
     """Run PROGRAM on the recording of RUN, up to the first request that differs; then ask the servers.
 
     Change the code or the prompt of your agent and see the effect on a run, paying only for what changed. RUN was made
@@ -148,4 +148,4 @@ def replay(invocation: Invocation, /, **given: Any) -> int:
     # As in `command`.
     from agenteval_tui.cli.record_program import replay_program
 
-    return replay_program(invocation, given)
+    return replay_program(invocation, options)

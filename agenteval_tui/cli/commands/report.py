@@ -35,30 +35,30 @@ TITLES = {
 @all_projects("--all")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, /, execution: str, comment: bool, comment_name: str, **given: Any) -> int:
+def command(invocation: Invocation, /, execution: str, comment: bool, comment_name: str, **options: Any) -> int:
     """Write reports of execution ID (`last`, the default, is the newest), like those of `run`.
 
     Without a file, the Markdown report is printed. `--comment` finds its comment by a hidden marker. It needs
     GITHUB_TOKEN, and does nothing in a job that does not belong to a pull request.
     """
-    reports = ReportFiles.taken(given)
+    reports = ReportFiles.taken(options)
     check_reports(invocation, reports)
     with invocation.store(to_look=True) as store:
         row = invocation.references(store).execution(execution)
         if row.status == "running" and not row.ended:
             raise AgentevalError("no run of this execution has ended yet", where=f"execution {row.id}")
         write_reports(invocation, store, reports, row)
-        said = invocation.err if reports.on_stdout else invocation.out
+        output = invocation.err if reports.on_stdout else invocation.out
         for kind, name in reports.files:
             if name != STDOUT:
-                said.line(f"{name}: {TITLES[kind]} of {count(row.runs, 'run')}")
+                output.line(f"{name}: {TITLES[kind]} of {count(row.runs, 'run')}")
         if comment:
             number = pull_request()
             if number is None:
-                said.line("no comment: this job does not belong to a pull request")
+                output.line("no comment: this job does not belong to a pull request")
             else:
                 done = put_comment(comment_text(store, row, comment_name), number)
-                said.line(f"the comment of pull request {number} was {done}")
+                output.line(f"the comment of pull request {number} was {done}")
         elif not reports.files:
             for line in report_md(store, row).splitlines():
                 invocation.out.line(line)

@@ -46,10 +46,10 @@ def command(invocation: Invocation, what: str, file: Path | None, max_mb: float,
             if not confirm(invocation, f"{file} exists. Overwrite it?"):
                 raise AgentevalError("nothing was written", where=str(file))
             force = True
-        made = share(store, target, most=int(max_mb * 1e6))
-        write_pieces(file, made.pieces, force=force)
-    if made.missing:
-        invocation.err.line(("note: ", "warn"), f"not in the file: {made.missing}")
-    invocation.out.line(f"{file}: {count(made.runs, 'run')} with transcripts and evidence, {file_size(made.size)}")
+        page = share(store, target, most=int(max_mb * 1e6))
+        write_pieces(file, page.pieces, force=force)
+    if page.missing:
+        invocation.err.line(("note: ", "warn"), f"not in the file: {page.missing}")
+    invocation.out.line(f"{file}: {count(page.runs, 'run')} with transcripts and evidence, {file_size(page.size)}")
     invocation.out.line((f"  open it in any browser, or in the app with agenteval open {file}", "dim"))
     return 0

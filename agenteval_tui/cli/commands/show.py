@@ -165,8 +165,8 @@ def print_transcript(out: Output, transcript: Transcript, results: Sequence[Crit
             _indented(out, message.content[:_LONGEST_RESULT] + ("…" if cut else ""), dim=True)
         elif message.content:
             _indented(out, message.content)
-        for one in message.attachments:
-            out.line((f"   {attachment_text(one)}", "dim"))
+        for attachment in message.attachments:
+            out.line((f"   {attachment_text(attachment)}", "dim"))
         for index in message.tool_calls:
             call = transcript.tool_calls[index]
             failed = "  (failed)" if call.status == "error" else ""
@@ -174,8 +174,8 @@ def print_transcript(out: Output, transcript: Transcript, results: Sequence[Crit
     print_output(out, transcript, quiet=True)
     print_state(out, transcript)
     if transcript.outputs:
-        said = json.dumps(dict(transcript.outputs), ensure_ascii=False)
-        out.line(("returned beside the answer: ", "dim"), one_line(said, _OUTPUTS_SHOWN))
+        outputs = json.dumps(dict(transcript.outputs), ensure_ascii=False)
+        out.line(("returned beside the answer: ", "dim"), one_line(outputs, _OUTPUTS_SHOWN))
     if transcript.workdir:
         out.line((f"working folder: {one_line(transcript.workdir)}", "dim"))
     if transcript.error is not None:

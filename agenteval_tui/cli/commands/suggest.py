@@ -53,21 +53,21 @@ def command(
         raise click.UsageError("name a test, or an execution by --execution")
     with invocation.store(to_look=True) as store:
         find = invocation.references(store)
-        said = {find.run(run).id: True for run in good} | {find.run(run).id: False for run in bad}
-        given = _given(find, reference or "".join(good[:1]), execution or "", from_judge, said)
-        found, checked = suggest(given.examples, most), check(given.examples)
+        opinions = {find.run(run).id: True for run in good} | {find.run(run).id: False for run in bad}
+        test_examples = _given(find, reference or "".join(good[:1]), execution or "", from_judge, opinions)
+        suggestions, checked = suggest(test_examples.examples, most), check(test_examples.examples)
     if as_json:
-        invocation.out.json(suggested_document(found, given, checked))
+        invocation.out.json(suggested_document(suggestions, test_examples, checked))
     else:
-        invocation.out.view(suggestions_view(found, given, checked))
+        invocation.out.view(suggestions_view(suggestions, test_examples, checked))
     return 0
 
 
 def _given(
-    find: References, reference: str, execution: str, from_judge: bool, said: Mapping[str, bool]
+    find: References, reference: str, execution: str, from_judge: bool, opinions: Mapping[str, bool]
 ) -> TestExamples:
     if execution:
-        return examples_of_execution(find.store, find.execution(execution).id, from_judge=from_judge, opinions=said)
+        return examples_of_execution(find.store, find.execution(execution).id, from_judge=from_judge, opinions=opinions)
     row, criterion = find.address(reference)
     key, test = row.suite_key, row.test_id
-    return examples_of_test(find.store, key, test, criterion=criterion, from_judge=from_judge, opinions=said)
+    return examples_of_test(find.store, key, test, criterion=criterion, from_judge=from_judge, opinions=opinions)

@@ -100,7 +100,7 @@ def command(
         raise click.UsageError("an alert uses the stored verdicts: give --regrade or --alert-below")
     below = read_rate(alert_below, "--alert-below") if alert_below is not None else None
     span, now = window_ms(window), now_ms()
-    wanted = TrendQuery(
+    query = TrendQuery(
         None if span is None else now - span,
         until_ms=now + 1,
         by=by,  # type: ignore[arg-type]
@@ -121,11 +121,11 @@ def command(
             # Here and not above: grading takes 93 ms to import.
             from agenteval_tui.analysis.trend_regrade import regrade_history, regraded_trend
 
-            again = regrade_history(store, wanted)
-            result, more = regraded_trend(store, wanted, MEASURES, again)
+            again = regrade_history(store, query)
+            result, more = regraded_trend(store, query, MEASURES, again)
         else:
-            result, more = trend(store, wanted, MEASURES), extras(store, wanted)
-        watched = watch(store, wanted, below, now) if below is not None else None
+            result, more = trend(store, query, MEASURES), extras(store, query)
+        watched = watch(store, query, below, now) if below is not None else None
         if limits:
             watched = replace(watched or AlertCheck((), ()), feedback=watch_feedback(more.feedback, limits))
     if nothing and (as_json or as_csv):
@@ -147,8 +147,8 @@ def command(
         return 0
 
     # A document on stdout stays one: what a person wants to know of the alert goes to stderr then.
-    told = invocation.err if as_json or as_csv else invocation.out
-    told.view(alert_view(watched, window_label(span)))
+    output = invocation.err if as_json or as_csv else invocation.out
+    output.view(alert_view(watched, window_label(span)))
     return _code(watched, alert_empty)
 
 

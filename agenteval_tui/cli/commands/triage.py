@@ -113,8 +113,8 @@ def _decide(
         if as_json:
             out.json(Triage(decisions=()))
         else:
-            kept = " Its quarantines stay: agenteval quarantine." if decided[signature].decision == "quarantine" else ""
-            out.line(f"open again: {one_line(_title(signature), 200)}.{kept}")
+            rest = " Its quarantines stay: agenteval quarantine." if decided[signature].decision == "quarantine" else ""
+            out.line(f"open again: {one_line(_title(signature), 200)}.{rest}")
         return 0
     causes, group = _found(invocation.references(store), execution, cause)
     done = decide(
@@ -136,14 +136,16 @@ def _list(invocation: Invocation, store: Store, execution: str | None, as_json: 
     now: dict[str, TriageStatus] = (
         statuses(store, _causes(invocation.references(store), execution)) if decisions else {}
     )
-    shown = [now.get(decision.signature) or TriageStatus(decision, _over(decision)) for decision in decisions]
+    triage_statuses = [now.get(decision.signature) or TriageStatus(decision, _over(decision)) for decision in decisions]
     if as_json:
-        listed = (decided_cause(row.decision, _title(row.decision.signature), row.open_again) for row in shown)
+        listed = (
+            decided_cause(row.decision, _title(row.decision.signature), row.open_again) for row in triage_statuses
+        )
         invocation.out.json(Triage(decisions=tuple(listed)))
         return 0
-    if not shown:
+    if not triage_statuses:
         invocation.out.line("there are no decisions yet: `agenteval causes` lists the causes of failures")
-    for row in shown:
+    for row in triage_statuses:
         gone = "" if row.decision.signature in now else "  not in the newest execution"
         title = one_line(_title(row.decision.signature), 200)
         invocation.out.line((f"{row.decision.id}  ", "dim"), (title, "bold"), (gone, "dim"))

@@ -37,9 +37,9 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, fact
     It lists all problems at once, each with its file, line and column, also inside config_uxon. Exit code 2 if any is
     an error. What the recordings show (tools, arguments and texts that never occurred) is a warning or a note.
     """
-    given = named(paths)
-    loaded, problems = suites_given(invocation, given.paths)
-    tests = given.chosen(loaded)
+    selection = named(paths)
+    loaded, problems = suites_given(invocation, selection.paths)
+    tests = selection.chosen(loaded)
     if facts:
         problems = _with_facts(invocation, loaded, problems)
     if tests:
@@ -58,7 +58,7 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, fact
         test
         for suite in loaded
         for test in (suite.suite.tests if suite.suite is not None else ())
-        if given.takes(suite.key, test.id)
+        if selection.takes(suite.key, test.id)
     ]
     criteria = sum(len(test.criteria) for test in checked_tests)
     if not loaded and not problems:
@@ -67,11 +67,11 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, fact
     checked = count(criteria, "criterion")
     counts = f"{count(len(loaded), 'suite')}, {count(len(checked_tests), 'test')}, {checked}"
     warnings = sum(problem.severity == "warning" for problem in problems)
-    said = f"{count(errors, 'error')}, {count(warnings, 'warning')}" if problems else "no problems"
+    summary = f"{count(errors, 'error')}, {count(warnings, 'warning')}" if problems else "no problems"
     if infos := len(problems) - errors - warnings:
-        said += f", {count(infos, 'info')}"
+        summary += f", {count(infos, 'info')}"
     if not invocation.quiet:
-        invocation.out.line(f"{counts}: {said}")
+        invocation.out.line(f"{counts}: {summary}")
     return WRONG_USE if errors else 0
 
 

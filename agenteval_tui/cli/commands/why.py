@@ -30,8 +30,8 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
     if as_json and as_markdown:
         raise AgentevalError("--json and --markdown can't be used together", mend="give only one")
     with invocation.store(to_look=True) as store:
-        row, wanted = invocation.references(store).address(reference, failure=True)
-        explanation = stored_explanation(store, row, wanted)
+        row, criterion = invocation.references(store).address(reference, failure=True)
+        explanation = stored_explanation(store, row, criterion)
     out = invocation.out
     if as_json:
         out.json(explanation_document(explanation))
