@@ -190,7 +190,7 @@ def test_the_first_start_says_what_is_here_and_which_key_to_press(controller: Su
     assert "git diff shows your changes:" in of_samples
     assert "They are in /checkout/sample_suites" in said(controller, "/checkout/sample_suites")
     assert "agenteval init" not in of_samples, "who asked for the demo wants no suite yet"
-    empty = [plain(line) for line in controller.hint(80, samples=copies, keymap={}, asked=False)]
+    empty = [plain(line) for line in controller.hint(80, samples=copies, keymap={}, explicit=False)]
     assert " ".join(" ".join(empty).replace("┃", "").split()).startswith(
         "This folder has no suites (agenteval init writes one). Here are 3 sample suites with 5 tests."
     )
