@@ -43,10 +43,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Read the request from stdin, run it to its end. Gives the exit code: 0, or that of the error at the start."""
     open_missing_descriptors()
     gc.set_threshold(20_000, 50, 20)  # as `__main__`, which says why
-    words = sys.argv[1:] if arguments is None else arguments
+    command_line = sys.argv[1:] if arguments is None else arguments
     handshake = Handshake()
     try:
-        ready = int(words[words.index("--ready") + 1]) if "--ready" in words else sys.stdout.fileno()
+        ready = (
+            int(command_line[command_line.index("--ready") + 1]) if "--ready" in command_line else sys.stdout.fileno()
+        )
         logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
         # The terminal may go away; that is what this process is for.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -172,27 +172,27 @@ def fit_reason(text: str, width: int) -> str:
     in few cells its beginning, at a colon if possible."""
     if cell_len(text) <= width or width < 2:
         return fit_text(text, width)
-    reason, colons = text, []
+    trimmed, colons = text, []
     for at, mark in reversed(_breaks(text)):
         if mark == ":":
             colons.append(at + 2)
         elif mark == ";" or text[at:].endswith(")"):
-            reason = text[:at]
-            if cell_len(reason) < width:
-                return f"{reason}{ELLIPSIS}"
-    end = ELLIPSIS if reason != text else ""
+            trimmed = text[:at]
+            if cell_len(trimmed) < width:
+                return f"{trimmed}{ELLIPSIS}"
+    end = ELLIPSIS if trimmed != text else ""
     room = width - len(end)
-    clause = next((at for at in colons if at < len(reason)), 0)
-    left_over = room - cell_len(reason[clause:]) - 2 if clause else -1
+    clause = next((at for at in colons if at < len(trimmed)), 0)
+    left_over = room - cell_len(trimmed[clause:]) - 2 if clause else -1
     if left_over >= 0:
         # The last clause is whole, after as much of the beginning as there is room for.
-        head = _head(reason, min(left_over, room * 2 // 5)) if left_over > LONG_WORD // 2 else ""
-        return f"{head}{ELLIPSIS} {reason[clause:]}{end}"
-    shortened = _without_middle(reason, room)
-    if shortened.rpartition(ELLIPSIS)[2].count('"') % 2 == 0 and ('"' in shortened or '"' not in reason):
+        head = _head(trimmed, min(left_over, room * 2 // 5)) if left_over > LONG_WORD // 2 else ""
+        return f"{head}{ELLIPSIS} {trimmed[clause:]}{end}"
+    shortened = _without_middle(trimmed, room)
+    if shortened.rpartition(ELLIPSIS)[2].count('"') % 2 == 0 and ('"' in shortened or '"' not in trimmed):
         return shortened + end
     # Nothing begins within quotes, and `"14 days" is not in the text` says first what decides.
-    return fit_text(f"{ELLIPSIS} {reason[clause:]}" if clause else reason, width)
+    return fit_text(f"{ELLIPSIS} {trimmed[clause:]}" if clause else trimmed, width)
 
 
 def _breaks(text: str) -> list[tuple[int, str]]:
