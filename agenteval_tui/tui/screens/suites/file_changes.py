@@ -27,8 +27,8 @@ def change_files(
     """Make `change(suite, ids)` in each of the files, one after the other.
 
     `what` says it in a few words ("copy one-2"). `done` gets the suites that were written, all or those before the
-    person left one as it is; it is called in every case, so that what the files say now can be shown. `taken` gets what
-    undoing each change needs.
+    person left one as it is; it is called in every case, so that what the files say now can be shown.
+    `written_files` gets what undoing each change needs.
     """
     if not screen.still_writes("change"):
         _FileChanges(
