@@ -150,7 +150,7 @@ class GradingPool:
             self.asker = JudgeClient(
                 self._plan.respondents,
                 env=self._env,
-                look_up=self._store.known_reply,
+                known=self._store.known_reply,
                 labels=JudgeLabels(self._store),
                 transcripts=lambda reference: recordings_of(self._store, reference, self._plan.execution_id),
                 permission=self._plan.permission,

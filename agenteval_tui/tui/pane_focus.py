@@ -70,27 +70,20 @@ class PaneFocus:
 
     def _chain(self, node: DOMNode) -> Iterator[Widget]:
         """The node and what holds it, up to the screen."""
-        for ancestor in node.ancestors_with_self:
-            if ancestor is self._screen or not isinstance(ancestor, Widget):
+        for one in node.ancestors_with_self:
+            if one is self._screen or not isinstance(one, Widget):
                 return
-            yield ancestor
+            yield one
 
     def _outermost(self, pane: Widget, grown: set[Widget]) -> Widget:
         """The pane, or the largest container of it that does not hold the zoomed pane as well."""
-        outermost = pane
-        for ancestor in self._chain(pane):
-            if ancestor in grown:
+        found = pane
+        for one in self._chain(pane):
+            if one in grown:
                 break
-            outermost = ancestor
-        return outermost
+            found = one
+        return found
 
 
 def _pane_of(node: Widget) -> Widget | None:
-    return next(
-        (
-            ancestor
-            for ancestor in node.ancestors_with_self
-            if isinstance(ancestor, Widget) and ancestor.has_class(PANE)
-        ),
-        None,
-    )
+    return next((one for one in node.ancestors_with_self if isinstance(one, Widget) and one.has_class(PANE)), None)

@@ -160,7 +160,7 @@ def _asking(
         asker = JudgeClient(
             respondents,
             permission=permission,
-            look_up=store.known_reply if store is not None else None,
+            known=store.known_reply if store is not None else None,
             labels=JudgeLabels(store) if store is not None else None,
         )
         try:

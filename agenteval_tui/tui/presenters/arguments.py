@@ -65,16 +65,16 @@ def json_body(value: Any) -> Body:
 
 def json_styles(text: str, start: int, end: int) -> list[Range]:
     """The colours of the JSON text between `start` and `end` (which should begin at a line)."""
-    ranges: list[Range] = []
+    found: list[Range] = []
     for match in _JSON.finditer(text, start, end):
         if match["string"] is not None:
             token = "json-key" if match["key"] else "json-string"
-            ranges.append((match.start("string"), match.end("string"), token))
+            found.append((match.start("string"), match.end("string"), token))
         elif match["number"] is not None:
-            ranges.append((match.start(), match.end(), "json-number"))
+            found.append((match.start(), match.end(), "json-number"))
         else:
-            ranges.append((match.start(), match.end(), "json-literal"))
-    return ranges
+            found.append((match.start(), match.end(), "json-literal"))
+    return found
 
 
 _DEEPEST = 60  # levels of nesting that are shown: more is an attack or an accident

@@ -66,8 +66,8 @@ class Block(Struct, frozen=True):
     @property
     def lines(self) -> int:
         """How many the text has, as far as that is known before it is made."""
-        text = self.raw or self.text
-        return text.count("\n") + 1 if text else self.hint[0]
+        known = self.raw or self.text
+        return known.count("\n") + 1 if known else self.hint[0]
 
     def body(self) -> Body:
         """The text with its styles and places."""
@@ -88,9 +88,9 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
     if not first:
         for block in _remarks(transcript):
             yield 0, block
-    called: set[int] = set()
+    made: set[int] = set()
     for index in range(len(messages)):
-        called.update(messages[index].tool_calls)
+        made.update(messages[index].tool_calls)
     attached = sum(len(message.attachments) for message in messages[:first])
     for index in range(first, len(messages)):
         message = messages[index]
@@ -98,13 +98,11 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
             yield index, lost[index]
         for block in _message(index, message, turns.get(index)):
             yield index, block
-        for attachment in message.attachments:
-            text = attachment_text(attachment)
+        for one in message.attachments:
+            text = attachment_text(one)
             yield (
                 index,
-                Block(
-                    ("attachment", attached), "file", "dim", "dim", None, text=text, is_step=False, source=attachment
-                ),
+                Block(("attachment", attached), "file", "dim", "dim", None, text=text, is_step=False, source=one),
             )
             attached += 1
         for number in message.tool_calls:
@@ -114,12 +112,12 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
                 for block in _call(number, calls[number], answers.get(number), messages, agent):
                     yield index, block
     for number, call in enumerate(calls):
-        if number not in called:
+        if number not in made:
             for block in _call(number, call, answers.get(number), messages):
                 yield len(messages), block
     if transcript.log:
-        log = transcript.log.rstrip("\n")
-        yield len(messages), Block(("log", 0), "log", "dim", "dim", _FOLDED["log"], text=log, is_step=False)
+        said = transcript.log.rstrip("\n")
+        yield len(messages), Block(("log", 0), "log", "dim", "dim", _FOLDED["log"], text=said, is_step=False)
     if transcript.error is not None:
         error = transcript.error
         text = f"{error.kind}: {error.message}" + (f"\n{error.mend}" if error.mend else "")
@@ -145,10 +143,10 @@ def _losses(transcript: Transcript) -> dict[int, Block]:
 def _remarks(transcript: Transcript) -> Iterator[Block]:
     """The first blocks: why the answer ended, what could not be read, what was started for the agent."""
     ending = ending_of(transcript)
-    remarks = [ending.said] if ending is not None else []
-    remarks += [note.said for note in transcript.notes if note.code not in TOLD_BY_AGENT]
-    if remarks:
-        text = "\n".join(remarks)
+    said = [ending.said] if ending is not None else []
+    said += [note.said for note in transcript.notes if note.code not in TOLD_BY_AGENT]
+    if said:
+        text = "\n".join(said)
         yield Block(("ending", 0), "note", "error", "error", None, text=text, sign="!", is_step=False)
     unseen = [note.said for note in transcript.notes if note.code in TOLD_BY_AGENT]
     if unseen:

@@ -151,28 +151,26 @@ class LabelScreen(Sheet["LabelSaved | None"]):
     async def _write(self, label: Label) -> None:
         session = services(self).session
         try:
-            label_saved = await asyncio.to_thread(lambda: give_label(session.store, label))
+            given = await asyncio.to_thread(lambda: give_label(session.store, label))
         except AgentevalError as error:
             self.query_one(Note).complain(error)
             return
         finally:
             self._saving = False
-        self.dismiss(label_saved)
+        self.dismiss(given)
 
     def _take_current(self) -> None:
         """Begin with what was said last of it, by the same person."""
-        label = self._last()
-        own = label is not None and label.who == self._who
-        self._rating, self._passed = (label.rating, label.passed) if label is not None and own else (None, None)
-        comment = label.comment if label is not None and own else ""
+        said = self._last()
+        own = said is not None and said.who == self._who
+        self._rating, self._passed = (said.rating, said.passed) if said is not None and own else (None, None)
+        comment = said.comment if said is not None and own else ""
         self.query_one(Form).fill({"comment": comment})
         self._show()
 
     def _last(self) -> Label | None:
-        labels = [
-            label for label in self._current if (label.whole if self._whole else label.criterion == self._criterion)
-        ]
-        return labels[-1] if labels else None
+        found = [one for one in self._current if (one.whole if self._whole else one.criterion == self._criterion)]
+        return found[-1] if found else None
 
     # What it looks like
 
@@ -233,12 +231,12 @@ def ask_label(
     """
     app = screen.agenteval
 
-    def kept(label_saved: LabelSaved | None) -> None:
-        if label_saved is None:
+    def kept(given: LabelSaved | None) -> None:
+        if given is None:
             return
-        app.say(sentence(plain(label_given(label_saved.label, label_saved.status))))
+        app.say(sentence(plain(label_given(given.label, given.status))))
         if then is not None:
-            then(label_saved)
+            then(given)
 
     def read() -> tuple[Label, ...]:
         return tuple(app.session.store.labels([run]))

@@ -25,27 +25,27 @@ def joined(parts: Iterable[tuple[str, Style | None]]) -> list[Segment]:
             alike[-1] = (alike[-1][0] + text, style)
         elif text:
             alike.append((text, style))
-    merged: list[tuple[str, Style | None]] = []
+    kept: list[tuple[str, Style | None]] = []
     for text, style in alike:
-        if merged:
-            before, before_style = merged[-1]
+        if kept:
+            before, before_style = kept[-1]
             if before_style == style or (text.isspace() and _blank_alike(before_style, style)):
-                merged[-1] = (before + text, before_style)
+                kept[-1] = (before + text, before_style)
                 continue
             if before.isspace() and _blank_alike(before_style, style):
-                merged[-1] = (before + text, style)
+                kept[-1] = (before + text, style)
                 continue
-        merged.append((text, style))
-    return [Segment(text, style) for text, style in merged]
+        kept.append((text, style))
+    return [Segment(text, style) for text, style in kept]
 
 
-def _blank_alike(style: Style | None, other: Style | None) -> bool:
+def _blank_alike(one: Style | None, other: Style | None) -> bool:
     """Does a space look the same in both styles?"""
-    if style is None or other is None:
+    if one is None or other is None:
         return False
-    if style.bgcolor != other.bgcolor:
+    if one.bgcolor != other.bgcolor:
         return False
-    return not any((style.underline, style.strike, style.reverse, other.underline, other.strike, other.reverse))
+    return not any((one.underline, one.strike, one.reverse, other.underline, other.strike, other.reverse))
 
 
 def selected(strip: Strip, start: int, end: int, style: Style) -> Strip:
