@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -34,8 +34,6 @@ from agenteval_tui.agents.base import (
     TurnEnded,
     UsageReported,
 )
-from agenteval_tui.agents.recording.conversation import Asked
-from agenteval_tui.agents.recording.told_requests import asked_in, with_requests
 from agenteval_tui.agents.usage import UsageSum
 from agenteval_tui.transcripts.codec import decode_arguments
 from agenteval_tui.transcripts.model import (
@@ -54,6 +52,9 @@ from agenteval_tui.transcripts.model import (
 from agenteval_tui.transcripts.observed import DUMPED, TOLD_BY_AGENT
 from agenteval_tui.transcripts.possible_figures import with_possible_figures
 from agenteval_tui.transcripts.traceback import Traceback
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.recording.conversation import Asked
 
 _PROMPTS = ("system", "developer")
 NOTES_KEPT = 50
@@ -307,9 +308,17 @@ class Recorder:
             notes=(*self._notes, *self._usage.notes),
             outputs=self._outputs,
         )
-        return with_requests(told, self._asked, len(self._given)) if self._asked else told
+        if not self._asked:
+            return told
+        # As in `_as_asked`.
+        from agenteval_tui.agents.recording.told_requests import with_requests
+
+        return with_requests(told, self._asked, len(self._given))
 
     def _as_asked(self, event: ModelAsked) -> Asked | None:
+        # 80 ms of httpx, which who grades a stored run does not need.
+        from agenteval_tui.agents.recording.told_requests import asked_in
+
         messages, answer = event.messages, event.answer
         return asked_in(
             None if messages is None else list(map(dict, messages)),

@@ -618,9 +618,9 @@ async def test_many_conditions_are_shown_in_parts_and_stay_while_a_key_is_judged
     laid_out = threading.Event()
     lay_out = panes.looked_rows
 
-    def slow(*asked: Any) -> PaneLines:
-        assert asked[-1] is not None or laid_out.wait(250)
-        return lay_out(*asked)
+    def slow(*positional: Any, most: int | None, **named: Any) -> PaneLines:
+        assert most is not None or laid_out.wait(250)
+        return lay_out(*positional, most=most, **named)
 
     monkeypatch.setattr(panes, "looked_rows", slow)
     app = app_on(suites, db)
