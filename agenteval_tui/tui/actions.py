@@ -793,13 +793,13 @@ BY_ID = {action.id: action for action in ACTIONS}
 def in_scope(scope: str) -> list[Action]:
     """The actions of a screen, then those that apply everywhere."""
     scopes = dict.fromkeys((scope, EVERYWHERE))
-    return [a for one in scopes for a in ACTIONS if a.scope == one]
+    return [a for scope in scopes for a in ACTIONS if a.scope == scope]
 
 
 def beside_pane(scope: str, pane: str, keymap: Mapping[str, str]) -> list[Action]:
     """The actions of a screen that have a key while a pane with the scope `pane` ("": none) has the focus."""
-    taken = {key for a in ACTIONS if a.scope == pane for key in keymap.get(a.id, a.keys).split(",") if key}
-    return [a for a in ACTIONS if a.scope == scope and not taken & set(keymap.get(a.id, a.keys).split(","))]
+    pane_keys = {key for a in ACTIONS if a.scope == pane for key in keymap.get(a.id, a.keys).split(",") if key}
+    return [a for a in ACTIONS if a.scope == scope and not pane_keys & set(keymap.get(a.id, a.keys).split(","))]
 
 
 def pane_bindings(scope: str) -> list[Binding]:
@@ -872,8 +872,8 @@ _NAMES_OF_WORDS = {word: key for key, word in _KEY_WORDS.items()}
 def named_keys(scope: str, names: Iterable[str], keymap: dict[str, str]) -> list[tuple[str, str, str]]:
     """(key, label, method) of some actions of a scope, for a last line that follows what a person does. What has no key
     is in the palette only."""
-    found = [BY_ID[f"{scope}.{name}"] for name in names]
-    return [(key_word(keys), a.label, a.method) for a in found if (keys := keymap.get(a.id, a.keys))]
+    actions = [BY_ID[f"{scope}.{name}"] for name in names]
+    return [(key_word(keys), a.label, a.method) for a in actions if (keys := keymap.get(a.id, a.keys))]
 
 
 def key_word(keys: str) -> str:
@@ -909,9 +909,9 @@ def with_keys(text: str, keymap: Mapping[str, str]) -> str:
     """The text with the person's keys in place of `{suites.run}` and the like (`{everywhere.projects}` for what works
     everywhere); whatever names no action stays."""
 
-    def key(found: re.Match[str]) -> str:
-        action = found[1].removeprefix(f"{EVERYWHERE}.")
-        return key_of(action, keymap) if action in BY_ID else found[0]
+    def key(match: re.Match[str]) -> str:
+        action = match[1].removeprefix(f"{EVERYWHERE}.")
+        return key_of(action, keymap) if action in BY_ID else match[0]
 
     return _PLACEHOLDER.sub(key, text)
 

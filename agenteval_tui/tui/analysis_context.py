@@ -66,12 +66,12 @@ class Session:
             self._store = before.open_to_look(self.db)
         except AgentevalError as error:
             # The one that is open can still be read; whoever writes to it is told.
-            said = f"The history was {what}: {error.sentence}"
-            self._moved, self._cannot = ("" if said == self._cannot else said), said
+            message = f"The history was {what}: {error.sentence}"
+            self._moved, self._cannot = ("" if message == self._cannot else message), message
             return
         self._cannot = ""
-        kept = "it is shown now" if "replaced" in what else "a new one was created in its place"
-        self._moved = f"The history was {what} while it was open, and {kept}: {self.db}"
+        remark = "it is shown now" if "replaced" in what else "a new one was created in its place"
+        self._moved = f"The history was {what} while it was open, and {remark}: {self.db}"
         # Closing waits for whoever still reads.
         threading.Thread(target=before.close, daemon=True, name="close-moved-history").start()
 
@@ -81,12 +81,12 @@ class Session:
         Where it is another file now, that one is opened.
         """
         with self._lock:
-            known = self._store
-        if known is not None and not known.in_place:
+            store = self._store
+        if store is not None and not store.in_place:
             _ = self.store
         with self._lock:
-            said, self._moved = self._moved, ""
-        return said
+            message, self._moved = self._moved, ""
+        return message
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -105,9 +105,9 @@ class AgentevalApp(TerminalApp):
         self._recordings: set[str] = set()  # executions, started here
         self.session = Session(start.paths, directories.history_file(start.db))
         self.state = State(directories.data_dir() / "state.json", name_of_start(start.paths, self.session.db))
-        kept = self.state.of("projects")
-        if "all" in kept:
-            self.session.everything = flag(kept, "all")
+        stored = self.state.of("projects")
+        if "all" in stored:
+            self.session.everything = flag(stored, "all")
         self.begun: set[str] = set()
         """The ids of the executions that were started here."""
         self._keys_file = directories.config_dir() / KEYS_FILE
@@ -193,9 +193,9 @@ class AgentevalApp(TerminalApp):
         """As `Services` says."""
         self._launcher.choose_live(watched)
 
-    def ask_trust(self, asked: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:
+    def ask_trust(self, trust_questions: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:
         """As `Services` says."""
-        self._launcher.ask_trust(asked, doing, then)
+        self._launcher.ask_trust(trust_questions, doing, then)
 
     # What Textual asks and tells
 
@@ -203,7 +203,9 @@ class AgentevalApp(TerminalApp):
         # The last defence: whatever slipped past `displayable` is made visible here.
         filters: list[LineFilter] = [*super().get_line_filters(), DisplaySafe()]
         if self.theme_controller.colourless:
-            filters = [one for one in filters if not isinstance(one, Monochrome)] + [Colourless()]
+            filters = [line_filter for line_filter in filters if not isinstance(line_filter, Monochrome)] + [
+                Colourless()
+            ]
         if not UNICODE:
             filters.append(AsciiOnly())
         return filters
@@ -214,8 +216,8 @@ class AgentevalApp(TerminalApp):
             # The theme that Textual begins with is never shown: to make our tokens for it takes 12 ms.
             return super().get_theme(theme_name)
         theme = self._themes_found.get(theme_name)
-        if theme is None and (found := super().get_theme(theme_name)) is not None:
-            theme = self._themes_found[theme_name] = with_tokens(found)
+        if theme is None and (plain_theme := super().get_theme(theme_name)) is not None:
+            theme = self._themes_found[theme_name] = with_tokens(plain_theme)
         return theme
 
     @property
@@ -272,8 +274,8 @@ class AgentevalApp(TerminalApp):
         self._say_waits()
         self.set_keymap(self.keymap)
         if self._keymap_problems:
-            said = (f"{KEYS_FILE}: {self._keymap_problems[0]}", *self._keymap_problems[1:])
-            self.say("\n".join((*said, f"in {self._keys_file.parent}")), severity="warning")
+            lines = (f"{KEYS_FILE}: {self._keymap_problems[0]}", *self._keymap_problems[1:])
+            self.say("\n".join((*lines, f"in {self._keys_file.parent}")), severity="warning")
         if self.state.problem is not None:
             self.say_error(self.state.problem)
         # The person's own themes are read here: none can be chosen before the first frame.
@@ -333,9 +335,9 @@ class AgentevalApp(TerminalApp):
         """Say it when the history is waited for, in whichever thread that is."""
         loop = asyncio.get_running_loop()
 
-        def say(said: str) -> None:
+        def say(message: str) -> None:
             with contextlib.suppress(RuntimeError):  # the app has just ended
-                loop.call_soon_threadsafe(partial(self.say, said, severity="warning"))
+                loop.call_soon_threadsafe(partial(self.say, message, severity="warning"))
 
         self._waits.enter_context(listen_for_waits(say))
 
@@ -372,11 +374,11 @@ class AgentevalApp(TerminalApp):
         call_after(self, event.notification.timeout, partial(self._take_away, event.notification))
 
     def _take_away(self, note: Notification) -> None:
-        left = self.notifier.expire(note)
-        if left is None:
+        notification = self.notifier.expire(note)
+        if notification is None:
             self.clear_notifications()
         else:
-            self.post_message(Notify(left))  # which shows those that are left
+            self.post_message(Notify(notification))  # which shows those that are left
 
     def take_back(self, message: str) -> None:
         """As `Services` says."""
@@ -543,15 +545,17 @@ if TYPE_CHECKING:
     _HAS_ALL_SERVICES: type[Services] = AgentevalApp
 
 
-def continuing(known: Iterable[str]) -> list[str]:
+def continuing(execution_ids: Iterable[str]) -> list[str]:
     """What is to be said when the app has ended: which of these executions run on, and how to reach them."""
-    asked = set(known)
-    if not asked:
+    ids = set(execution_ids)
+    if not ids:
         return []
     # 13 ms, for which the first frame does not wait.
     from agenteval_tui.runs.client import live_executions
 
-    ends = [short_id(one.execution) for one in live_executions() if one.execution in asked]
+    ends = [
+        short_id(live_execution.execution) for live_execution in live_executions() if live_execution.execution in ids
+    ]
     return [f"{end} continues: agenteval attach {end} | agenteval cancel {end}" for end in ends]
 
 

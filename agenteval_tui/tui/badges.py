@@ -58,7 +58,7 @@ def history_stamp(db: Path) -> object:
 def _changed(path: Path) -> tuple[int, int]:
     """The facts that differ when a file was replaced or changed; (0, 0) for none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return 0, 0
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size

@@ -32,10 +32,10 @@ class CauseScope(Struct, frozen=True):
         if self.execution:
             named = References(store, projects).execution(self.execution)
             return execution_scope(store, named.id, self.tests)
-        found = newest_scope(store, self.suites, self.tests, () if self.suites else projects)
-        if not found.runs and not (self.suites or self.tests):
+        scope = newest_scope(store, self.suites, self.tests, () if self.suites else projects)
+        if not scope.runs and not (self.suites or self.tests):
             References(store, projects).execution("last")  # says that nothing ran here, and where something did
-        return found
+        return scope
 
     def next(self) -> CauseScope:
         """What the key for the scope shows next: the newest runs of each test, the last execution, everything."""
@@ -56,25 +56,25 @@ class CauseScope(Struct, frozen=True):
         """The same of the last execution, where a certain one is shown; and of no suites of one project."""
         return CauseScope("last" if self.execution else "", everything=self.everything)
 
-    def words(self, found: Scope, *, short: bool) -> str:
+    def words(self, scope: Scope, *, short: bool) -> str:
         """Whose failures they are, for the title: `the newest runs of order-status`; `short`: without the article."""
-        said = found.words
+        text = scope.words
         if not self.everything and not self.execution:
             of = f" of {one_line(self.tests[0], 60)}" if len(self.tests) == 1 else "" if short else " of each test"
-            said = f"{'' if short else 'the '}newest runs{of}"
-        return said
+            text = f"{'' if short else 'the '}newest runs{of}"
+        return text
 
     def to_json(self) -> dict[str, Any]:
         """As it is kept between two starts. Of a certain execution only that it was one: there are newer ones then."""
-        shown = "all" if self.everything else "execution" if self.execution else "newest"
-        return {"scope": shown, "suites": list(self.suites), "tests": list(self.tests)}
+        kind = "all" if self.everything else "execution" if self.execution else "newest"
+        return {"scope": kind, "suites": list(self.suites), "tests": list(self.tests)}
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> CauseScope:
+    def from_json(cls, stored: Mapping[str, Any]) -> CauseScope:
         """What was kept; the newest runs of each test where nothing was."""
-        shown = text(kept, "scope")
-        if shown == "all":
+        kind = text(stored, "scope")
+        if kind == "all":
             return cls(everything=True)
-        if shown == "execution":
+        if kind == "execution":
             return cls("last")
-        return cls("", tuple(texts(kept, "suites")), tuple(texts(kept, "tests")))
+        return cls("", tuple(texts(stored, "suites")), tuple(texts(stored, "tests")))

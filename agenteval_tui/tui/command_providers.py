@@ -52,34 +52,36 @@ class Found(Struct, frozen=True):
 def known(session: Session) -> list[Found]:
     """Every suite and test, and the newest executions. Reads files and the history: call it in a thread."""
     at = now_ms()
-    found: list[Found] = []
+    entries: list[Found] = []
     for loaded in session.workspace.suites():
         suite = loaded.suite
         if suite is None:
             continue
         name = one_line(suite.name or loaded.path.name, NAME)
-        found.append(Found(name, f"suite, {one_line(loaded.path.name, NAME)}", NotificationSource("suite", loaded.key)))
+        entries.append(
+            Found(name, f"suite, {one_line(loaded.path.name, NAME)}", NotificationSource("suite", loaded.key))
+        )
         for test in suite.tests:
             title = one_line(" ".join(filter(None, (test.id, test.name))), NAME)
-            found.append(Found(title, f"test of {name}", NotificationSource("test", loaded.key, test.id)))
+            entries.append(Found(title, f"test of {name}", NotificationSource("test", loaded.key, test.id)))
     for row in session.store.executions(MOST_EXECUTIONS):
-        said = f"execution, {row.passed} of {row.runs} passed, {age(row.started_ms, at)}"
-        found.append(Found(one_line(row.title or row.id, NAME), said, NotificationSource("execution", row.id)))
-    return found
+        about = f"execution, {row.passed} of {row.runs} passed, {age(row.started_ms, at)}"
+        entries.append(Found(one_line(row.title or row.id, NAME), about, NotificationSource("execution", row.id)))
+    return entries
 
 
 def runs_named(session: Session, words: str) -> list[Found]:
     """The run or execution with this id (or its end), then the newest runs with these words. For a thread, too."""
     store, at = session.store, now_ms()
-    found: list[Found] = []
+    entries: list[Found] = []
     if " " not in words:
         try:
-            found.append(replace(_run(store.run(words), at), score=BY_ID))
+            entries.append(replace(_run(store.run(words), at), score=BY_ID))
         except AgentevalError:
             pass
         try:
             row = store.execution(words)
-            found.append(
+            entries.append(
                 Found(
                     one_line(row.title or row.id, NAME),
                     f"execution {short_id(row.id)}",
@@ -90,9 +92,9 @@ def runs_named(session: Session, words: str) -> list[Found]:
         except AgentevalError:
             pass
     ids = store.run_ids(RunFilter(text=words))
-    listed = {one.place for one in found}
+    listed = {entry.place for entry in entries}
     newest = [_with_words(_run(row, at)) for row in store.run_rows(ids[:MOST_RUNS])]
-    return [*found, *(one for one in newest if one.place not in listed)]
+    return [*entries, *(entry for entry in newest if entry.place not in listed)]
 
 
 def _with_words(run: Found) -> Found:
@@ -116,10 +118,10 @@ class ActionsProvider(Provider):
         """All commands, in their order; the first of each group shows its name."""
         before = ""
         offered = list(services(self.screen).offered_commands(self.screen))
-        for place, one in enumerate(offered):
-            shown = self._line(Content(one.label), one.group if one.group != before else "", one.keys)
-            yield Hit(1 - place / (len(offered) + 1), shown, one.act, text=one.label)
-            before = one.group
+        for place, command in enumerate(offered):
+            content = self._line(Content(command.label), command.group if command.group != before else "", command.keys)
+            yield Hit(1 - place / (len(offered) + 1), content, command.act, text=command.label)
+            before = command.group
 
     async def search(self, query: str) -> Hits:
         """What matches, best first."""
@@ -128,15 +130,15 @@ class ActionsProvider(Provider):
             (app.offered_commands(self.screen), 1.0),
             (app.commands_elsewhere(self.screen), ELSEWHERE),
         ):
-            for one in offered:
-                shown, score = matched(query, one.label, self.match_style)
+            for command in offered:
+                content, score = matched(query, command.label, self.match_style)
                 # What its key is called in the last line, or the key: a person may know that instead.
-                for beside in (one.name, one.keys):
-                    found = match(query, beside)
-                    score = max(score, found.score * BESIDE if found is not None else 0.0)
+                for beside in (command.name, command.keys):
+                    name_match = match(query, beside)
+                    score = max(score, name_match.score * BESIDE if name_match is not None else 0.0)
                 if score > 0:
-                    line = self._line(shown, one.group, one.keys)
-                    yield Hit(score * share, line, one.act, text=one.label)
+                    line = self._line(content, command.group, command.keys)
+                    yield Hit(score * share, line, command.act, text=command.label)
 
     def _line(self, what: Content, group: str, end: str) -> Content:
         return palette_line(what, group, end, self.app.size.width)
@@ -144,13 +146,13 @@ class ActionsProvider(Provider):
 
 def matched(query: str, name: str, style: Style | None) -> tuple[Content, float]:
     """The name with what was typed marked, and how well it matches: 0 for not at all."""
-    found = match(query, name)
-    shown = Content(name)
-    if found is None:
-        return shown, 0.0
-    for place in found.places if style is not None else ():
-        shown = shown.stylize(style or "", place, place + 1)
-    return shown, found.score
+    name_match = match(query, name)
+    content = Content(name)
+    if name_match is None:
+        return content, 0.0
+    for place in name_match.places if style is not None else ():
+        content = content.stylize(style or "", place, place + 1)
+    return content, name_match.score
 
 
 def palette_line(what: Content, group: str, end: str, columns: int) -> Content:
@@ -188,20 +190,20 @@ class PlacesProvider(Provider):
 
     async def search(self, query: str) -> Hits:
         """What matches."""
-        for one in await asyncio.shield(self._reading):  # it goes on where another letter ends this search
-            shown, score = matched(query, one.name, self.match_style)
+        for entry in await asyncio.shield(self._reading):  # it goes on where another letter ends this search
+            content, score = matched(query, entry.name, self.match_style)
             if score > 0:
-                yield self._hit(score * OF_PLACES, shown, one)
+                yield self._hit(score * OF_PLACES, content, entry)
         words = query.strip()
         if len(words) >= SHORTEST:
-            for one in await self._asked(lambda: runs_named(self._services.session, words)):
-                yield self._hit(one.score, Content(one.name), one)
+            for entry in await self._asked(lambda: runs_named(self._services.session, words)):
+                yield self._hit(entry.score, Content(entry.name), entry)
 
-    def _hit(self, score: float, shown: Content, one: Found) -> Hit:
-        group = "tests" if one.place.kind in ("suite", "test") else "runs"
-        about = Content.assemble(shown, (f"  {one.about}", "$text-muted not bold"))
+    def _hit(self, score: float, content: Content, entry: Found) -> Hit:
+        group = "tests" if entry.place.kind in ("suite", "test") else "runs"
+        about = Content.assemble(content, (f"  {entry.about}", "$text-muted not bold"))
         line = palette_line(about, group, "", self.app.size.width)
-        return Hit(score, line, partial(self._go, one.place), text=one.name)
+        return Hit(score, line, partial(self._go, entry.place), text=entry.name)
 
     def _go(self, place: NotificationSource) -> None:
         self._services.visit(place)

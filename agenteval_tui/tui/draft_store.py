@@ -69,13 +69,13 @@ class Drafts:
     def keep(self, kind: str, suite: str, test: str, part: str, data: Mapping[str, Any]) -> bool:
         """Write a draft in place of the one before; False when it can't be written."""
         now = time.time_ns() // 1_000_000
-        made = {"version": VERSION, "kind": kind, "suite": suite, "test": test, "part": part, "when_ms": now}
+        header = {"version": VERSION, "kind": kind, "suite": suite, "test": test, "part": part, "when_ms": now}
         path = self._path(kind, suite, test, part)
         try:
             make_private(self.folder.parent)
             make_private(self.folder)
             # A text may contain half a character; JSON can hold it escaped.
-            encoded = json.dumps({**made, "data": data}).encode("ascii")
+            encoded = json.dumps({**header, "data": data}).encode("ascii")
             write_whole(path, (encoded,), mode=PRIVATE, durable=False)
             self._forget_oldest()
         except OSError:
@@ -104,15 +104,15 @@ class Drafts:
             paths = list(self.folder.glob(f"{kind}-*.json"))
         except OSError:
             return []
-        found = [one for one in map(_read, paths) if one is not None]
-        return sorted(found, key=lambda one: one.when_ms, reverse=True)
+        stored_drafts = [stored_draft for stored_draft in map(_read, paths) if stored_draft is not None]
+        return sorted(stored_drafts, key=lambda stored_draft: stored_draft.when_ms, reverse=True)
 
     def _path(self, kind: str, suite: str, test: str, part: str) -> Path:
         name = "\x1f".join((suite, test, part)).encode("utf-8", "surrogatepass")
         return self.folder / f"{kind}-{hashlib.sha256(name).hexdigest()[:32]}.json"
 
     def _forget_oldest(self) -> None:
-        paths = sorted(self.folder.glob("*.json"), key=lambda one: one.stat().st_mtime)
+        paths = sorted(self.folder.glob("*.json"), key=lambda path: path.stat().st_mtime)
         for path in paths[: max(len(paths) - MOST, 0)]:
             path.unlink(missing_ok=True)
 
@@ -123,7 +123,7 @@ def _read(path: Path) -> StoredDraft | None:
         if data["version"] != VERSION or not isinstance(data["data"], dict):
             return None
         kind, suite, test, part = (data[key] for key in ("kind", "suite", "test", "part"))
-        if not all(isinstance(one, str) for one in (kind, suite, test, part)):
+        if not all(isinstance(text, str) for text in (kind, suite, test, part)):
             return None
         return StoredDraft(kind, suite, test, part, int(data["when_ms"]), data["data"])
     except (AgentevalError, ValueError, TypeError, KeyError, RecursionError):

@@ -94,7 +94,7 @@ class ExecutionLauncher:
             "Continuing this",
             lambda trust: self._session.workspace.start_fork(replace(request, trust=request.trust or trust)),
             begun,
-            told=False,
+            announce=False,
         )
 
     def ask_recording(self) -> None:
@@ -138,9 +138,9 @@ class ExecutionLauncher:
                     self._watch_recorded,
                 )
 
-        def offer(found: ReplayOffer) -> None:
-            typed = self._replayed.get(run, found.program)
-            self._app.push_screen(sheet("replay", replace(found, program=typed)), asked)
+        def offer(replay_offer: ReplayOffer) -> None:
+            typed = self._replayed.get(run, replay_offer.program)
+            self._app.push_screen(sheet("replay", replace(replay_offer, program=typed)), asked)
 
         screen.ask(lambda: replay_offer(self._session, run), offer, group="replay")
 
@@ -194,7 +194,7 @@ class ExecutionLauncher:
         self._started(live)
 
     def _launch(
-        self, doing: str, start: Callable[[bool], T], watch: Callable[[T, bool], None], *, told: bool = True
+        self, doing: str, start: Callable[[bool], T], watch: Callable[[T, bool], None], *, announce: bool = True
     ) -> None:
         """Call `start(trusted)` in a thread; where it needs trust that is not there, ask for it and call it again. Then
         call `watch` with what was started, and whether to show it: not if a key was pressed meanwhile. The next keys
@@ -210,13 +210,13 @@ class ExecutionLauncher:
         def begin(attempt: Callable[[], T | _Refusal]) -> None:
             screen.ask(attempt, partial(then, self._queue.last), group="start", beside=True)
 
-        def then(asked: int, found: T | _Refusal) -> None:
-            if isinstance(found, _Refusal):
-                self._ask(found.asked, doing, lambda answer: again(found.needs, answer))
+        def then(turn: int, outcome: T | _Refusal) -> None:
+            if isinstance(outcome, _Refusal):
+                self._ask(outcome.asked, doing, lambda answer: again(outcome.needs, answer))
                 return
-            show = self._navigation.top is screen and self._queue.is_last(asked)
-            watch(found, show)
-            if told and not show:
+            show = self._navigation.top is screen and self._queue.is_last(turn)
+            watch(outcome, show)
+            if announce and not show:
                 key = key_of("go.run", self._keymap)
                 self._notifier.say(
                     f"The run has started. Press {key} to watch it.", place=NotificationSource("screen", "run")
@@ -244,17 +244,17 @@ class ExecutionLauncher:
             return self._noted(start(False))
         return self._noted(start(True))
 
-    def _noted(self, found: T) -> T:
+    def _noted(self, outcome: T) -> T:
         """What was started: it may be the app's last moment, in which nothing else takes note of it."""
-        live = found[0] if isinstance(found, tuple) else found
+        live = outcome[0] if isinstance(outcome, tuple) else outcome
         if isinstance(live, Live):
             self._begun.add(live.execution)
-        return found
+        return outcome
 
     def _question(self, need: TrustRequirement) -> TrustQuestion:
         return TrustQuestion(need, self._session.workspace.why_not(need))
 
-    def ask_trust(self, asked: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:
+    def ask_trust(self, trust_questions: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:
         """Ask whether programs of these folders may run; `then` is called when they may: True for this once, False
         when the folders are trusted now."""
 
@@ -263,12 +263,12 @@ class ExecutionLauncher:
             if answer == "once":
                 then(True)
             elif screen is not None:
-                needs = [one.need for one in asked]
+                needs = [trust_question.need for trust_question in trust_questions]
                 screen.ask(lambda: self._session.workspace.trust(needs), lambda _: then(False), group="trust")
 
-        self._ask(asked, doing, answered)
+        self._ask(trust_questions, doing, answered)
 
-    def _ask(self, asked: Sequence[TrustQuestion], doing: str, then: Callable[[str], None]) -> None:
+    def _ask(self, trust_questions: Sequence[TrustQuestion], doing: str, then: Callable[[str], None]) -> None:
         """Ask it; `then` gets the answer, "once" or "trust"."""
 
         def answered(answer: str | None) -> None:
@@ -277,7 +277,7 @@ class ExecutionLauncher:
             else:
                 self._notifier.say("Nothing ran.")
 
-        self._app.push_screen(TrustScreen(asked, doing), answered)
+        self._app.push_screen(TrustScreen(trust_questions, doing), answered)
 
     def choose_live(self, watched: str = "") -> None:
         """Choose which of the running executions to watch; the only one at once."""
@@ -294,7 +294,7 @@ class ExecutionLauncher:
                 else:
                     self._navigation.watch_live(live[0])
             else:
-                by_id = {one.execution: one for one in live}
+                by_id = {execution.execution: execution for execution in live}
 
                 def watch(chosen: str | None) -> None:
                     if chosen:

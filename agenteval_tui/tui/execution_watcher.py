@@ -70,7 +70,7 @@ class Watching:
             self._waits_until[event.agent] = time.monotonic() + event.wait_s
         elif isinstance(event, Snapshot):
             now = time.monotonic()
-            self._waits_until = {one.agent: now + one.wait_s for one in event.throttled}
+            self._waits_until = {throttled.agent: now + throttled.wait_s for throttled in event.throttled}
         self._changed(ALL if isinstance(event, Planned | Snapshot) else changed)
 
     def slowed(self) -> list[tuple[Throttled, float]]:
@@ -79,7 +79,9 @@ class Watching:
             return []
         now = time.monotonic()
         until = self._waits_until
-        return [(one, max(until.get(one.agent, now) - now, 0.0)) for one in self.view.throttled.values()]
+        return [
+            (throttled, max(until.get(throttled.agent, now) - now, 0.0)) for throttled in self.view.throttled.values()
+        ]
 
     async def send(self, verb: str, *, run: str = "", number: int = 0) -> None:
         """Tell the execution to do something; nothing when it is not attached to."""

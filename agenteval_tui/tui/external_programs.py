@@ -91,9 +91,9 @@ class ExternalPrograms:
         """Give `text`, which may be shown, to the clipboard; with `what` it is, say how far it came."""
         way = way_to_clipboard(os.environ)
 
-        def say(said: str) -> None:
+        def say(message: str) -> None:
             if what:
-                self._notifier.say(f"{said}: {what}")
+                self._notifier.say(f"{message}: {what}")
 
         if way != "tmux":
             self._app.keep_clipboard(text, clipboard_sequence(text, way))
@@ -112,12 +112,12 @@ class ExternalPrograms:
 
         start_worker(self._app, copy_in_tmux, group="copy", exclusive=False)
 
-    def open_attachment(self, one: Attachment) -> None:
+    def open_attachment(self, attachment: Attachment) -> None:
         """An image or file of a message in the program that this machine has for it; a sentence where that can't be."""
 
         async def open_it() -> None:
             try:
-                path = await asyncio.to_thread(copy_to_open, one)
+                path = await asyncio.to_thread(copy_to_open, attachment)
             except AgentevalError as error:
                 self._notifier.say_error(error)
                 return
@@ -128,8 +128,8 @@ class ExternalPrograms:
             try:
                 await asyncio.to_thread(_start, program, path)
             except OSError as error:
-                said = f"can't start {program}"
-                self._notifier.say_error(AgentevalError(said, where=str(path), mend=error.strerror or str(error)))
+                message = f"can't start {program}"
+                self._notifier.say_error(AgentevalError(message, where=str(path), mend=error.strerror or str(error)))
                 return
             self._notifier.say(f"Opened: {path}")
 
@@ -153,24 +153,26 @@ def opener(environ: Mapping[str, str], platform: str) -> str | None:
     return shutil.which("xdg-open")
 
 
-def copy_to_open(one: Attachment) -> Path:
+def copy_to_open(attachment: Attachment) -> Path:
     """A copy of the bytes under a name of ours, with the ending of what they really are. Names and types that came with
     them are somebody else's, and decide nothing. Raises `AgentevalError`: the bytes are not here, or are of a kind that
     is not opened.
     """
-    data = kept(one.sha256) if one.sha256 else None
-    if data is None and one.url:
+    data = kept(attachment.sha256) if attachment.sha256 else None
+    if data is None and attachment.url:
         raise AgentevalError(
-            "only its address is stored, not its content", where=one.url, mend="open it in a browser if you trust it"
+            "only its address is stored, not its content",
+            where=attachment.url,
+            mend="open it in a browser if you trust it",
         )
     if data is None:
         mend = "run the test again, or look in the imported file"
         raise AgentevalError("its content is not stored on this machine", mend=mend)
-    ending = _ENDINGS.get(media_type_of(data)) or (".txt" if one.media_type in _TEXTS and _is_text(data) else "")
+    ending = _ENDINGS.get(media_type_of(data)) or (".txt" if attachment.media_type in _TEXTS and _is_text(data) else "")
     if not ending:
         raise AgentevalError("agenteval does not open files of this type", mend="it opens images, PDFs and plain text")
     folder = directories.cache_dir() / "opened"
-    path = folder / f"{one.sha256[:16]}{ending}"
+    path = folder / f"{attachment.sha256[:16]}{ending}"
     try:
         make_private(folder)
         for old in folder.iterdir():

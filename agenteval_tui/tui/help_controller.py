@@ -119,14 +119,14 @@ class HelpController:
 
     def commands(self, screen: FrameScreen) -> Iterable[PaletteCommand]:
         """Every action that applies on a screen, for the palette: those of the screen, the other screens, the rest."""
-        said: set[str] = set()
+        methods: set[str] = set()
         pane = screen.pane_scope()
         own = [action for action in ACTIONS if pane and action.scope == pane]
         actions = [*own, *beside_pane(screen.SCOPE, pane, self._keymap), *in_scope(EVERYWHERE)]
-        for action in sorted(actions, key=lambda one: GROUPS.index(_group_of(one))):
-            if action.method == "app.command_palette" or action.method in said:
+        for action in sorted(actions, key=lambda action: GROUPS.index(_group_of(action))):
+            if action.method == "app.command_palette" or action.method in methods:
                 continue
-            said.add(action.method)
+            methods.add(action.method)
 
             async def act(method: str = action.method, on: FrameScreen = screen) -> None:
                 await on.do(method)

@@ -204,8 +204,8 @@ class InputQueue:
         if not isinstance(event, _MAY_WAIT) or self._screen is None:
             return False
         now, kind, screen = time.monotonic(), self._kind_of(event), self._screen
-        self._answers = [one for one in self._answers if not one[0].is_finished and one[2] > now]
-        if any(asked != kind or not kind for _, asked, _ in self._answers):
+        self._answers = [answer for answer in self._answers if not answer[0].is_finished and answer[2] > now]
+        if any(answer_kind != kind or not kind for _, answer_kind, _ in self._answers):
             return True
         # The palette lists by the toolkit's own work.
         return isinstance(screen, CommandPalette) and kind != _TYPING and self._lists(screen, now)
@@ -213,7 +213,7 @@ class InputQueue:
     def _lists(self, palette: CommandPalette, now: float) -> bool:
         if self._held_since and now - self._held_since > ANSWER_S:
             return False
-        return any(one.node is palette and not one.is_finished for one in self._app.workers)
+        return any(worker.node is palette and not worker.is_finished for worker in self._app.workers)
 
     def _kind_of(self, event: events.Event) -> str:
         if self._screen is not None and isinstance(self._screen.focused, (Input, TextArea)):

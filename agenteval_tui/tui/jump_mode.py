@@ -62,25 +62,25 @@ def targets(screen: Screen[Any]) -> list[Target]:
     panes: list[Target] = []
     rows: list[Target] = []
     for widget in screen.focus_chain:
-        seen = _seen_region(screen, widget)
-        if seen is None:
+        region = _seen_region(screen, widget)
+        if region is None:
             continue
-        panes.append(Target(seen.x, seen.y, _focus(widget)))
-        rows += _rows_of(widget, seen)
+        panes.append(Target(region.x, region.y, _focus(widget)))
+        rows += _rows_of(widget, region)
     tabs = [spot for block in screen.query(f"LineBlock#{TABS}").results(LineBlock) for spot in _tabs(screen, block)]
-    taken = {(target.x, target.y) for target in panes}
+    places = {(target.x, target.y) for target in panes}
     # A pane of rows has its own letters on its first row's place: that row's letters are beside them.
-    moved = [Target(t.x + 2 * ((t.x, t.y) in taken), t.y, t.go, t.open) for t in rows]
+    moved = [Target(t.x + 2 * ((t.x, t.y) in places), t.y, t.go, t.open) for t in rows]
     return [*panes, *tabs, *moved][:MOST]
 
 
 def _seen_region(screen: Screen[Any], widget: Widget) -> Region | None:
     """The part of a widget that is on the screen; None when nothing of it is."""
     try:
-        seen = screen.find_widget(widget).visible_region
+        visible_region = screen.find_widget(widget).visible_region
     except NoWidget:  # it is not laid out
         return None
-    return seen if seen.area and widget.visible else None
+    return visible_region if visible_region.area and widget.visible else None
 
 
 def _focus(widget: Widget) -> Callable[[], None]:
@@ -90,23 +90,23 @@ def _focus(widget: Widget) -> Callable[[], None]:
     return go
 
 
-def _rows_of(widget: Widget, seen: Region) -> Iterator[Target]:
+def _rows_of(widget: Widget, region: Region) -> Iterator[Target]:
     if isinstance(widget, HasSpots):
         yield from widget.jump_spots()
     elif isinstance(widget, VirtualList):
         top = widget.scroll_offset.y
-        for y in range(min(seen.height, widget.count - top)):
-            yield Target(seen.x + GUTTER - 1, seen.y + y, _row(widget, top + y), _opened(widget, top + y))
+        for y in range(min(region.height, widget.count - top)):
+            yield Target(region.x + GUTTER - 1, region.y + y, _row(widget, top + y), _opened(widget, top + y))
     elif isinstance(widget, BlocksView) and widget.cursor >= 0:
         last = -1
-        for y in range(seen.height):
+        for y in range(region.height):
             row = y + widget.scroll_offset.y
             if row >= widget.document.height:
                 return
             block = widget.document.block_at(row)
             if block != last:
                 last = block
-                yield Target(seen.x, seen.y + y, _block(widget, block))
+                yield Target(region.x, region.y + y, _block(widget, block))
 
 
 # By their keys: what is listed may be another when the letters are typed.
@@ -145,15 +145,15 @@ def _block(view: BlocksView, index: int) -> Callable[[], None]:
 
 
 def _tabs(screen: Screen[Any], block: LineBlock) -> Iterator[Target]:
-    seen = _seen_region(screen, block)
-    if seen is None:
+    region = _seen_region(screen, block)
+    if region is None:
         return
     column = 0
-    for text, _ in (block.lines(seen.width) or ((),))[0]:
+    for text, _ in (block.lines(region.width) or ((),))[0]:
         word = text.strip()
         if len(word) > 1:
             x = column + text.index(word[0])
-            yield Target(seen.x + x, seen.y, _click(block, x))
+            yield Target(region.x + x, region.y, _click(block, x))
         column += len(text)
 
 
@@ -185,9 +185,9 @@ class Jump:
 
     def __init__(self, screen: Screen[Any]) -> None:
         self._screen = screen
-        found = targets(screen)
+        places = targets(screen)
         self._labels: Sequence[JumpLabel] = [
-            JumpLabel(target, code) for target, code in zip(found, codes(len(found)), strict=False)
+            JumpLabel(target, code) for target, code in zip(places, codes(len(places)), strict=False)
         ]
         self._typed = ""
 
@@ -208,17 +208,17 @@ class Jump:
             self.end()
             return False
         self._typed += character.lower()
-        left = [label for label in self._labels if label.code.startswith(self._typed)]
-        for label in left:
+        remaining = [label for label in self._labels if label.code.startswith(self._typed)]
+        for label in remaining:
             if label.code == self._typed:
                 self.end()
                 (label.target.open if character.isupper() and label.target.open else label.target.go)()
                 return False
-        if not left:
+        if not remaining:
             self.end()
             return False
         for label in self._labels:
-            label.display = label in left
+            label.display = label in remaining
         return True
 
     def end(self) -> None:

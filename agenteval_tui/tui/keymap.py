@@ -67,28 +67,28 @@ def read_keymap(path: Path) -> tuple[dict[str, str], list[str]]:
     keymap: dict[str, str] = {}
     problems: list[str] = []
     unknown: list[str] = []
-    known = [*BY_ID, *_of_widgets()]
-    for action, given in data.items():
-        if action not in known:
+    names = [*BY_ID, *_of_widgets()]
+    for action, written in data.items():
+        if action not in names:
             unknown.append(str(action))
             continue
-        keys, wrong = _keys(given)
+        keys, wrong = _keys(written)
         if wrong:
             problems.append(f"`{action}`: {wrong}")
         else:
             keymap[str(action)] = keys
     if unknown:
-        problems.insert(0, _said_of_unknown(unknown, known))
+        problems.insert(0, _said_of_unknown(unknown, names))
     return keymap, [*problems, *collisions(keymap)]
 
 
-def _said_of_unknown(unknown: Sequence[str], known: Sequence[str]) -> str:
+def _said_of_unknown(unknown: Sequence[str], names: Sequence[str]) -> str:
     """Which actions do not exist, in one sentence, however many they are."""
     if len(unknown) > 1:
-        named = ", ".join(f"`{one}`" for one in unknown[:MOST_NAMED])
+        named = ", ".join(f"`{name}`" for name in unknown[:MOST_NAMED])
         more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
         return f"there are no actions {named}{more}: the help (?, then i) lists the actions"
-    close = difflib.get_close_matches(unknown[0], known, 1)
+    close = difflib.get_close_matches(unknown[0], names, 1)
     hint = f"did you mean `{close[0]}`?" if close else "the help (?, then i) lists the actions"
     return f"there is no action `{unknown[0]}`: {hint}"
 
@@ -99,19 +99,19 @@ def _of_widgets() -> list[str]:
     from agenteval_tui.tui.widgets.blocks_view import BlocksView
 
     bound = (*VirtualList.BINDINGS, *BlocksView.BINDINGS)
-    return [one.id for one in bound if isinstance(one, Binding) and one.id]
+    return [binding.id for binding in bound if isinstance(binding, Binding) and binding.id]
 
 
-def _keys(given: object) -> tuple[str, str]:
+def _keys(value: object) -> tuple[str, str]:
     """(keys as Textual names them, what is wrong with them)."""
-    if isinstance(given, int) and not isinstance(given, bool):
-        given = str(given)  # a digit
-    listed = given.split(",") if isinstance(given, str) and given != "," else [given]
-    if isinstance(given, list):
-        listed = given
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)  # a digit
+    listed = value.split(",") if isinstance(value, str) and value != "," else [value]
+    if isinstance(value, list):
+        listed = value
     keys: list[str] = []
-    for one in listed:
-        word = str(one).strip() if isinstance(one, str | int) else ""
+    for part in listed:
+        word = str(part).strip() if isinstance(part, str | int) else ""
         if len(word) == 2 and word[0] == "^":
             word = f"ctrl+{word[1].lower()}"  # as the app itself writes it
         *modifiers, last = word.split("+") if word not in ("+", "") else [word]
@@ -131,11 +131,11 @@ def _keys(given: object) -> tuple[str, str]:
 def _impossible(name: str) -> str:
     """Why no terminal sends a key of that name; "" where one may."""
     *modifiers, last = name.split("+")
-    strange = [one for one in modifiers if one not in _MODIFIERS]
-    named = {one.value.rsplit("+")[-1] for one in Keys if one.value[0] != "<"}.union(_NAMES.values())
+    strange = [modifier for modifier in modifiers if modifier not in _MODIFIERS]
+    named = {Key.value.rsplit("+")[-1] for Key in Keys if Key.value[0] != "<"}.union(_NAMES.values())
     if strange or (len(last) > 1 and last not in named and not _is_character(last)):
         wrong, among = (strange[0], _MODIFIERS) if strange else (last, tuple(named))
-        close = difflib.get_close_matches(wrong, [one for one in among if len(one) > 1], 1)
+        close = difflib.get_close_matches(wrong, [name for name in among if len(name) > 1], 1)
         hint = f"did you mean `{close[0]}`?" if close else "write keys such as `ctrl+r`, `f5`, or `x, delete`"
         return f"there is no key `{one_line(wrong, 40)}`: {hint}"
     if modifiers == ["shift"] and len(last) == 1:
@@ -159,7 +159,7 @@ def collisions(keymap: Mapping[str, str]) -> list[str]:
 
     A collision that exists without them does not count.
     """
-    found: list[str] = []
+    problems: list[str] = []
     for scope in dict.fromkeys(action.scope for action in ACTIONS):
         users: dict[str, list[str]] = {}
         everywhere = [action for action in ACTIONS if action.scope == EVERYWHERE]
@@ -167,13 +167,13 @@ def collisions(keymap: Mapping[str, str]) -> list[str]:
             for key in filter(None, keymap.get(action.id, action.keys).split(",")):
                 users.setdefault(key, []).append(action.id)
         for key, ids in users.items():
-            if len(ids) < 2 or not any(one in keymap for one in ids):
+            if len(ids) < 2 or not any(action_id in keymap for action_id in ids):
                 continue
-            if all(key in BY_ID[one].keys.split(",") for one in ids):
+            if all(key in BY_ID[action_id].keys.split(",") for action_id in ids):
                 continue
             where = f"on {scope}" if scope != EVERYWHERE else "everywhere"
-            said = f"{key_word(key)} is {' and '.join(f'`{one}`' for one in ids)} {where}"
-            if scope != EVERYWHERE and all(BY_ID[one].scope == EVERYWHERE for one in ids):
+            message = f"{key_word(key)} is {' and '.join(f'`{action_id}`' for action_id in ids)} {where}"
+            if scope != EVERYWHERE and all(BY_ID[action_id].scope == EVERYWHERE for action_id in ids):
                 continue  # said once, for everywhere
-            found.append(said)
-    return found
+            problems.append(message)
+    return problems

@@ -51,7 +51,7 @@ class LiveExecutions:
         self,
         session: Session,
         notifier: Notifier,
-        shown: WatchingScreens,
+        watching_screens: WatchingScreens,
         ended: Callable[[ExecutionRow, bool, bool], object] = lambda row, here, looked_at: None,
     ) -> None:
         """`ended` is called with each execution that has ended, whether this app started it, and whether the person
@@ -60,7 +60,7 @@ class LiveExecutions:
         self._started: set[str] = set()  # by this app
         self._session = session
         self._notifier = notifier
-        self._shown = shown
+        self._shown = watching_screens
         self._running = 0
         self._live: dict[str, Live] = {}  # those that run, and those whose end is still to be said
         self._failing: set[str] = set()  # executions whose first failure was said
@@ -98,7 +98,7 @@ class LiveExecutions:
         from agenteval_tui.runs.client import live_executions
 
         while True:
-            live = {one.execution: one for one in await asyncio.to_thread(live_executions)}
+            live = {live.execution: live for live in await asyncio.to_thread(live_executions)}
             before = len(self._live)
             await self.take(live)
             if before or live:
@@ -114,7 +114,7 @@ class LiveExecutions:
             self._running = len(live)
             self._shown.retitle()
         self._live.update(live)
-        for execution in [one for one in self._live if one not in live]:
+        for execution in [execution for execution in self._live if execution not in live]:
             if self._live[execution].pid == os.getpid():
                 del self._live[execution]  # a sheet of this app asks: it shows the answers
                 continue
@@ -126,13 +126,13 @@ class LiveExecutions:
                 place = NotificationSource("execution", row.id)
                 self._notifier.say(_end_text(row), severity=_weight(row), place=place)
             self._ended(row, execution in self._started, self._shown.looks_at(execution))
-        for execution, one in live.items():
-            if one.pid != os.getpid() and execution not in self._failing and not self._shown.looks_at(execution):
-                found = await asyncio.to_thread(self._first_failure, execution)
-                if found is not None and execution not in self._failing:
-                    run, said = found
+        for execution, entry in live.items():
+            if entry.pid != os.getpid() and execution not in self._failing and not self._shown.looks_at(execution):
+                failure = await asyncio.to_thread(self._first_failure, execution)
+                if failure is not None and execution not in self._failing:
+                    run, message = failure
                     self._failing.add(execution)
-                    self._notifier.say(said, severity="warning", place=NotificationSource("run", run))
+                    self._notifier.say(message, severity="warning", place=NotificationSource("run", run))
 
     def _execution(self, execution: str) -> ExecutionRow | None:
         try:

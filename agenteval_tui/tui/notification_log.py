@@ -52,4 +52,4 @@ class Notices:
 
     def last_place(self) -> NotificationSource | None:
         """What the newest notice that is about something was about."""
-        return next((one.place for one in self._kept if one.place is not None), None)
+        return next((notice.place for notice in self._kept if notice.place is not None), None)

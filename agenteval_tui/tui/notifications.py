@@ -49,35 +49,35 @@ class Notifier:
 
     def say_error(self, error: AgentevalError) -> None:
         """What is wrong, where, and how to correct it."""
-        said = with_keys(str(error), self._keymap)
-        self.notices.add(said, "error", None)
+        message = with_keys(str(error), self._keymap)
+        self.notices.add(message, "error", None)
         # Where there is no room for all of it, the place goes first: what is wrong and what to do about it decide.
         remedy = f" ({error.mend})" if error.mend and not error.remedies else ""
         shorter = [with_keys(f"{error.what}{more}", self._keymap) for more in dict.fromkeys((remedy, ""))]
-        self._stand([said, *shorter], "error")
+        self._stand([message, *shorter], "error")
 
     def _stand(self, ways: Sequence[str], severity: str, goes: str = "") -> None:
         """Show a note, the first of these ways to say it that has room. A note that is already shown is counted, not
         shown twice; only a few are shown at once."""
         times = 1
-        kept: list[tuple[str, int, Notification]] = []
-        for said, before, shown in self._standing:
-            if shown.has_expired:
+        standing: list[tuple[str, int, Notification]] = []
+        for text, before, earlier in self._standing:
+            if earlier.has_expired:
                 continue
-            if said == ways[0]:
+            if text == ways[0]:
                 times += before
-                shown.timeout = 0.0  # it goes when the next comes
+                earlier.timeout = 0.0  # it goes when the next comes
             else:
-                kept.append((said, before, shown))
-        for _, _, shown in kept[: 1 - MOST_STANDING]:
-            shown.timeout = 0.0
+                standing.append((text, before, earlier))
+        for _, _, earlier in standing[: 1 - MOST_STANDING]:
+            earlier.timeout = 0.0
         key = "" if self._typing() else key_of("notice.list", self._keymap)
         more = f"  {key}: the rest" if key else ""
         room = self._room()
         message = note_line(ways, max(room - _TIMES, 1) if room and times > 1 else room, goes, more)
-        one = displayable_note(message, times=times, severity=severity)
-        self._standing = [*kept[1 - MOST_STANDING :], (ways[0], times, one)]
-        self._show(one)
+        note = displayable_note(message, times=times, severity=severity)
+        self._standing = [*standing[1 - MOST_STANDING :], (ways[0], times, note)]
+        self._show(note)
 
     @property
     def is_standing(self) -> bool:
@@ -87,13 +87,15 @@ class Notifier:
     def expire(self, note: Notification) -> Notification | None:
         """The time of a note is over. Returns the newest of the others that are on the screen."""
         note.timeout = 0.0
-        self._standing = [one for one in self._standing if one[2] is not note]
+        self._standing = [entry for entry in self._standing if entry[2] is not note]
         return self._standing[-1][2] if self._standing else None
 
     def standing(self, message: str) -> Notification | None:
         """The note that says this, as `say` got it, if it may be on the screen."""
         text = with_keys(message, self._keymap)
-        return next((note for said, _, note in self._standing if said == text and not note.has_expired), None)
+        return next(
+            (note for message_text, _, note in self._standing if message_text == text and not note.has_expired), None
+        )
 
     def forget_standing(self) -> None:
         """All notes were taken from the screen."""
@@ -102,14 +104,14 @@ class Notifier:
     def say_bug(self, error: BaseException, doing: str) -> None:
         """An unexpected error: one sentence here, the traceback in a file. What says itself what is wrong, or a system
         error about a path that the user gave, is not a bug."""
-        known = error if isinstance(error, AgentevalError) else path_error(error)
-        if known is not None:
-            self.say_error(known)
+        agenteval_error = error if isinstance(error, AgentevalError) else path_error(error)
+        if agenteval_error is not None:
+            self.say_error(agenteval_error)
             return
         path = log_error(error, doing, directories.data_dir())
         kind = type(error).__name__
-        kept = f"The traceback is in {path}" if path is not None else "Its traceback can't be written"
-        self.say(f"A bug in agenteval ({doing}: {kind}: {error}). {kept}", severity="error")
+        location = f"The traceback is in {path}" if path is not None else "Its traceback can't be written"
+        self.say(f"A bug in agenteval ({doing}: {kind}: {error}). {location}", severity="error")
 
     def say_changed(self, files: Iterable[tuple[str, str, int]]) -> None:
         """Say which suites changed on disk: (their keys, their names, how many errors they have now)."""
@@ -119,8 +121,8 @@ class Notifier:
         key, name, errors = changed[0]
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         wrong = f"; {errors} problem{'s' if errors > 1 else ''} in it" if errors else ""
-        said = f"{one_line(name, NAME)}{more} changed on disk and was reloaded{wrong}."
-        self.say(said, severity="warning" if errors else "information", place=NotificationSource("suite", key))
+        message = f"{one_line(name, NAME)}{more} changed on disk and was reloaded{wrong}."
+        self.say(message, severity="warning" if errors else "information", place=NotificationSource("suite", key))
 
 
 def note_line(ways: Sequence[str], room: int, goes: str = "", more: str = "") -> str:

@@ -70,20 +70,27 @@ class PaneFocus:
 
     def _chain(self, node: DOMNode) -> Iterator[Widget]:
         """The node and what holds it, up to the screen."""
-        for one in node.ancestors_with_self:
-            if one is self._screen or not isinstance(one, Widget):
+        for ancestor in node.ancestors_with_self:
+            if ancestor is self._screen or not isinstance(ancestor, Widget):
                 return
-            yield one
+            yield ancestor
 
     def _outermost(self, pane: Widget, grown: set[Widget]) -> Widget:
         """The pane, or the largest container of it that does not hold the zoomed pane as well."""
-        found = pane
-        for one in self._chain(pane):
-            if one in grown:
+        outermost = pane
+        for ancestor in self._chain(pane):
+            if ancestor in grown:
                 break
-            found = one
-        return found
+            outermost = ancestor
+        return outermost
 
 
 def _pane_of(node: Widget) -> Widget | None:
-    return next((one for one in node.ancestors_with_self if isinstance(one, Widget) and one.has_class(PANE)), None)
+    return next(
+        (
+            ancestor
+            for ancestor in node.ancestors_with_self
+            if isinstance(ancestor, Widget) and ancestor.has_class(PANE)
+        ),
+        None,
+    )

@@ -32,23 +32,25 @@ from agenteval_tui.suites.load import load_suites
 from agenteval_tui.tui.workspace import SuitesAndHistory
 
 
-def start_recording(opened: SuitesAndHistory, asked: RecordingRequest, *, trust: bool) -> Live:
+def start_recording(opened: SuitesAndHistory, recording_request: RecordingRequest, *, trust: bool) -> Live:
     """Record a program in a process of its own; returns when it runs.
 
     Raises `NotTrustedError` before, where the program would get variables of a `.env`, or the test that grades it would
     run code, of a folder that is not trusted; `AgentevalError`: there is no such program, test or file.
     """
     folder = Path.cwd()
-    program = program_in(folder, asked.argv)
-    find_program(asked.argv[0], folder, program.env)
+    program = program_in(folder, recording_request.argv)
+    find_program(recording_request.argv[0], folder, program.env)
     permission_of(program, trusted=trust)  # the process would refuse as well; here it can be asked about
     suite, test = None, ""
-    if asked.test:
+    if recording_request.test:
         agents = load_agents(directories.config_dir())
-        plan = plan_for(load_suites(opened.paths_looked_in), asked.test, program, user_agents=agents, trust=trust)
+        plan = plan_for(
+            load_suites(opened.paths_looked_in), recording_request.test, program, user_agents=agents, trust=trust
+        )
         check_trust(plan)
         suite, test = Path(plan.runs[0].suite_key), plan.runs[0].ref.test
-    return start_verb(asked.command(suite, test, trust=trust), opened.db)
+    return start_verb(recording_request.command(suite, test, trust=trust), opened.db)
 
 
 class ReplayOffer(Struct, frozen=True):
@@ -79,25 +81,25 @@ def replay_offer(opened: SuitesAndHistory, run: str) -> ReplayOffer:
     return replace(offer, folder=around.folder, as_agent=True, variables=tuple(around.variables))
 
 
-def start_replay(opened: SuitesAndHistory, asked: ReplayRequest, *, trust: bool) -> Live:
+def start_replay(opened: SuitesAndHistory, replay_request: ReplayRequest, *, trust: bool) -> Live:
     """Replay a run in a process of its own; returns when it runs.
 
     Raises `NotTrustedError` before, where grading it would run code of a folder that is not trusted; `AgentevalError`:
     there is no such program or recording.
     """
-    folder, row = Path.cwd(), opened.store.run(asked.run)
+    folder, row = Path.cwd(), opened.store.run(replay_request.run)
     agents = load_agents(directories.config_dir())
-    program = program_in(folder, asked.argv)
-    around = surroundings_of(opened.store, row, agents) if asked.as_agent else None
+    program = program_in(folder, replay_request.argv)
+    around = surroundings_of(opened.store, row, agents) if replay_request.as_agent else None
     program = program if around is None else around.around(program)
-    find_program(asked.argv[0], program.cwd, program.env)
+    find_program(replay_request.argv[0], program.cwd, program.env)
     # The process would refuse as well; here it can be asked about.
     permission_of(program, trusted=trust)
     replay_plan(opened.store, row, program, user_agents=agents, trust=trust, around=around)
-    return start_verb(asked.command(trust=trust), opened.db)
+    return start_verb(replay_request.command(trust=trust), opened.db)
 
 
-def start_listening(opened: SuitesAndHistory, asked: ListeningRequest) -> Live:
+def start_listening(opened: SuitesAndHistory, listening_request: ListeningRequest) -> Live:
     """Listen for traces in a process of its own; returns when it does. Raises `AgentevalError`."""
     require_otlp()
-    return start_verb(asked.command(), opened.db)
+    return start_verb(listening_request.command(), opened.db)

@@ -80,8 +80,8 @@ def read_screen(name: str) -> None:
 
 def sheet(name: str, *arguments: Any, **named: Any) -> ModalScreen[Any]:
     """A sheet, made with what it is about."""
-    made: ModalScreen[Any] = _at(_SHEETS[name])(*arguments, **named)
-    return made
+    screen: ModalScreen[Any] = _at(_SHEETS[name])(*arguments, **named)
+    return screen
 
 
 def ask(question: str, *arguments: Any) -> None:

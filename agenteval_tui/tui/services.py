@@ -182,7 +182,7 @@ class Services(Protocol):
         """The screens as the strip names them, with what waits on them; reads nothing."""
         ...
 
-    def ask_trust(self, asked: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:
+    def ask_trust(self, trust_questions: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:
         """Ask whether programs of these folders may run; `then` is called when they may: True for this once, False
         when the folders are trusted now."""
 
@@ -191,7 +191,7 @@ class Services(Protocol):
     def copy(self, text: str, what: str = "") -> None:
         """Give `text`, which may be shown, to the clipboard; with `what` it is, say how far it came."""
 
-    def open_attachment(self, one: Attachment) -> None:
+    def open_attachment(self, attachment: Attachment) -> None:
         """Open an image or file of a message in a program of this machine, or say why not."""
 
     def debug_run(self, run: str) -> None:

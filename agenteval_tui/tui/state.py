@@ -104,20 +104,20 @@ def read(path: Path) -> dict[str, Any]:
 
 def mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """A mapping within `data`; {} for anything else."""
-    found = data.get(key)
-    return found if isinstance(found, Mapping) else {}
+    value = data.get(key)
+    return value if isinstance(value, Mapping) else {}
 
 
 def text(data: Mapping[str, Any], key: str) -> str:
     """A text within `data`; "" for anything else."""
-    found = data.get(key)
-    return found if isinstance(found, str) else ""
+    value = data.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def texts(data: Mapping[str, Any], key: str) -> list[str]:
     """A list of texts within `data`; what is none is left out."""
-    found = data.get(key)
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+    listed = data.get(key)
+    return [item for item in listed if isinstance(item, str)] if isinstance(listed, list) else []
 
 
 def flag(data: Mapping[str, Any], key: str) -> bool:
@@ -127,5 +127,5 @@ def flag(data: Mapping[str, Any], key: str) -> bool:
 
 def number(data: Mapping[str, Any], key: str) -> float:
     """A number within `data`; 0 for anything else."""
-    found = data.get(key)
-    return found if isinstance(found, int | float) and not isinstance(found, bool) else 0
+    value = data.get(key)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else 0

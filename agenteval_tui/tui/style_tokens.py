@@ -41,10 +41,10 @@ class Palette:
 
     def style(self, token: str) -> Style:
         """The style of a token, cached."""
-        found = self._cache.get(token)
-        if found is None:
-            found = self._cache[token] = self._make(token)
-        return found
+        style = self._cache.get(token)
+        if style is None:
+            style = self._cache[token] = self._make(token)
+        return style
 
     def on(self, base: Style, token: str, over: Style | None = None) -> Style:
         """The style of a token laid on `base`, and `over` laid on that, cached. Text can be read on what `over` puts
@@ -132,9 +132,9 @@ def palette_of(node: Widget | App[Any]) -> Palette:
     app = node if isinstance(node, App) else node.app
     variables, ansi = app.theme_variables, app.native_ansi_color
     # Asked for each line that is painted. A theme's variables are a new dictionary whenever any of them changes.
-    for known in _LAST:
-        if known[0] is variables and known[1] == ansi:
-            return known[2]
+    for entry in _LAST:
+        if entry[0] is variables and entry[1] == ansi:
+            return entry[2]
     palette = _palette(app.theme, tuple(sorted(variables.items())), ansi)
     _LAST[:] = [(variables, ansi, palette)]
     return palette

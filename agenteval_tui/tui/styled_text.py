@@ -62,9 +62,9 @@ def split_lines(line: Iterable[Cell], width: int, at: int) -> tuple[list[Cell], 
     """
     head: list[Cell] = []
     tail: list[Cell] = []
-    given = tuple(line)
+    pieces = tuple(line)
     used = 0
-    for text, style in given:
+    for text, style in pieces:
         length = cell_len(text)
         if used >= at:
             tail.append((text, style))
@@ -73,12 +73,12 @@ def split_lines(line: Iterable[Cell], width: int, at: int) -> tuple[list[Cell], 
         else:
             room = at - used
             start = text[:room]
-            one, other = (start, text[room:]) if _plain(start) else cells.split_text(text, room)
-            head.append((one, style))
+            head_text, other = (start, text[room:]) if _plain(start) else cells.split_text(text, room)
+            head.append((head_text, style))
             tail.append((other, style))
         used += length
     if used > width:
-        return split_lines(fit(given, width), width, at)
+        return split_lines(fit(pieces, width), width, at)
     if used < at:
         head.append((" " * (at - used), ""))
     if max(used, at) < width:
@@ -117,28 +117,28 @@ def _fitted(line: Iterable[Cell], width: int) -> tuple[Line, int]:
     if len(whole) <= width and _plain(whole):
         return line, len(whole)
     total = 0
-    kept: list[Cell] = []
+    pieces: list[Cell] = []
     for text, style in line:
         length = cell_len(text)
         if total + length <= width:
-            kept.append((text, style))
+            pieces.append((text, style))
             total += length
             continue
         if total < width:
             # What was cut before is not cut twice.
             cut = set_cell_size(text, width - total - 1).rstrip(f" {ELLIPSIS}")
-            if cut or not (kept and kept[-1][0].endswith(ELLIPSIS)):
-                kept.append((cut + ELLIPSIS, style))
+            if cut or not (pieces and pieces[-1][0].endswith(ELLIPSIS)):
+                pieces.append((cut + ELLIPSIS, style))
             break
         # The line is full already: the sign takes the place of its last cell.
-        while kept and cell_len(kept[-1][0]) == 0:
-            kept.pop()
-        last, last_style = kept.pop()
-        kept.append((set_cell_size(last, cell_len(last) - 1).rstrip(ELLIPSIS) + ELLIPSIS, last_style))
+        while pieces and cell_len(pieces[-1][0]) == 0:
+            pieces.pop()
+        last, last_style = pieces.pop()
+        pieces.append((set_cell_size(last, cell_len(last) - 1).rstrip(ELLIPSIS) + ELLIPSIS, last_style))
         break
     else:
-        return tuple(kept), total
-    return tuple(kept), width_of(kept)
+        return tuple(pieces), total
+    return tuple(pieces), width_of(pieces)
 
 
 def fold(line: Iterable[Cell], width: int) -> list[Line]:
@@ -172,38 +172,38 @@ def fit_reason(text: str, width: int) -> str:
     in few cells its beginning, at a colon if possible."""
     if cell_len(text) <= width or width < 2:
         return fit_text(text, width)
-    kept, colons = text, []
+    trimmed, colons = text, []
     for at, mark in reversed(_breaks(text)):
         if mark == ":":
             colons.append(at + 2)
         elif mark == ";" or text[at:].endswith(")"):
-            kept = text[:at]
-            if cell_len(kept) < width:
-                return f"{kept}{ELLIPSIS}"
-    end = ELLIPSIS if kept != text else ""
+            trimmed = text[:at]
+            if cell_len(trimmed) < width:
+                return f"{trimmed}{ELLIPSIS}"
+    end = ELLIPSIS if trimmed != text else ""
     room = width - len(end)
-    clause = next((at for at in colons if at < len(kept)), 0)
-    left_over = room - cell_len(kept[clause:]) - 2 if clause else -1
+    clause = next((at for at in colons if at < len(trimmed)), 0)
+    left_over = room - cell_len(trimmed[clause:]) - 2 if clause else -1
     if left_over >= 0:
         # The last clause is whole, after as much of the beginning as there is room for.
-        head = _head(kept, min(left_over, room * 2 // 5)) if left_over > LONG_WORD // 2 else ""
-        return f"{head}{ELLIPSIS} {kept[clause:]}{end}"
-    shown = _without_middle(kept, room)
-    if shown.rpartition(ELLIPSIS)[2].count('"') % 2 == 0 and ('"' in shown or '"' not in kept):
-        return shown + end
+        head = _head(trimmed, min(left_over, room * 2 // 5)) if left_over > LONG_WORD // 2 else ""
+        return f"{head}{ELLIPSIS} {trimmed[clause:]}{end}"
+    shortened = _without_middle(trimmed, room)
+    if shortened.rpartition(ELLIPSIS)[2].count('"') % 2 == 0 and ('"' in shortened or '"' not in trimmed):
+        return shortened + end
     # Nothing begins within quotes, and `"14 days" is not in the text` says first what decides.
-    return fit_text(f"{ELLIPSIS} {kept[clause:]}" if clause else kept, width)
+    return fit_text(f"{ELLIPSIS} {trimmed[clause:]}" if clause else trimmed, width)
 
 
 def _breaks(text: str) -> list[tuple[int, str]]:
     """Where remarks begin that are not in quotes, and which sign is there: `: `, `; ` or ` (`."""
-    found, in_quotes = [], False
+    breaks, in_quotes = [], False
     for sign in _SIGNS.finditer(text):
         if sign[0] == '"':
             in_quotes = not in_quotes
         elif not in_quotes:
-            found.append((sign.start(), sign[0][0]))
-    return found
+            breaks.append((sign.start(), sign[0][0]))
+    return breaks
 
 
 def _without_middle(text: str, width: int) -> str:
@@ -237,16 +237,16 @@ def right(text: str, width: int) -> str:
     """`text` right-aligned in `width` cells (cut with `…` when longer)."""
     if len(text) <= width and _plain(text):
         return text.rjust(width)
-    shown = fit_text(text, width)
-    return " " * (width - cell_len(shown)) + shown
+    fitted = fit_text(text, width)
+    return " " * (width - cell_len(fitted)) + fitted
 
 
 def left(text: str, width: int) -> str:
     """`text` left-aligned in `width` cells (cut with `…` when longer)."""
     if len(text) <= width and _plain(text):
         return text.ljust(width)
-    shown = fit_text(text, width)
-    return shown + " " * (width - cell_len(shown))
+    fitted = fit_text(text, width)
+    return fitted + " " * (width - cell_len(fitted))
 
 
 def spread(start: Iterable[Cell], end: Iterable[Cell], width: int) -> Line:

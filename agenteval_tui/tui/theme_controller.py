@@ -39,16 +39,16 @@ class ThemeController:
     def begin(self) -> None:
         """Show the theme that was chosen last."""
         # What was chosen where there are millions of colours can't be read where there are sixteen.
-        wanted = SIXTEEN if self.colourless else self._state.theme(has_limited_colours())
-        wanted = wanted or (SIXTEEN if has_limited_colours() else DEFAULT_THEME)
-        if wanted == DEFAULT_THEME and not self._own_themes().is_dir():
+        theme = SIXTEEN if self.colourless else self._state.theme(has_limited_colours())
+        theme = theme or (SIXTEEN if has_limited_colours() else DEFAULT_THEME)
+        if theme == DEFAULT_THEME and not self._own_themes().is_dir():
             # Known without a file: the others are read when one of them is to be chosen (`read`).
             self._app.register_theme(default_theme())
         else:
             self.read()
-        if wanted not in self._app.available_themes:
-            self._missing, wanted = wanted, DEFAULT_THEME
-        self._app.theme = wanted
+        if theme not in self._app.available_themes:
+            self._missing, theme = theme, DEFAULT_THEME
+        self._app.theme = theme
 
     def read(self) -> None:
         """Read all themes, unless that was done."""
@@ -72,11 +72,11 @@ class ThemeController:
         if self._theme_problems:
             # What is wrong comes first: a note is one line, and the folder is the same for all.
             folder = directories.config_dir()
-            said = [str(one).removeprefix(f"{folder}{os.sep}") for one in self._theme_problems]
-            self._notifier.say("\n".join([*said, f"in {folder}"]), severity="error")
+            problems = [str(theme_problem).removeprefix(f"{folder}{os.sep}") for theme_problem in self._theme_problems]
+            self._notifier.say("\n".join([*problems, f"in {folder}"]), severity="error")
         if self._missing:
-            shown = f"Theme {one_line(self._missing, 40)} can't be loaded: {DEFAULT_THEME} is used."
-            self._notifier.say(f"{shown} Press {{everywhere.theme}} to choose another.", severity="warning")
+            message = f"Theme {one_line(self._missing, 40)} can't be loaded: {DEFAULT_THEME} is used."
+            self._notifier.say(f"{message} Press {{everywhere.theme}} to choose another.", severity="warning")
 
     def keep(self, _theme: object) -> None:
         """Another theme is shown: the next start shows it too, unless it is only looked at."""

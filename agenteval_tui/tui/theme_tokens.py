@@ -103,25 +103,25 @@ DISTINCT = ("passed", "failed", "error", "flaky", "running", "review", "accent",
 """No two of these mean the same, so no two look the same. In this order: the later gives way."""
 
 
-def contrast(one: Color, other: Color) -> float:
+def contrast(colour: Color, other: Color) -> float:
     """How far apart two colours are in brightness, 1 (not at all) to 21 (black and white)."""
-    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    lighter, darker = sorted((_luminance(colour), _luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def distance(one: Color, other: Color) -> float:
+def distance(colour: Color, other: Color) -> float:
     """How different two colours look, 0 (the same) to 1 (black and white)."""
-    return math.dist(_oklab(one), _oklab(other))
+    return math.dist(_oklab(colour), _oklab(other))
 
 
-def apart(one: str, other: str) -> float:
+def apart(token: str, other: str) -> float:
     """How far from each other two of `DISTINCT` are at least."""
-    return ROLE_APART if "role-user" in (one, other) and {one, other} & {"failed", "error"} else APART
+    return ROLE_APART if "role-user" in (token, other) and {token, other} & {"failed", "error"} else APART
 
 
-def hue_between(one: Color, other: Color) -> float:
+def hue_between(colour: Color, other: Color) -> float:
     """How many degrees two colours are apart on the circle of hues, 0 to 180."""
-    angles = [math.degrees(math.atan2(b, a)) for _, a, b in (_oklab(one), _oklab(other))]
+    angles = [math.degrees(math.atan2(b, a)) for _, a, b in (_oklab(colour), _oklab(other))]
     return abs((angles[0] - angles[1] + 180) % 360 - 180)
 
 
@@ -150,23 +150,23 @@ def legible_on(colour: str, ground: str) -> str:
     return legible(Color.parse(colour), (Color.parse(ground),)).hex6
 
 
-def complete(given: Mapping[str, str], *, dark: bool, fitted: bool = False) -> dict[str, str]:
+def complete(own_colours: Mapping[str, str], *, dark: bool, fitted: bool = False) -> dict[str, str]:
     """All tokens of a theme that names only `given`. What it names stays as it is, unless `fitted` is set: then that
     gives way too where it can't be read or told apart."""
     base = DARK if dark else LIGHT
-    if any(colour.startswith(("ansi", "auto")) for colour in given.values()):
-        return {**base, **given}
-    colours = {**base, **given}
-    fixed = set() if fitted else set(given)
-    if "surface" not in given:
+    if any(colour.startswith(("ansi", "auto")) for colour in own_colours.values()):
+        return {**base, **own_colours}
+    colours = {**base, **own_colours}
+    fixed = set() if fitted else set(own_colours)
+    if "surface" not in own_colours:
         colours["surface"] = colours["background"]
-    if "panel" not in given and "background" in given:
+    if "panel" not in own_colours and "background" in own_colours:
         colours["panel"] = _parse(colours["background"]).blend(_parse(colours["foreground"]), 0.06).hex6
     for twin, token in (("added", "passed"), ("removed", "failed"), ("role-assistant", "foreground")):
-        if twin not in given:
+        if twin not in own_colours:
             colours[twin] = colours[token]
     for twin in ("reasoning", "comment"):
-        if twin not in given:
+        if twin not in own_colours:
             colours[twin] = colours["muted"]
     grounds = [_parse(colours[token]) for token in SURFACES]
     for token in TEXTS:
@@ -184,21 +184,21 @@ def complete(given: Mapping[str, str], *, dark: bool, fitted: bool = False) -> d
         colours["cursor"] = _cursor(colours, background, foreground)
     for mark, token in MARKS.items():
         if mark not in fixed:
-            start = _parse(base[mark]) if mark not in given else _parse(given[mark])
+            start = _parse(base[mark]) if mark not in own_colours else _parse(own_colours[mark])
             colours[mark] = _mark(start, _parse(colours[token]), background, foreground).hex6
     return colours
 
 
 def _cursor(colours: Mapping[str, str], background: Color, foreground: Color) -> str:
     """A row's background that is seen and that the foreground can be read on."""
-    wanted = _parse(colours["cursor"])
-    for tint in (wanted, _parse(colours["accent"]), foreground):
+    own_colour = _parse(colours["cursor"])
+    for tint in (own_colour, _parse(colours["accent"]), foreground):
         for step in range(8, 60):
-            candidate = background.blend(tint, step / 60) if tint is not wanted else wanted
-            seen = contrast(candidate, background) >= RULE_CONTRAST
-            if seen and contrast(candidate, foreground) >= TEXT_CONTRAST:
+            candidate = background.blend(tint, step / 60) if tint is not own_colour else own_colour
+            visible = contrast(candidate, background) >= RULE_CONTRAST
+            if visible and contrast(candidate, foreground) >= TEXT_CONTRAST:
                 return candidate.hex6
-            if tint is wanted:
+            if tint is own_colour:
                 break
     return background.blend(foreground, 0.25).hex6
 
@@ -222,16 +222,16 @@ def _tell_apart(colours: dict[str, str], base: Mapping[str, str], fixed: set[str
         if token in fixed:
             continue
 
-        def room(one: Color, token: str = token) -> float:
+        def room(colour: Color, token: str = token) -> float:
             """How much farther from the others than it has to be; below 0: too near."""
-            return min((_room(token, one, name, other) for name, other in settled), default=1.0)
+            return min((_room(token, colour, name, other) for name, other in settled), default=1.0)
 
         now = _parse(colours[token])
         candidates = [now, legible(_parse(base[token]), grounds)]
         candidates += [
             legible(_turned(of, degrees), grounds) for degrees in (30, -30, 60, -60, 90, -90, 150) for of in candidates
         ]
-        chosen = next((one for one in candidates if room(one) >= 0), max(candidates, key=room))
+        chosen = next((candidate for candidate in candidates if room(candidate) >= 0), max(candidates, key=room))
         colours[token] = chosen.hex6
         settled.append((token, chosen))
 

@@ -75,9 +75,9 @@ def load_theme(path: Path) -> Theme:
         listed = "\n".join(f"  {what}{f' ({remedy})' if remedy else ''}" for what, remedy in mistakes)
         raise AgentevalError(f"this theme has {len(mistakes)} mistakes", where=str(path), mend=listed)
     ansi, dark = bool(data.get("ansi", False)), bool(data.get("dark", True))
-    given = {str(key): str(value) for key, value in colours.items()}
+    own_colours = {str(key): str(value) for key, value in colours.items()}
     about = str(data.get("description") or "")[:LONGEST_ABOUT]
-    return _theme(name, complete(given, dark=dark), dark=dark, ansi=ansi, about=about)
+    return _theme(name, complete(own_colours, dark=dark), dark=dark, ansi=ansi, about=about)
 
 
 def load_themes(folders: Iterable[Path]) -> tuple[dict[str, Theme], list[AgentevalError]]:
@@ -123,8 +123,8 @@ def _from_terminal(theme: Theme) -> Theme:
 def _from_colours(theme: Theme) -> Theme:
     generated = theme.to_color_system().generate()
     background = Color.parse(generated["background"])
-    given = {token: (background + Color.parse(generated[name])).hex6 for token, name in _FROM_TEXTUAL.items()}
-    colours = complete(given, dark=theme.dark, fitted=True)
+    own_colours = {token: (background + Color.parse(generated[name])).hex6 for token, name in _FROM_TEXTUAL.items()}
+    colours = complete(own_colours, dark=theme.dark, fitted=True)
     return replace(
         theme,
         foreground=colours["foreground"],
@@ -198,23 +198,23 @@ def _variables(colours: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _unknown_keys(data: Mapping[Any, Any], known: Collection[str], otherwise: str) -> list[tuple[str, str]]:
+def _unknown_keys(data: Mapping[Any, Any], keys: Collection[str], otherwise: str) -> list[tuple[str, str]]:
     """The keys that a theme does not have: what is wrong, and what to write; `otherwise` where nothing is near."""
-    found = []
+    problems = []
     for key in data:
-        if key not in known:
-            close = difflib.get_close_matches(str(key), list(known), 1)
-            found.append((f"a theme has no `{key}`", f"did you mean `{close[0]}`?" if close else otherwise))
-    return found
+        if key not in keys:
+            close = difflib.get_close_matches(str(key), list(keys), 1)
+            problems.append((f"a theme has no `{key}`", f"did you mean `{close[0]}`?" if close else otherwise))
+    return problems
 
 
 def _not_colours(colours: Mapping[Any, Any]) -> list[tuple[str, str]]:
     """The values of tokens that are not colours: what is wrong, and what to write."""
-    found = []
+    problems = []
     for token, colour in colours.items():
         try:
             Color.parse(str(colour))
         except ColorParseError:
             if token in DARK:
-                found.append((f"`{token}: {colour}` is not a colour", "write #rrggbb, a name, or ansi_green"))
-    return found
+                problems.append((f"`{token}: {colour}` is not a colour", "write #rrggbb, a name, or ansi_green"))
+    return problems

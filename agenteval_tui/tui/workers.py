@@ -47,7 +47,7 @@ def start_worker(
 
 def is_busy(node: DOMNode, group: str) -> bool:
     """Is work of this group of the node's going on?"""
-    return any(one.node is node and one.group == group and not one.is_finished for one in node.workers)
+    return any(worker.node is node and worker.group == group and not worker.is_finished for worker in node.workers)
 
 
 async def until_painted(node: DOMNode) -> None:
@@ -56,10 +56,10 @@ async def until_painted(node: DOMNode) -> None:
     A node whose messages wait, as behind one that opened a sheet and wants its answer, says so only when they are done:
     it is not waited for longer than any frame takes.
     """
-    shown = asyncio.Event()
-    node.call_after_refresh(shown.set)
+    painted = asyncio.Event()
+    node.call_after_refresh(painted.set)
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(shown.wait(), _LONGEST_FRAME_S)
+        await asyncio.wait_for(painted.wait(), _LONGEST_FRAME_S)
 
 
 class PaintedWork:

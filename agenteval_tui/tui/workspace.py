@@ -133,7 +133,7 @@ class Workspace:
         When it is asked anew, or the session is closed, the one before ends without its result.
         """
         mine = self._checking = object()
-        return check_loaded([one.loaded for one in overview.suites], lambda: self._checking is mine)
+        return check_loaded([suite.loaded for suite in overview.suites], lambda: self._checking is mine)
 
     def workbench(self, run_id: str) -> Workbench:
         """What Inspect needs to know of a run: its transcript, criteria, and the stored runs beside it."""
@@ -185,9 +185,9 @@ class Workspace:
 
     def limits_of(self, execution: str) -> PlanOptions:
         """What an execution may use, as it was started; nothing else of its options."""
-        given = self._opened.store.execution(execution).options
+        options = self._opened.store.execution(execution).options
         names = ("max_cost", "max_tokens", "max_seconds")
-        return PlanOptions(**{name: given[name] for name in names if given.get(name) is not None})
+        return PlanOptions(**{name: options[name] for name in names if options.get(name) is not None})
 
     def why_not(self, need: TrustRequirement) -> str:
         """Why this may not be, in a sentence; "" when it may."""
@@ -222,8 +222,8 @@ class Workspace:
         """Write a fork of a run as a test behind the last one of the run's suite: (the file, the test's id)."""
         store = self._opened.store
         conversation = fork(store.transcript(run), branch.step, branch.edits)
-        loaded, wanted = save_as_test(self._continued(run, branch), conversation)
-        return self._written(loaded).path, wanted
+        loaded, test_id = save_as_test(self._continued(run, branch), conversation)
+        return self._written(loaded).path, test_id
 
     def save_system_prompt(self, run: str, branch: Outcomes) -> Path:
         """Write the system prompt of a fork into the configuration of the run's agent; gives the file."""
@@ -234,8 +234,8 @@ class Workspace:
     def _continued(self, run: str, branch: Outcomes) -> Source:
         """The run, with the agent that continued it in this branch."""
         row = self._opened.store.run(run)
-        asked = next((one.run.agent for one in branch.answers), row.agent)
-        return source_of(self._opened.store, row, agent="" if asked == row.agent else asked)
+        agent_name = next((answer.run.agent for answer in branch.answers), row.agent)
+        return source_of(self._opened.store, row, agent="" if agent_name == row.agent else agent_name)
 
     def _plan(self, paths: Sequence[Path], options: PlanOptions) -> Plan:
         mine = load_agents(directories.config_dir())
@@ -245,8 +245,8 @@ class Workspace:
         """All agents that are configured, with their places; what is wrong in agents.yaml, and which suites can't be
         read."""
         suites = self.suites()
-        found, problems = configured_agents(suites, directories.config_dir())
-        return found, [*problems, *(problem for one in suites if one.unreadable for problem in one.problems)]
+        agents, problems = configured_agents(suites, directories.config_dir())
+        return agents, [*problems, *(problem for suite in suites if suite.unreadable for problem in suite.problems)]
 
     def suites(self) -> list[LoadedSuite]:
         """The suites, read anew; a file that can't be read is one without tests, and its problem says why."""
@@ -262,9 +262,9 @@ class Workspace:
         `test_id` "": one made from the name.
         """
         mine = load_agents(directories.config_dir())
-        made = make_test(runs, path, test_id=test_id, name=name, agents=mine)
-        assert made.suite is not None
-        return self._written(made.suite), made.id
+        made_test = make_test(runs, path, test_id=test_id, name=name, agents=mine)
+        assert made_test.suite is not None
+        return self._written(made_test.suite), made_test.id
 
     def _written(self, loaded: LoadedSuite) -> LoadedSuite:
         self._opened.note_own_write(loaded.path)
@@ -285,12 +285,12 @@ class Workspace:
     def new_test(self, path: Path, name: str, prompt: str, test_id: str = "") -> str:
         """Write a new test into a suite's file, with a criterion to begin with. Gives its id; "": made of the name."""
         loaded = load_suite(path)
-        wanted = test_id or free_id(loaded, name)
-        first = next(one for one in starters() if one.metric == "TextMatch")
+        new_id = test_id or free_id(loaded, name)
+        first = next(starter for starter in starters() if starter.metric == "TextMatch")
         criterion = {"name": first.name, "prototype_class": first.prototype_class, "config_uxon": first.config + "\n"}
-        add_test(loaded, {"id": wanted, "name": name, "prompt": prompt, "criteria": [criterion]})
+        add_test(loaded, {"id": new_id, "name": name, "prompt": prompt, "criteria": [criterion]})
         self._opened.note_own_write(path)
-        return wanted
+        return new_id
 
     def folder_for_new(self) -> Path:
         """Where a new suite is written: the first folder that was opened; the current one instead of the samples'.
@@ -302,10 +302,14 @@ class Workspace:
 
     def agents_for_new(self) -> list[tuple[str, str]]:
         """Agents that a new suite may have, as (key, words): the user's, those of suites beside it, the bundled one."""
-        found, _ = self.agents()
+        agents, _ = self.agents()
         folder = self.folder_for_new().resolve()
-        own = [(one.key, f"{one.name}   agents.yaml") for one in found if not one.suite]
-        beside = [(one.key, f"{one.name}   as in {one.suite}") for one in found if one.suite and one.base_dir == folder]
+        own = [(agent.key, f"{agent.name}   agents.yaml") for agent in agents if not agent.suite]
+        beside = [
+            (agent.key, f"{agent.name}   as in {agent.suite}")
+            for agent in agents
+            if agent.suite and agent.base_dir == folder
+        ]
         return [*own, *beside, (BUNDLED, "shop   bundled: rules, no key, no network")]
 
     def found_agents(self) -> Findings:
@@ -319,33 +323,37 @@ class Workspace:
     def suite_for(self, agent: FoundAgent) -> tuple[str, str]:
         """Write the suite of an agent that was found: the suite's key and its first test's id. Raises
         `AgentevalError`."""
-        path, made = write_first_suite(agent, self.folder_for_new())
+        path, loaded_suite = write_first_suite(agent, self.folder_for_new())
         self._opened.note_own_write(path)
-        if self._opened.paths and not any(path.resolve().is_relative_to(one.resolve()) for one in self._opened.paths):
+        if self._opened.paths and not any(
+            path.resolve().is_relative_to(place.resolve()) for place in self._opened.paths
+        ):
             self._opened.paths = (*self._opened.paths, path)
-        assert made.suite is not None
-        return made.key, made.suite.tests[0].id
+        assert loaded_suite.suite is not None
+        return loaded_suite.key, loaded_suite.suite.tests[0].id
 
     def new_suite(self, name: str, file: str, agent: str, test_name: str, prompt: str) -> tuple[str, str]:
         """Write a new suite with a first test. `agent` is a key of `agents_for_new`. Gives the suite's key and the
         test's id."""
-        chosen = next((one for one in self.agents()[0] if one.key == agent), None)
+        chosen = next((configured for configured in self.agents()[0] if configured.key == agent), None)
         called = chosen.name if chosen is not None else BUNDLED
         agents: dict[str, Mapping[str, Any]] = {}
         if chosen is None:
             agents = {BUNDLED: {"kind": "demo", "version": "v2"}}
         elif chosen.suite:
             agents = {chosen.name: chosen.config}
-        first = next(one for one in starters() if one.metric == "TextMatch")
+        first = next(starter for starter in starters() if starter.metric == "TextMatch")
         criterion = {"name": first.name, "prototype_class": first.prototype_class, "config_uxon": first.config + "\n"}
         test_id = slug(test_name)[:60].strip("-._") or "test"
         test = {"id": test_id, "name": test_name, "prompt": prompt, "criteria": [criterion]}
         path = self.folder_for_new() / (file or file_for(name))
-        made = write_suite(path, name, called, agents, test)
+        loaded_suite = write_suite(path, name, called, agents, test)
         self._opened.note_own_write(path)
-        if self._opened.paths and not any(path.resolve().is_relative_to(one.resolve()) for one in self._opened.paths):
+        if self._opened.paths and not any(
+            path.resolve().is_relative_to(place.resolve()) for place in self._opened.paths
+        ):
             self._opened.paths = (*self._opened.paths, path)  # files were opened, not their folder
-        return made.key, test_id
+        return loaded_suite.key, test_id
 
     def duplicate_tests(self, loaded: LoadedSuite, tests: Sequence[str]) -> LoadedSuite:
         """Copies of tests, each behind its own."""

@@ -30,12 +30,12 @@ class AgentRows:
         self, agents: Sequence[Configured], reports: Mapping[str, CheckReport | None], query: str = ""
     ) -> None:
         words = query.casefold().split()
-        self.agents = [one for one in agents if all(word in _words(one) for word in words)]
+        self.agents = [agent for agent in agents if all(word in _words(agent) for word in words)]
         self._reports = reports
-        self._places = {one.key: place for place, one in enumerate(self.agents)}
-        names = Counter(one.name for one in agents)
-        self._of_suites = {one.key for one in agents if names[one.name] > 1}  # a name alone says not which
-        self._names = min(max((len(one.name) for one in self.agents), default=0), 26)
+        self._places = {configured.key: place for place, configured in enumerate(self.agents)}
+        names = Counter(agent.name for agent in agents)
+        self._of_suites = {agent.key for agent in agents if names[agent.name] > 1}  # a name alone says not which
+        self._names = min(max((len(agent.name) for agent in self.agents), default=0), 26)
 
     def count(self) -> int:
         """How many rows there are."""
@@ -51,17 +51,17 @@ class AgentRows:
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
         """Its state, name, kind, what it talks to; where it stands."""
-        one = self.agents[index]
-        start: list[Cell] = [(" ", ""), state_mark(one.key, self._reports), (" ", "")]
-        start.append((left(one_line(one.name, 60), self._names), ""))
+        configured = self.agents[index]
+        start: list[Cell] = [(" ", ""), state_mark(configured.key, self._reports), (" ", "")]
+        start.append((left(one_line(configured.name, 60), self._names), ""))
         room = width - width_of(start) - 2 - _STATE - 1  # beside the name, which is not cut
-        start += [(f"  {left(one.kind, 9)}", "dim"), (one_line(one.address, 200), "dim")]
+        start += [(f"  {left(configured.kind, 9)}", "dim"), (one_line(configured.address, 200), "dim")]
         end: list[Cell] = []
         if width >= WIDE:
-            end.append((f"{one_line(one.file.name, 40)}:{one.line}", "dim"))
-        elif one.key in self._of_suites:
-            end.append((fit_text(one_line(one.suite or "your own", 30), max(room, 0)), "dim"))
-        end.append((right(state_text(one.key, self._reports), _STATE), "dim"))
+            end.append((f"{one_line(configured.file.name, 40)}:{configured.line}", "dim"))
+        elif configured.key in self._of_suites:
+            end.append((fit_text(one_line(configured.suite or "your own", 30), max(room, 0)), "dim"))
+        end.append((right(state_text(configured.key, self._reports), _STATE), "dim"))
         return spread(start, (*end, (" ", "")), width)
 
 
@@ -84,7 +84,7 @@ def state_text(key: str, reports: Mapping[str, CheckReport | None]) -> str:
 
 
 def agent_lines(
-    one: Configured,
+    configured: Configured,
     reports: Mapping[str, CheckReport | None],
     trusting: Sequence[str],
     keys: Sequence[tuple[str, bool]],
@@ -93,22 +93,22 @@ def agent_lines(
     around: Sequence[Surrounding] = (),
 ) -> list[Line]:
     """An agent in full, with its last check or the one that is going on. `check_key` checks it."""
-    lines = [*view_lines(agent_in_full(one, keys, trusting, around), width), ()]
-    if one.key not in reports:
-        said = f"Not checked. Press {check_key} to check that it responds, accepts the key, streams and calls tools."
-        return [*lines, *paragraph(said, width, "dim")]
-    report = reports[one.key]
+    lines = [*view_lines(agent_in_full(configured, keys, trusting, around), width), ()]
+    if configured.key not in reports:
+        message = f"Not checked. Press {check_key} to check that it responds, accepts the key, streams and calls tools."
+        return [*lines, *paragraph(message, width, "dim")]
+    report = reports[configured.key]
     if report is None:
         return [*lines, (mark("running"), (" checking …", "running"))]
     return [*lines, *view_lines(report_view(report), width)]
 
 
-def chat_heading(one: Configured | None, chat: Conversation | None, width: int) -> Line:
+def chat_heading(configured: Configured | None, chat: Conversation | None, width: int) -> Line:
     """Over the conversation: with whom, at which address, how long."""
-    if one is None:
+    if configured is None:
         return ()
     turns = f"   {count(len(chat.turns), 'turn')}" if chat is not None and chat.turns else ""
-    where = fit(((one_line(f"{one.kind}  {one.address}", 200), "dim"),), max(width - len(turns), 1))
+    where = fit(((one_line(f"{configured.kind}  {configured.address}", 200), "dim"),), max(width - len(turns), 1))
     return (*where, (turns, "dim"))
 
 
@@ -130,25 +130,27 @@ def chat_status(chat: Conversation | None, waiting_ms: float | None, width: int)
             f"first token {short_duration(last.first_token_ms)}" if last.first_token_ms else "",
         ]
         facts += [token_count(last.usage.total_tokens), short_dollars(last.usage.cost)]
-        cells += [(glyph("passed"), "passed"), (" " + "  ".join(one for one in facts if one), "dim")]
+        cells += [(glyph("passed"), "passed"), (" " + "  ".join(fact for fact in facts if fact), "dim")]
     end: list[Cell] = []
     if len(chat.turns) > 1:
         sums = [f"{len(chat.turns)} turns", token_count(whole.total_tokens), short_dollars(whole.cost)]
-        end = [("all: " + "  ".join(one for one in sums if one), "dim"), (" ", "")]
+        end = [("all: " + "  ".join(amount for amount in sums if amount), "dim"), (" ", "")]
     return spread(cells, end, width)
 
 
 def problem_lines(problems: Sequence[Problem], width: int) -> list[Line]:
     """What is wrong in agents.yaml."""
     lines: list[Line] = []
-    for one in problems[:3]:
-        place = f"{one.file}:{one.line}:{one.column}"
-        error = AgentevalError(one.message, where=place, mend=one.fix or "")
+    for problem in problems[:3]:
+        place = f"{problem.file}:{problem.line}:{problem.column}"
+        error = AgentevalError(problem.message, where=place, mend=problem.fix or "")
         lines += [((" ", ""), *line) for line in error_lines(error, width - 1)]
     if len(problems) > 3:
         lines.append(((f" … and {len(problems) - 3} more", "error"),))
     return lines
 
 
-def _words(one: Configured) -> str:
-    return " ".join((one.name, one.kind, one.address, one.suite, one.file.name, one.about)).casefold()
+def _words(configured: Configured) -> str:
+    return " ".join(
+        (configured.name, configured.kind, configured.address, configured.suite, configured.file.name, configured.about)
+    ).casefold()

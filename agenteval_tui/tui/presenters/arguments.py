@@ -65,16 +65,16 @@ def json_body(value: Any) -> Body:
 
 def json_styles(text: str, start: int, end: int) -> list[Range]:
     """The colours of the JSON text between `start` and `end` (which should begin at a line)."""
-    found: list[Range] = []
+    ranges: list[Range] = []
     for match in _JSON.finditer(text, start, end):
         if match["string"] is not None:
             token = "json-key" if match["key"] else "json-string"
-            found.append((match.start("string"), match.end("string"), token))
+            ranges.append((match.start("string"), match.end("string"), token))
         elif match["number"] is not None:
-            found.append((match.start(), match.end(), "json-number"))
+            ranges.append((match.start(), match.end(), "json-number"))
         else:
-            found.append((match.start(), match.end(), "json-literal"))
-    return found
+            ranges.append((match.start(), match.end(), "json-literal"))
+    return ranges
 
 
 _DEEPEST = 60  # levels of nesting that are shown: more is an attack or an accident

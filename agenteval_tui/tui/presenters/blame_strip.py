@@ -30,11 +30,11 @@ class BlameStrip(Struct, frozen=True):
 
 def blame_strip(blame: Blame) -> BlameStrip:
     """The strip of a run."""
-    made = bars(blame)
-    lines = {how: cell(_LINES[how[0]], how[1]) for how in {(bar.level, bar.token) for bar in made}}
+    levels = bars(blame)
+    lines = {how: cell(_LINES[how[0]], how[1]) for how in {(bar.level, bar.token) for bar in levels}}
     return BlameStrip(
         {step: cell(*sign_of(blame, step)) for step in suspects_in(blame)},
-        {bar.step: lines[bar.level, bar.token] for bar in made},
+        {bar.step: lines[bar.level, bar.token] for bar in levels},
     )
 
 

@@ -134,15 +134,15 @@ class BlockColumn:
 
     def text(self, block: int) -> str:
         """The raw text of a block, as it was stored (for a tool call: its name and arguments, formatted)."""
-        made = self.blocks[block].text
-        return made if made is not None else self.body(block).text
+        text = self.blocks[block].text
+        return text if text is not None else self.body(block).text
 
     def body(self, block: int) -> Body:
         """The text of a block with its colours."""
-        found = self._bodies.get(block)
-        if found is None:
-            found = self._bodies[block] = self.blocks[block].body()
-        return found
+        body = self._bodies.get(block)
+        if body is None:
+            body = self._bodies[block] = self.blocks[block].body()
+        return body
 
     def is_folded(self, block: int) -> bool:
         """Is part of the block hidden?"""
@@ -186,10 +186,10 @@ class BlockColumn:
         """The nested values that are folded while the block is: those in which nothing is marked."""
         if self.blocks[block].make is None:
             return []
-        return [one for one in self.body(block).folds if not self._is_marked(block, one.start, one.end)]
+        return [fold for fold in self.body(block).folds if not self._is_marked(block, fold.start, fold.end)]
 
     def _in_fold(self, block: int, offset: int) -> bool:
-        return self._limit(block) is not None and any(one.start <= offset < one.end for one in self._folds_of(block))
+        return self._limit(block) is not None and any(fold.start <= offset < fold.end for fold in self._folds_of(block))
 
     # Making and measuring
 
@@ -200,8 +200,8 @@ class BlockColumn:
     def _replace(self, start: int, blocks: Iterable[Block]) -> None:
         """Put `blocks` in place of all from number `start`."""
         old = self.blocks[start : start + 1]
-        kept = self._pieces[self._first[start] : self._end(start)] if old else []
-        heights = [self._heights[self._first[start] + number] for number in range(len(kept))]
+        pieces = self._pieces[self._first[start] : self._end(start)] if old else []
+        heights = [self._heights[self._first[start] + number] for number in range(len(pieces))]
         for block in self.blocks[start:]:
             self._index.pop(block.key, None)
         del self.blocks[start:]
@@ -213,7 +213,7 @@ class BlockColumn:
         if old and start < len(self.blocks) and _grew(old[0], self.blocks[start]):
             # A message that streams: all its pieces but the last are as before.
             place = self._first[start]
-            for number, piece in enumerate(kept[:-1]):
+            for number, piece in enumerate(pieces[:-1]):
                 mine = self._pieces[place + number]
                 if piece.exact and (mine.start, mine.end, mine.limit) == (piece.start, piece.end, piece.limit):
                     mine.exact = True
@@ -321,7 +321,9 @@ class BlockColumn:
 
     def _lay_out_folded(self, block: int, limit: int, folded: FoldedText, style: str) -> list[Row]:
         """The rows of a block with summaries in place of nested values."""
-        around = {one: None for start, end in folded.gaps for one in self.ranges_in(block, start, end)}
+        around = {
+            styled_range: None for start, end in folded.gaps for styled_range in self.ranges_in(block, start, end)
+        }
         ranges = folded.ranges(around)
         size = _shown_size(folded.text)
         found = lay_out(folded.text, 0, size, self._text_width, base=style, ranges=ranges, limit=limit + 2)

@@ -100,7 +100,7 @@ class TreeRows:
 def step_cells(node: Node) -> list[Cell]:
     """What was done, in the words that tell it from its siblings."""
     act = node.act
-    beside = [one.act for one in node.parent.branches] if node.parent is not None else [act]
+    beside = [branch.act for branch in node.parent.branches] if node.parent is not None else [act]
     if act.kind == "call":
         cells: list[Cell] = [(f"{CALL} ", "role-tool"), (one_line(act.name, 60), "bold")]
         telling = telling_arguments(act, beside)
@@ -123,8 +123,8 @@ def step_cells(node: Node) -> list[Cell]:
 
 def head_lines(divergence: Divergence, width: int) -> list[Line]:
     """Where passing and failing runs part, in a sentence of three lines at most; over which runs."""
-    said, *scope = head_view(divergence)
-    return [*view_lines((said,), width)[:3], *view_lines(tuple(scope), width), ()]
+    heading, *scope = head_view(divergence)
+    return [*view_lines((heading,), width)[:3], *view_lines(tuple(scope), width), ()]
 
 
 def detail_lines(divergence: Divergence, row: TreeRow, width: int) -> list[Line]:
@@ -141,8 +141,8 @@ def detail_lines(divergence: Divergence, row: TreeRow, width: int) -> list[Line]
     title = count(len(runs), "run")
     passed, failed = sum(node.passed for node in nodes), sum(node.failed for node in nodes)
     lines.append(fit(((f" {title}", "bold"), *line(counts(passed, failed))), width))
-    known = [divergence.rows[run] for run in runs[:_LISTED] if run in divergence.rows]
-    lines += [_run_line(one, one.id == divergence.run, width) for one in known]
+    run_rows = [divergence.rows[run] for run in runs[:_LISTED] if run in divergence.rows]
+    lines += [_run_line(run_row, run_row.id == divergence.run, width) for run_row in run_rows]
     if len(runs) > _LISTED:
         lines.append(((f"  … {len(runs) - _LISTED:,} more", "dim"),))
     return wrap_to(lines, width)
@@ -194,17 +194,17 @@ def _rows(tree: Tree, opened: frozenset[str]) -> list[TreeRow]:
 def _branches(node: Node, margin: str, key: str, opened: frozenset[str]) -> list[_Due]:
     """The branches of a node, the first one last."""
     fold = f"{key} rest"
-    shown = node.branches if len(node.branches) <= MOST + 1 or fold in opened else node.branches[:MOST]
+    branches = node.branches if len(node.branches) <= MOST + 1 or fold in opened else node.branches[:MOST]
     # A step that all runs do is not a branch, and a very deep one has no room for more lines.
     flat = len(node.branches) == 1 or len(margin) >= 2 * _DEEPEST
-    made: list[_Due] = []
-    for number, branch in enumerate(shown):
+    due: list[_Due] = []
+    for number, branch in enumerate(branches):
         last = number == len(node.branches) - 1
         first, rest = ("", "") if flat else (_BRANCH[1], "  ") if last else (_BRANCH[0], _BRANCH[2])
-        made.append(_Due(f"{key}/{number}", branch, margin + first, margin + rest))
-    if len(shown) < len(node.branches):
-        made.append(_Due(fold, node, margin + ("" if flat else _BRANCH[1]), "", rest=True))
-    return made[::-1]
+        due.append(_Due(f"{key}/{number}", branch, margin + first, margin + rest))
+    if len(branches) < len(node.branches):
+        due.append(_Due(fold, node, margin + ("" if flat else _BRANCH[1]), "", rest=True))
+    return due[::-1]
 
 
 def _counts(passed: int, failed: int) -> list[Cell]:
@@ -220,7 +220,7 @@ def _step_lines(node: Node, width: int) -> list[Line]:
     if act.kind == "call":
         body = call_body(act.name, act.arguments)
         rows = lay_out(
-            body.text, 0, len(body.text), max(width - 2, 8), ranges=[Range(*one) for one in body.styles],
+            body.text, 0, len(body.text), max(width - 2, 8), ranges=[Range(*style) for style in body.styles],
             limit=_DETAIL_ROWS,
         )  # fmt: skip
         return [((f"{head}  tool call", "dim"),), *(((" ", ""), *row.cells) for row in rows)]
@@ -236,6 +236,6 @@ def _step_lines(node: Node, width: int) -> list[Line]:
 def _run_line(row: RunRow, here: bool, width: int) -> Line:
     cells: list[Cell] = [("  ", ""), mark(row.status), (right(f"run {row.repetition}", 8), "bold" if here else "")]
     cells.append(("  this run", "accent") if here else ("", ""))
-    said = one_line(row.why or row.error_message or row.output_head, 300)
-    cells += [("  ", ""), (fit_reason(said, width - width_of(cells) - 2), "dim")]
+    reason = one_line(row.why or row.error_message or row.output_head, 300)
+    cells += [("  ", ""), (fit_reason(reason, width - width_of(cells) - 2), "dim")]
     return fit(cells, width)

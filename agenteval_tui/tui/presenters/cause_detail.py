@@ -35,8 +35,8 @@ def cause_lines(
 def _example(group: CauseGroup, example: RunRow, result: CriterionResult | None, number: int, width: int) -> list[Line]:
     place = f"{number + 1} of {len(group.runs)}"
     whose: list[Cell] = [mark(example.status), (f" {one_line(example.test_id, 60)}", "accent")]
-    run, agent, shown = f"  run {example.repetition}", f"  {one_line(example.agent, 30)}", f"   example {place}"
-    heads: list[Line] = [(*whose, (f"{run}{agent}{shown}", "dim")), (*whose, (f"{run}{shown}", "dim"))]
+    run, agent, example_text = f"  run {example.repetition}", f"  {one_line(example.agent, 30)}", f"   example {place}"
+    heads: list[Line] = [(*whose, (f"{run}{agent}{example_text}", "dim")), (*whose, (f"{run}{example_text}", "dim"))]
     lines: list[Line] = [longest_that_fits([*heads, (*whose, (f"  {place}", "dim"))], width)]
     if example.prompt_head:
         lines.append(fit((("user  ", "role-user"), (one_line(example.prompt_head, 300), "dim")), width))

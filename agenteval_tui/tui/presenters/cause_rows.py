@@ -57,8 +57,8 @@ def rows_of(
 ) -> list[CauseRow]:
     """The rows: what is open, worst first; then what was decided about; then what is gone."""
     rows = [CauseRow(group, decided.get(group.cause.signature)) for group in causes.groups]
-    wanted = words.casefold().split()
-    rows = [row for row in rows if all(word in _text(row).casefold() for word in wanted)]
+    query_words = words.casefold().split()
+    rows = [row for row in rows if all(word in _text(row).casefold() for word in query_words)]
     if only_open:
         rows = [row for row in rows if row.is_open]
     return sorted(rows, key=lambda row: (row.group.trend == "gone", not row.is_open))
@@ -91,10 +91,12 @@ class CauseRows:
     def open_after(self, row: CauseRow) -> str:
         """The key of the open cause below this row, else of the first one that is not it; its own where none is."""
         own = row.group.cause.signature  # not by identity: the causes may have been read again since
-        keys = [one.group.cause.signature for one in self.rows]
+        keys = [row.group.cause.signature for row in self.rows]
         here = keys.index(own) if own in keys else -1
         order = (*self.rows[here + 1 :], *self.rows[: here + 1])
-        return next((key for one in order if one.is_open and (key := one.group.cause.signature) != own), own)
+        return next(
+            (key for cause_row in order if cause_row.is_open and (key := cause_row.group.cause.signature) != own), own
+        )
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
         """`  69 ▆▆▆▆▆▆▆▆▆▆▆▆ 36 %   Looks it up: get_order was never called   3 tests  new  ignored`."""
@@ -113,8 +115,8 @@ class CauseRows:
         head += [_sign(group, dim), (" ", "")]
         tail: list[Cell] = []
         if standing is not None:
-            said = WORDS.get(standing.decision.decision, standing.decision.decision)
-            tail.append((f"  {said}", "dim") if standing.holds else (f"  {said}, open again", "review"))
+            decision = WORDS.get(standing.decision.decision, standing.decision.decision)
+            tail.append((f"  {decision}", "dim") if standing.holds else (f"  {decision}, open again", "review"))
         if group.trend in ("new", "gone"):
             tail.append((f"  {group.trend}", "passed" if gone else dim or "bold failed"))
         tests = len(group.tests)
@@ -203,10 +205,10 @@ def title_in(group: CauseGroup, room: int) -> str:
 
 def _reason(group: CauseGroup, value: str = "") -> str:
     """What is wrong, on one line. `value` stands for the text, tool or argument that it is about."""
-    cause, wanted = group.cause, group.wanted
+    cause, expected = group.cause, group.wanted
     if value:
-        cause, wanted = (cause, value) if wanted else (replace(cause, about=value), "")
-    return one_line(words_of(cause, wanted), 300)
+        cause, expected = (cause, value) if expected else (replace(cause, about=value), "")
+    return one_line(words_of(cause, expected), 300)
 
 
 def _cut_value(value: str, room: int) -> str:

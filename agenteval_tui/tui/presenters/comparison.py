@@ -62,19 +62,19 @@ class CompareRow(Struct, frozen=True):
         return "\x1f".join((*self.change.key, self.criterion.name if self.criterion is not None else ""))
 
 
-def rows_of(found: Comparison, *, everything: bool = False, words: str = "") -> list[CompareRow]:
+def rows_of(comparison: Comparison, *, everything: bool = False, words: str = "") -> list[CompareRow]:
     """The rows in order. Unchanged tests only with `everything`; `words`: only rows with all these words."""
-    wanted = words.casefold().split()
+    query_words = words.casefold().split()
     rows: list[CompareRow] = []
     for state in ORDER:
         if state == "same" and not everything:
             continue
         listed: list[CompareRow] = []
         tests = 0
-        for change in found.in_state(state):
-            made = [one for one in _rows(change) if _matches(one, wanted)]
-            tests += bool(made)
-            listed += made
+        for change in comparison.in_state(state):
+            compare_rows = [row for row in _rows(change) if _matches(row, query_words)]
+            tests += bool(compare_rows)
+            listed += compare_rows
         if listed:
             rows += [CompareRow(state, number=tests, listed=len(listed)), *listed]
     return rows
@@ -83,10 +83,10 @@ def rows_of(found: Comparison, *, everything: bool = False, words: str = "") -> 
 def _rows(change: TestChange) -> list[CompareRow]:
     if change.state in SHARP or change.state in ("score", "criteria"):
         # What changed as the test did says most about it.
-        moved = [one for one in change.criteria if one.state != "same" or one.edited]
-        alike = [one for one in moved if one.state == change.state] or moved
+        moved = [criterion for criterion in change.criteria if criterion.state != "same" or criterion.edited]
+        alike = [criterion_change for criterion_change in moved if criterion_change.state == change.state] or moved
         if alike:
-            return [CompareRow(change.state, change, one) for one in alike]
+            return [CompareRow(change.state, change, criterion_change) for criterion_change in alike]
     return [CompareRow(change.state, change)]
 
 
@@ -125,17 +125,17 @@ class CompareRows(Struct):
         row = self.rows[index]
         if row.change is None:
             return self._section(row, width)
-        shown = change_cells(row.change, row.criterion, self.attributed, versions=self.versions)
-        sign, who = cell(*shown.sign), cell(*shown.who)
+        figures = change_cells(row.change, row.criterion, self.attributed, versions=self.versions)
+        sign, who = cell(*figures.sign), cell(*figures.who)
         cells: list[Cell] = [(" ", ""), sign, (" ", "")]
-        cells.append((left(shown.name, self._name_width(width)), "dim" if row.state == "same" else ""))
+        cells.append((left(figures.name, self._name_width(width)), "dim" if row.state == "same" else ""))
         style = sign[1] if row.state in SHARP else ""
-        cells += [(right(shown.was, _FIGURE), "dim"), (right(shown.now, _FIGURE), style)]
+        cells += [(right(figures.was, _FIGURE), "dim"), (right(figures.now, _FIGURE), style)]
         if width >= _WITH_DIVERGENCE:
-            cells.append((right(cell(shown.points, "")[0], _FIGURE), style))
+            cells.append((right(cell(figures.points, "")[0], _FIGURE), style))
         cells += [("  ", ""), (left(who[0], _WHO), who[1])]
         if width >= _WITH_DIVERGENCE:
-            cells += [(" ", ""), cell(shown.divergence, "dim")]
+            cells += [(" ", ""), cell(figures.divergence, "dim")]
         return fit(cells, width)
 
     def _name_width(self, width: int) -> int:
@@ -164,18 +164,18 @@ def _figures(width: int) -> int:
     return (3 if width >= _WITH_DIVERGENCE else 2) * _FIGURE
 
 
-def head_lines(found: Comparison, width: int, news: str = "") -> list[Line]:
+def head_lines(comparison: Comparison, width: int, news: str = "") -> list[Line]:
     """The pass rates with interval and test, what n could have shown, what was measured, both sides, the notes; `news`
     is what has happened since it was compared."""
-    short = view_lines((overall_in_short(found, unicode=UNICODE),), width - 1)
+    short = view_lines((overall_in_short(comparison, unicode=UNICODE),), width - 1)
     lines = [fit(((" ", ""), *line), width) for line in short]
-    lines.append(_sides(found.a, found.b, width))
-    if version := versions_text(found):
+    lines.append(_sides(comparison.a, comparison.b, width))
+    if version := versions_text(comparison):
         lines.append(fit(((" ", ""), (version, "dim")), width))
-    for note in (*([news] if news else []), *notes(found)):
-        said = (" ", ""), cell(f"{WARNING} {one_line(note, 300)}", "warn")
+    for note in (*([news] if news else []), *notes(comparison)):
+        warning = (" ", ""), cell(f"{WARNING} {one_line(note, 300)}", "warn")
         # Where there are rows for it nothing is cut.
-        lines += hanging(said, width) if width >= _WITH_DIVERGENCE else [fit(said, width)]
+        lines += hanging(warning, width) if width >= _WITH_DIVERGENCE else [fit(warning, width)]
     lines.append(((("─" if UNICODE else "-") * width, "rule"),))
     return lines
 
@@ -223,4 +223,4 @@ def detail_lines(
     sides = view_lines(test, half), view_lines(criteria, half)
     rows = max(map(len, sides))
     columns = [[*side, *[()] * (rows - len(side))] for side in sides]
-    return [((" ", ""), *pad(one, half), ("   ", ""), *other) for one, other in zip(*columns, strict=True)]
+    return [((" ", ""), *pad(line, half), ("   ", ""), *other) for line, other in zip(*columns, strict=True)]

@@ -21,57 +21,57 @@ _GAP = 3
 _LEAST = 16  # cells of text beside the names; with fewer, names and labels are above it
 
 
-def comparison_lines(made: Iterable[Comparison], width: int, indent: int = 0) -> list[Line]:
+def comparison_lines(nested: Iterable[Comparison], width: int, indent: int = 0) -> list[Line]:
     """The comparisons, one below the other, in `width` cells, behind `indent` empty ones."""
-    comparisons = list(made)
+    comparisons = list(nested)
     indent = min(indent, max(width - _LEAST, 0))
     room = width - indent
-    widest = max((cell_len(one.name) for one in comparisons if not one.parts), default=0)
+    widest = max((cell_len(comparison.name) for comparison in comparisons if not comparison.parts), default=0)
     names = min(widest + _GAP if widest else 0, room // 3)
     lines: list[Line] = []
-    for one in comparisons:
-        if one.parts:
-            lines += _tree(one, room)
-        elif names and (cell_len(one.name) > names - 1 or room - names - _LABEL < _LEAST):
-            lines.append(fit(((one_line(one.name), "json-key"),), room))
-            lines += [((" " * min(2, room), ""), *line) for line in _pair(one, max(room - 2, 1))]
+    for comparison in comparisons:
+        if comparison.parts:
+            lines += _tree(comparison, room)
+        elif names and (cell_len(comparison.name) > names - 1 or room - names - _LABEL < _LEAST):
+            lines.append(fit(((one_line(comparison.name), "json-key"),), room))
+            lines += [((" " * min(2, room), ""), *line) for line in _pair(comparison, max(room - 2, 1))]
         else:
-            pair = _pair(one, room - names)
-            heads = [left(one_line(one.name) if not number else "", names) for number in range(len(pair))]
+            pair = _pair(comparison, room - names)
+            heads = [left(one_line(comparison.name) if not number else "", names) for number in range(len(pair))]
             lines += [((head, "json-key"), *line) if names else line for head, line in zip(heads, pair, strict=True)]
     return [fit(((" " * indent, ""), *line), width) for line in lines]
 
 
-def _tree(one: Comparison, width: int) -> list[Line]:
-    alike: Line = ((f"{one.alike:,} alike", "dim"),) if one.alike else ()
+def _tree(comparison: Comparison, width: int) -> list[Line]:
+    alike: Line = ((f"{comparison.alike:,} alike", "dim"),) if comparison.alike else ()
     lines: list[Line] = []
-    if one.name:
-        lines.append(fit(((one_line(one.name), "json-key"), (" " * _GAP, ""), *alike), width))
-    below = 2 if one.name else 0
-    lines += comparison_lines(one.parts, width, below)
-    if one.note:
-        lines.append(fit(((" " * below + f"… {one.note}", "dim"),), width))
-    if alike and not one.name:
+    if comparison.name:
+        lines.append(fit(((one_line(comparison.name), "json-key"), (" " * _GAP, ""), *alike), width))
+    below = 2 if comparison.name else 0
+    lines += comparison_lines(comparison.parts, width, below)
+    if comparison.note:
+        lines.append(fit(((" " * below + f"… {comparison.note}", "dim"),), width))
+    if alike and not comparison.name:
         lines.append(fit((("… ", "dim"), *alike), width))
     return lines
 
 
-def _pair(one: Comparison, width: int) -> list[Line]:
+def _pair(comparison: Comparison, width: int) -> list[Line]:
     beside = width - _LABEL >= _LEAST
     room = width - _LABEL if beside else width
-    at, note = one.at, one.note
+    at, note = comparison.at, comparison.note
     parts: list[tuple[str, list[Line]]] = []
-    if one.expected is not None:
-        parts.append((EXPECTED, _rows(one.expected, at, room)))
-    if one.got is None:
+    if comparison.expected is not None:
+        parts.append((EXPECTED, _rows(comparison.expected, at, room)))
+    if comparison.got is None:
         parts.append((GOT, [((NOTHING, "dim"),)]))
     else:
-        rows = _rows(one.got, at, room, note if at is not None else "")
-        where: Cell = (f"   {one.where}", "dim")
-        if one.where and rows and sum(cell_len(text) for text, _ in rows[0]) + cell_len(where[0]) <= room:
+        rows = _rows(comparison.got, at, room, note if at is not None else "")
+        where: Cell = (f"   {comparison.where}", "dim")
+        if comparison.where and rows and sum(cell_len(text) for text, _ in rows[0]) + cell_len(where[0]) <= room:
             rows[0] = (*rows[0], where)
-        parts.append((NEAREST if one.where else GOT, rows))
-    if note and (at is None or one.got is None):
+        parts.append((NEAREST if comparison.where else GOT, rows))
+    if note and (at is None or comparison.got is None):
         parts.append(("", paragraph(note, room, "failed")))
     lines: list[Line] = []
     for label, rows in parts:
@@ -85,21 +85,21 @@ def _pair(one: Comparison, width: int) -> list[Line]:
 def _rows(text: str, at: int | None, width: int, note: str | None = None) -> list[Line]:
     """The text, wrapped; where it has more than `ROWS` rows, those around character `at`. `note` is put below that
     character, behind a caret; None: no caret."""
-    shown, places = displayable_map(text)
-    shown = shown.replace("\t", " ")
-    if "\n" in shown and cell_len(shown) <= width:
-        shown = shown.replace("\n", LINE_END)  # a caret and its note would stand between the lines
-    spans = wrap(shown, max(width, 2))
-    place = 0 if at is None else places[min(at, len(places) - 1)] if places is not None else min(at, len(shown))
-    row = max(bisect_right(spans, (place, len(shown) + 1)) - 1, 0)
+    displayed, places = displayable_map(text)
+    displayed = displayed.replace("\t", " ")
+    if "\n" in displayed and cell_len(displayed) <= width:
+        displayed = displayed.replace("\n", LINE_END)  # a caret and its note would stand between the lines
+    spans = wrap(displayed, max(width, 2))
+    place = 0 if at is None else places[min(at, len(places) - 1)] if places is not None else min(at, len(displayed))
+    row = max(bisect_right(spans, (place, len(displayed) + 1)) - 1, 0)
     most = ROWS if at is None else 2 * _AROUND + 1
     first = 0 if len(spans) <= ROWS else min(max(row - _AROUND, 0), len(spans) - most)
     last = len(spans) if len(spans) <= ROWS else first + most
     lines: list[Line] = [((f"… {count(first, 'line')} above", "dim"),)] if first else []
     for number, (start, end) in enumerate(spans[first:last], first):
-        lines.append(((shown[start:end], ""),))
+        lines.append(((displayed[start:end], ""),))
         if note is not None and at is not None and number == row:
-            lines += _caret(cell_len(shown[start : min(place, end)]), note, width)
+            lines += _caret(cell_len(displayed[start : min(place, end)]), note, width)
     below = len(spans) - last
     return [*lines, ((f"… {count(below, 'more line')}", "dim"),)] if below > 0 else lines
 

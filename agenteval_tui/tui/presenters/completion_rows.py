@@ -28,12 +28,12 @@ def completion_lines(items: Sequence[Completion], chosen: int, room: int) -> lis
     Label, where it comes from, what it is; the chosen one is marked by a sign as well as by its colour.
     """
     first = max(0, min(chosen - MOST_ROWS + 2, len(items) - MOST_ROWS))
-    shown = items[first : first + MOST_ROWS]
-    labels = [one_line(item.label, 80) for item in shown]
+    visible = items[first : first + MOST_ROWS]
+    labels = [one_line(item.label, 80) for item in visible]
     width = min(room, WIDEST)
     name_width = min(max(len(label) for label in labels), max(width - 14, 8))
     lines: list[Line] = []
-    for number, (item, label) in enumerate(zip(shown, labels, strict=True), first):
+    for number, (item, label) in enumerate(zip(visible, labels, strict=True), first):
         mark = ("› ", "bold accent") if number == chosen else ("  ", "")
         style = "bold" if number == chosen else ""
         detail = one_line(item.detail, 80)
@@ -48,19 +48,19 @@ def completion_lines(items: Sequence[Completion], chosen: int, room: int) -> lis
                 width,
             )
         )
-    if len(items) > len(shown):
-        more = f"  {first + 1}–{first + len(shown)} of {len(items)}"
+    if len(items) > len(visible):
+        more = f"  {first + 1}–{first + len(visible)} of {len(items)}"
         lines.append(pad(((more, "dim"),), width))
     return lines
 
 
-def hover_lines(found: Hover, room: int) -> list[Line]:
+def hover_lines(hover: Hover, room: int) -> list[Line]:
     """The documentation of a name: its type, what it is for, its default, what is allowed."""
     width = max(min(room, WIDEST) - 2, 20)
-    head, *rest = found.lines()
+    head, *rest = hover.lines()
     lines: list[Line] = [pad(((" " + fit_text(one_line(head, 200), width), "bold"), (" ", "")), width + 2)]
     for text in rest:
-        said = displayable(text)
-        for start, end in wrap(said, width)[:6]:
-            lines.append(pad(fit(((" " + said[start:end], ""),), width + 2), width + 2))
+        displayed = displayable(text)
+        for start, end in wrap(displayed, width)[:6]:
+            lines.append(pad(fit(((" " + displayed[start:end], ""),), width + 2), width + 2))
     return lines

@@ -71,10 +71,10 @@ class HighlightedLines(Struct, frozen=True):
         last, end_column = self.place(end)
         if first == last:
             return [(first, (column, max(end_column, column + 1), style))]
-        found: list[tuple[int, Layer]] = [(first, (column, self._width(first), style))]
-        found += [(row, (0, self._width(row), style)) for row in range(first + 1, last)]
-        found.append((last, (0, end_column, style)))
-        return [(row, layer) for row, layer in found if layer[1] > layer[0]]
+        spans: list[tuple[int, Layer]] = [(first, (column, self._width(first), style))]
+        spans += [(row, (0, self._width(row), style)) for row in range(first + 1, last)]
+        spans.append((last, (0, end_column, style)))
+        return [(row, layer) for row, layer in spans if layer[1] > layer[0]]
 
     def _width(self, row: int) -> int:
         return self.starts[row + 1] - self.newline - self.starts[row]
@@ -89,14 +89,14 @@ def token_layers(tokens: Sequence[Token], start: int, end: int) -> list[Layer]:
     """The colours of the characters `start`..`end` of the text, counted from `start`."""
     # The token before may reach into them.
     index = max(bisect_right(tokens, start, key=lambda token: token.start) - 1, 0)
-    found: list[Layer] = []
+    layers: list[Layer] = []
     while index < len(tokens) and tokens[index].start < end:
         kind, first, last = tokens[index]
         style = _STYLES.get(kind)
         if style is not None and last > start:
-            found.append((max(first, start) - start, min(last, end) - start, style))
+            layers.append((max(first, start) - start, min(last, end) - start, style))
         index += 1
-    return found
+    return layers
 
 
 def changed_lines(saved: Sequence[str], lines: Sequence[str]) -> frozenset[int]:
@@ -110,13 +110,13 @@ def changed_lines(saved: Sequence[str], lines: Sequence[str]) -> frozenset[int]:
     end = 0
     while end < most - start and saved[-1 - end] == lines[-1 - end]:
         end += 1
-    found: set[int] = set()
+    changed: set[int] = set()
     # Frequent lines (brackets) don't take part in the search: it stays quick in long texts.
     matcher = SequenceMatcher(None, saved[start : len(saved) - end], lines[start : len(lines) - end])
     for tag, _, _, first, last in matcher.get_opcodes():
         if tag != "equal":
-            found.update(range(start + first, start + max(last, first + 1)))
-    return frozenset(min(line, len(lines) - 1) for line in found)
+            changed.update(range(start + first, start + max(last, first + 1)))
+    return frozenset(min(line, len(lines) - 1) for line in changed)
 
 
 def problem_layers(
@@ -138,15 +138,15 @@ def moved(problems: Sequence[Diagnostic], old: str, new: str) -> tuple[Diagnosti
     start = common_start(old, new)
     end = len(old) - common_end(old, new, start)
     shift = len(new) - len(old)
-    kept: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for problem in problems:
         if problem.end <= start:
-            kept.append(replace(problem, fix=None))
+            diagnostics.append(replace(problem, fix=None))
         elif problem.start >= end:
-            kept.append(replace(problem, start=problem.start + shift, end=problem.end + shift, fix=None))
+            diagnostics.append(replace(problem, start=problem.start + shift, end=problem.end + shift, fix=None))
         elif problem.start <= start and end <= problem.end and problem.end + shift > problem.start:
-            kept.append(replace(problem, end=problem.end + shift, fix=None))
-    return tuple(kept)
+            diagnostics.append(replace(problem, end=problem.end + shift, fix=None))
+    return tuple(diagnostics)
 
 
 def partner(tokens: Sequence[Token], text: str, offset: int) -> tuple[int, int] | None:
@@ -157,9 +157,9 @@ def partner(tokens: Sequence[Token], text: str, offset: int) -> tuple[int, int] 
             continue
         token = tokens[candidate]
         if token.kind in ("brace", "bracket") and token.start in (offset, offset - 1):
-            found = _partner(tokens, text, candidate)
-            if found is not None:
-                return token.start, found
+            other_end = _partner(tokens, text, candidate)
+            if other_end is not None:
+                return token.start, other_end
     return None
 
 
@@ -205,24 +205,24 @@ def painted(text: str, offsets: Sequence[int] | None, layers: Sequence[Layer]) -
     return tuple((text[bounds[index] : bounds[index + 1]], " ".join(styles[index])) for index in range(len(bounds) - 1))
 
 
-def common_start(one: str, other: str) -> int:
+def common_start(text: str, other: str) -> int:
     """How many characters are the same at the start of both."""
-    low, high = 0, min(len(one), len(other))
+    low, high = 0, min(len(text), len(other))
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if text[low:middle] == other[low:middle]:
             low = middle
         else:
             high = middle - 1
     return low
 
 
-def common_end(one: str, other: str, start: int) -> int:
+def common_end(text: str, other: str, start: int) -> int:
     """How many characters are the same at the end of both, behind the first `start`."""
-    low, high = 0, min(len(one), len(other)) - start
+    low, high = 0, min(len(text), len(other)) - start
     while low < high:
         middle = (low + high + 1) // 2
-        if one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]:
+        if text[len(text) - middle : len(text) - low] == other[len(other) - middle : len(other) - low]:
             low = middle
         else:
             high = middle - 1

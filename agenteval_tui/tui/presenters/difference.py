@@ -137,15 +137,15 @@ class DifferenceDocument:
 
     def line(self, row: int) -> Line:
         """Row `row`; () behind the end."""
-        found = self._row(row)
-        return () if found is None else found[1].line
+        hit = self._row(row)
+        return () if hit is None else hit[1].line
 
     def spot(self, row: int) -> BlockPosition | None:
         """What is at `row`; None behind the end."""
-        found = self._row(row)
-        if found is None:
+        hit = self._row(row)
+        if hit is None:
             return None
-        return BlockPosition(found[0], Row(found[1].line, 0, 0, False, fold=found[1].fold), False)
+        return BlockPosition(hit[0], Row(hit[1].line, 0, 0, False, fold=hit[1].fold), False)
 
     def text(self, block: int) -> str:
         """What a person copies of a block."""
@@ -166,17 +166,17 @@ class DifferenceDocument:
 
     def fold(self, block: int, *, folded: bool) -> None:
         """Open a fold, or show all of a pair; or fold it again, with the steps alike around it."""
-        one = self.blocks[block]
-        group = next((group for group in self._groups if group[0] <= one.first < group[1]), None)
-        if one.is_fold and not folded:
-            self._open.add(one.first)
+        own = self.blocks[block]
+        group = next((group for group in self._groups if group[0] <= own.first < group[1]), None)
+        if own.is_fold and not folded:
+            self._open.add(own.first)
         elif not folded:
-            self._full.add(one.first)
-        elif one.first in self._full:
-            self._full.discard(one.first)
+            self._full.add(own.first)
+        elif own.first in self._full:
+            self._full.discard(own.first)
         elif group is not None:
             self._open.discard(group[0])
-        self._rows.pop(one.key, None)
+        self._rows.pop(own.key, None)
         self._build()
 
     def fold_all(self, *, folded: bool) -> None:
@@ -225,20 +225,20 @@ class DifferenceDocument:
 
     def _laid_out(self, index: int) -> list[DiffRow]:
         block = self.blocks[index]
-        found = self._rows.get(block.key)
-        if found is not None:
+        diff_rows = self._rows.get(block.key)
+        if diff_rows is not None:
             self._rows.move_to_end(block.key)
-            return found
+            return diff_rows
         if block.is_fold:
-            found = [fold_row(self.alignment.pairs[block.first : block.last], self.width)]
+            diff_rows = [fold_row(self.alignment.pairs[block.first : block.last], self.width)]
         else:
             full = block.first in self._full
             pair = self.alignment.pairs[block.first]
-            found = pair_rows(pair, self.width, wide=self.is_wide, full=full) or [DiffRow(())]
-        self._rows[block.key] = found
+            diff_rows = pair_rows(pair, self.width, wide=self.is_wide, full=full) or [DiffRow(())]
+        self._rows[block.key] = diff_rows
         if len(self._rows) > _KEPT:
             self._rows.popitem(last=False)
-        return found
+        return diff_rows
 
 
 def fold_row(pairs: Sequence[Pair], width: int) -> DiffRow:

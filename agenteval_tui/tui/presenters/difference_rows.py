@@ -60,10 +60,10 @@ def pair_rows(pair: Pair, width: int, *, wide: bool, full: bool) -> list[DiffRow
     """The rows of a pair in `width` cells. `full`: with everything that is folded otherwise."""
     column = half_width(width) if wide else width
     room = max(column - SIGN - LABEL, 8)
-    found = _halves(pair, room, full=full)
+    halves = _halves(pair, room, full=full)
     if wide:
-        return _beside(pair.step, found, column)
-    return _below(pair.step, found, column)
+        return _beside(pair.step, halves, column)
+    return _below(pair.step, halves, column)
 
 
 def body_of(step: Step, like: Step | None = None) -> Body:
@@ -100,23 +100,23 @@ def _halves(pair: Pair, room: int, *, full: bool) -> list[tuple[_Half | None, _H
         return [(row, row) for row in _limited(rows, full, _SAME, "")]
     theirs = body_of(pair.right, pair.left)
     stretches = compare_texts(mine.text[:_COMPARED], theirs.text[:_COMPARED])
-    found: list[tuple[_Half | None, _Half | None]] = []
-    for number, one in enumerate(stretches):
-        if one.same:
-            found += _alike(mine, pair.left, one, room, (number > 0, number + 1 < len(stretches)), full)
+    halves: list[tuple[_Half | None, _Half | None]] = []
+    for number, diff_segment in enumerate(stretches):
+        if diff_segment.same:
+            halves += _alike(mine, pair.left, diff_segment, room, (number > 0, number + 1 < len(stretches)), full)
         else:
-            rows_left = _rows(mine, pair.left, *one.left, room, "left", one.left_words, full)
-            rows_right = _rows(theirs, pair.right, *one.right, room, "right", one.right_words, full)
-            found += _zipped(_limited(rows_left, full, _MOST, "left"), _limited(rows_right, full, _MOST, "right"))
+            rows_left = _rows(mine, pair.left, *diff_segment.left, room, "left", diff_segment.left_words, full)
+            rows_right = _rows(theirs, pair.right, *diff_segment.right, room, "right", diff_segment.right_words, full)
+            halves += _zipped(_limited(rows_left, full, _MOST, "left"), _limited(rows_right, full, _MOST, "right"))
     rest = (max(len(mine.text) - _COMPARED, 0), max(len(theirs.text) - _COMPARED, 0))
     if any(rest):
         note = _Half(((f"… {rest[0]:,} and {rest[1]:,} more characters are not compared", "dim"),), fold=True)
-        found.append((note, note))
-    if (not found or pair.left.text == pair.right.text) and has_failed(pair.left) != has_failed(pair.right):
+        halves.append((note, note))
+    if (not halves or pair.left.text == pair.right.text) and has_failed(pair.left) != has_failed(pair.right):
         # The same words with another outcome: a tool's error, or invisible white space.
         mine_ended, theirs_ended = ((ended_text(step), "error") for step in (pair.left, pair.right))
-        found.append((_Half((mine_ended,), "left"), _Half((theirs_ended,), "right")))
-    return found
+        halves.append((_Half((mine_ended,), "left"), _Half((theirs_ended,), "right")))
+    return halves
 
 
 def _alike(
@@ -124,7 +124,7 @@ def _alike(
 ) -> list[tuple[_Half | None, _Half | None]]:
     """Lines that both have: the ones next to a difference; of the others how many."""
     rows = _rows(body, step, *stretch.left, room, "", (), full)
-    before, after = (_AROUND if one else 1 for one in between)
+    before, after = (_AROUND if joined else 1 for joined in between)
     hidden = len(rows) - before - after
     if not full and hidden > 1:
         fold = _Half(((f"{DOTS} {alike_text(hidden, 'line')}", "dim"),), fold=True)
@@ -145,15 +145,15 @@ def _rows(
     if not body.text:
         return [_Half((("(nothing)", "dim"),), side)]
     most = _UNFOLDED if full else 4 * _MOST
-    ranges = [Range(*one) for one in body.styles]
+    ranges = [Range(*style) for style in body.styles]
     ranges += [Range(first, last, _WORDS[side], weight=5) for first, last in words] if side else []
     base = _STYLES.get(step.kind, "") or ("error" if has_failed(step) else "")
     # Enough for the rows that are shown: a megabyte on one line is not laid out for them.
-    shown = min(end, start + most * room)
-    made = lay_out(body.text, start, shown, room, base=base, ranges=ranges, limit=most)
-    rows = [_Half(row.cells, side) for row in made]
-    if made and made[-1].end < end:
-        rows.append(_Half(((f"… {end - made[-1].end:,} more characters", "dim"),), side, fold=True))
+    stop = min(end, start + most * room)
+    laid_out = lay_out(body.text, start, stop, room, base=base, ranges=ranges, limit=most)
+    rows = [_Half(row.cells, side) for row in laid_out]
+    if laid_out and laid_out[-1].end < end:
+        rows.append(_Half(((f"… {end - laid_out[-1].end:,} more characters", "dim"),), side, fold=True))
     return rows
 
 
@@ -176,18 +176,18 @@ def _zipped(mine: Sequence[_Half], theirs: Sequence[_Half]) -> list[tuple[_Half 
 
 
 def _beside(step: Step, rows: Sequence[tuple[_Half | None, _Half | None]], column: int) -> list[DiffRow]:
-    made: list[DiffRow] = []
-    seen = [False, False]
+    diff_rows: list[DiffRow] = []
+    begun = [False, False]
     for both in rows:
         cells: list[Cell] = []
-        for number, one in enumerate(both):
-            cells += pad(_column(step, one, first=one is not None and not seen[number]), column)
-            seen[number] = seen[number] or one is not None
+        for number, half in enumerate(both):
+            cells += pad(_column(step, half, first=half is not None and not begun[number]), column)
+            begun[number] = begun[number] or half is not None
             if number == 0:
                 cells.append((RULE, "rule"))
-        fold = any(one is not None and one.fold for one in both)
-        made.append(DiffRow(tuple(cells), "\t".join(_plain(one) for one in both), fold))
-    return made
+        fold = any(half is not None and half.fold for half in both)
+        diff_rows.append(DiffRow(tuple(cells), "\t".join(_plain(half) for half in both), fold))
+    return diff_rows
 
 
 def _below(step: Step, rows: Sequence[tuple[_Half | None, _Half | None]], column: int) -> list[DiffRow]:
@@ -204,8 +204,8 @@ def _below(step: Step, rows: Sequence[tuple[_Half | None, _Half | None]], column
         added += [theirs] if theirs is not None else []
     ordered += [*removed, *added]
     return [
-        DiffRow(fit(_column(step, one, first=number == 0), column), _sign(one) + _plain(one), one.fold)
-        for number, one in enumerate(ordered)
+        DiffRow(fit(_column(step, half, first=number == 0), column), _sign(half) + _plain(half), half.fold)
+        for number, half in enumerate(ordered)
     ]
 
 

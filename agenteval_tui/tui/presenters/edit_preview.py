@@ -38,17 +38,17 @@ def changed_pieces(text: str, edits: Sequence[TextEdit]) -> list[tuple[str, str]
     """Old and new text of each place: a value with its name, an item with its list. Edits of a line are one place."""
     tokens = tokenize(text)
     ordered = sorted(edits, key=lambda edit: edit.start)
-    found: list[tuple[str, str]] = []
+    pieces: list[tuple[str, str]] = []
     for some in _together(text, ordered):
         start, end = _around(text, tokens, some[0].start, max(edit.end for edit in some))
-        found.append((_inner(text[start:end]), _inner(_edited(text, start, end, some))))
-    if any(not _is_closed(piece) for pair in found for piece in pair) or any(
-        _entries(old) > 1 and new for old, new in found
+        pieces.append((_inner(text[start:end]), _inner(_edited(text, start, end, some))))
+    if any(not _is_closed(piece) for pair in pieces for piece in pair) or any(
+        _entries(old) > 1 and new for old, new in pieces
     ):
         # Pieces of a value that becomes another one say nothing: the value is the place.
         start, end = _value_around(text, tokens, ordered[0].start, max(edit.end for edit in ordered))
         return [(_inner(text[start:end]), _inner(_edited(text, start, end, ordered)))]
-    return found
+    return pieces
 
 
 def _is_closed(piece: str) -> bool:
@@ -175,13 +175,13 @@ def _lines_of(sign: str, text: str, start: int, end: int, style: str, width: int
     """A text behind a sign, on as many lines as it needs; its characters `start`..`end` stand out."""
     if not text:
         return []
-    shown, offsets = shown_line(text)
+    displayed, offsets = shown_line(text)
     if offsets is not None:
         start, end = offsets[start], offsets[end]
     lines: list[Line] = []
-    for first, last in wrap(shown, max(width - 3, 8)):
+    for first, last in wrap(displayed, max(width - 3, 8)):
         marked, stop = min(max(start, first), last), min(max(end, first), last)
-        cells: list[Cell] = [(f" {sign} " if not lines else "   ", f"bold {style}"), (shown[first:marked], style)]
-        cells += [(shown[marked:stop], f"bold underline {style}"), (shown[stop:last], style)]
+        cells: list[Cell] = [(f" {sign} " if not lines else "   ", f"bold {style}"), (displayed[first:marked], style)]
+        cells += [(displayed[marked:stop], f"bold underline {style}"), (displayed[stop:last], style)]
         lines.append(tuple(cell for cell in cells if cell[0]))
     return lines

@@ -33,7 +33,7 @@ class TestRows:
         """`edited`: keys of tests with an edit that is not saved. `words`: only tests with these in id or name."""
         self._rows: list[tuple[str, str, str, str]] = []  # key, what, outcome, id or name
         self._edited = edited
-        wanted = words.lower().split()
+        query_words = words.lower().split()
         for suite in overview.suites:
             loaded = suite.loaded
             tests = {test.id.casefold(): test for test in loaded.suite.tests} if loaded.suite else {}
@@ -42,10 +42,10 @@ class TestRows:
                 test = tests.get(folded)
                 name = test.id if test is not None else folded
                 text = f"{name} {test.name if test is not None else ''}".lower()
-                if all(word in text for word in wanted):
+                if all(word in text for word in query_words):
                     state = outcome_of(suite.summaries.get(name)) if test is not None else "error"
                     rows.append((f"{loaded.key}\x1f{name}", "test", state, name))
-            if rows or not wanted:
+            if rows or not query_words:
                 title = loaded.suite.name if loaded.suite else loaded.path.name
                 self._rows += [(loaded.key, "suite", "", title), *rows]
 
@@ -77,7 +77,9 @@ class CriterionRows:
         """Do they look the same?"""
         if not isinstance(other, CriterionRows):
             return NotImplemented
-        alike = [one.values for one in self._criteria] == [one.values for one in other._criteria]
+        alike = [criterion.values for criterion in self._criteria] == [
+            criterion.values for criterion in other._criteria
+        ]
         return alike and (self._bad, self._changed) == (other._bad, other._changed)
 
     __hash__ = None  # type: ignore[assignment]  # two are compared, none is a key
@@ -132,8 +134,8 @@ def problem_rows(
     if error:
         said = [((" ", ""), *line) for line in paragraph(f"! {error}", width - 2, "error")][:most]
         return ProblemLines(said, [-1] * len(said))
-    whole = [_problem_lines(one, names, width) for one in in_order(problems)]
-    sizes = _sizes([len(one) for one in whole], min(selected, len(whole) - 1), most)
+    whole = [_problem_lines(field_problem, names, width) for field_problem in in_order(problems)]
+    sizes = _sizes([len(lines) for lines in whole], min(selected, len(whole) - 1), most)
     lines: list[Line] = []
     owners: list[int] = []
     for number, size in enumerate(sizes):
@@ -146,33 +148,34 @@ def problem_rows(
     return ProblemLines(lines, owners)
 
 
-def _sizes(wanted: Sequence[int], selected: int, most: int) -> list[int]:
+def _sizes(heights: Sequence[int], selected: int, most: int) -> list[int]:
     """How many lines each problem gets of `most`: the selected one what it wants, the others around it a line, then
     what they want, in their order. Where not all have one, a line is kept for saying so."""
-    if sum(wanted) <= most:
-        return list(wanted)
-    whole = min(wanted[selected], most)
-    room = most if whole + len(wanted) - 1 <= most else most - 1
+    if sum(heights) <= most:
+        return list(heights)
+    whole = min(heights[selected], most)
+    room = most if whole + len(heights) - 1 <= most else most - 1
     whole = max(min(whole, room), 1)
-    others = min(room - whole, len(wanted) - 1)
+    others = min(room - whole, len(heights) - 1)
     start = max(selected - others, 0)
-    sizes = [0] * len(wanted)
+    sizes = [0] * len(heights)
     sizes[start : start + others + 1] = [1] * (others + 1)
     sizes[selected] = whole
     room -= whole + others
     for number, size in enumerate(sizes):
-        if size and wanted[number] - size <= room:
-            room -= wanted[number] - size
-            sizes[number] = wanted[number]
+        if size and heights[number] - size <= room:
+            room -= heights[number] - size
+            sizes[number] = heights[number]
     return sizes
 
 
-def _problem_lines(one: FieldProblem, names: Sequence[str], width: int) -> list[Line]:
+def _problem_lines(field_problem: FieldProblem, names: Sequence[str], width: int) -> list[Line]:
     """A problem, where it is, and how it is put right."""
-    problem, where = one.problem, one.field
-    if one.criterion is not None:
-        name = names[one.criterion] if one.criterion < len(names) else ""
-        where = f"{one_line(name, 30) or f'criterion {one.criterion + 1}'}{'.' + one.field if one.field else ''}"
+    problem, where = field_problem.problem, field_problem.field
+    if field_problem.criterion is not None:
+        name = names[field_problem.criterion] if field_problem.criterion < len(names) else ""
+        name = one_line(name, 30) or f"criterion {field_problem.criterion + 1}"
+        where = f"{name}.{field_problem.field}" if field_problem.field else name
     sign, style = ("!", "error") if problem.severity == "error" else ("·", "dim")
     cells: list[Cell] = [(f" {sign} ", style)]
     if where:
@@ -187,13 +190,20 @@ def problem_height(problems: Sequence[FieldProblem], error: str, names: Sequence
     """How many lines all of it takes."""
     if error or not problems:
         return len(paragraph(f"! {error}", width - 2)) if error else 1
-    return sum(len(_problem_lines(one, names, width)) for one in problems)
+    return sum(len(_problem_lines(problem, names, width)) for problem in problems)
 
 
 def in_order(problems: Sequence[FieldProblem]) -> list[FieldProblem]:
     """Errors, then warnings, then the rest; in the order of the file."""
     rank = {"error": 0, "warning": 1}
-    return sorted(problems, key=lambda one: (rank.get(one.problem.severity, 2), one.problem.line, one.problem.column))
+    return sorted(
+        problems,
+        key=lambda field_problem: (
+            rank.get(field_problem.problem.severity, 2),
+            field_problem.problem.line,
+            field_problem.problem.column,
+        ),
+    )
 
 
 def dataset_lines(rows: Sequence[Mapping[str, Any]], error: str, width: int) -> list[Line]:
@@ -203,16 +213,16 @@ def dataset_lines(rows: Sequence[Mapping[str, Any]], error: str, width: int) -> 
     if not rows:
         return []
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    shown = columns[:PREVIEW_COLUMNS]
-    room = max((width - 2 * len(shown)) // max(len(shown), 1), 4)
+    visible = columns[:PREVIEW_COLUMNS]
+    room = max((width - 2 * len(visible)) // max(len(visible), 1), 4)
     wide = {
         name: min(max([len(one_line(name, room)), *(len(one_line(_cell(row.get(name)), room)) for row in rows)]), room)
-        for name in shown
+        for name in visible
     }
-    more: Cell = (f"+{len(columns) - len(shown)}" if len(columns) > len(shown) else "", "dim")
-    lines = [fit([*((left(one_line(name, room), wide[name]) + "  ", "bold") for name in shown), more], width)]
+    more: Cell = (f"+{len(columns) - len(visible)}" if len(columns) > len(visible) else "", "dim")
+    lines = [fit([*((left(one_line(name, room), wide[name]) + "  ", "bold") for name in visible), more], width)]
     for row in rows:
-        cells = [(left(one_line(_cell(row.get(name)), room), wide[name]) + "  ", "dim") for name in shown]
+        cells = [(left(one_line(_cell(row.get(name)), room), wide[name]) + "  ", "dim") for name in visible]
         lines.append(fit(cells, width))
     return lines
 

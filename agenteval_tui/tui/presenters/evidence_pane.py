@@ -75,49 +75,51 @@ def looked_rows(
 ) -> PaneLines:
     """The same with what rows stand for; with `facts` also what people and judges said of it. `keys`: as `KEYS`.
     `most`: at most so many conditions of each metric."""
-    made = PaneLines()
-    foreign = [one for one in others if one.source and one.outcome in ("failed", "error")] if result.neutral else []
-    for one in foreign:
+    pane_lines = PaneLines()
+    foreign = (
+        [other for other in others if other.source and other.outcome in ("failed", "error")] if result.neutral else []
+    )
+    for other in foreign:
         # Another tool's verdict is why the run failed; the criterion that was put beside it checks nothing yet.
-        made.add([*_verdict(one, width), *_foreign_reason(one, width), ()])
-    made.add(_verdict(result, width))
-    made.add(_people(bench, result, facts, width))
-    made.add([()])
+        pane_lines.add([*_verdict(other, width), *_foreign_reason(other, width), ()])
+    pane_lines.add(_verdict(result, width))
+    pane_lines.add(_people(bench, result, facts, width))
+    pane_lines.add([()])
     if bench.transcript.error is not None:
         # Nothing was looked at: why is what there is to say.
-        made.add([*error_lines(bench.transcript.error, width)[1:], ()])
+        pane_lines.add([*error_lines(bench.transcript.error, width)[1:], ()])
     if own := sentences.own_criterion_sentence(result):
         style = "error" if result.outcome == "error" else "dim" if result.neutral else ""
-        made.add([*paragraph(own, width, style), ()])
+        pane_lines.add([*paragraph(own, width, style), ()])
     # Of a criterion that checks nothing that is all there is to say.
     for metric in () if result.neutral and own else result.metrics:
-        _metric(made, metric, width, most)
-        made.add([()])
-    made.add(_replies(bench, result, facts, width, keys["replies"]))
+        _metric(pane_lines, metric, width, most)
+        pane_lines.add([()])
+    pane_lines.add(_replies(bench, result, facts, width, keys["replies"]))
     if result.outcome == "failed" and not result.source:
-        made.add([longest_that_fits(_edits(keys["relax"], keys["relax_now"]), width), ()])
-    made.add(_asked(bench, result, facts, keys["replies"]))
-    made.add(_value(result, width))
+        pane_lines.add([longest_that_fits(_edits(keys["relax"], keys["relax_now"]), width), ()])
+    pane_lines.add(_asked(bench, result, facts, keys["replies"]))
+    pane_lines.add(_value(result, width))
     if others:
-        made.add([()])
-        _others(made, criterion, others, width)
-    made.lines = wrap_to(made.lines, width)
-    return made
+        pane_lines.add([()])
+        _others(pane_lines, criterion, others, width)
+    pane_lines.lines = wrap_to(pane_lines.lines, width)
+    return pane_lines
 
 
 def result_lines(result: CriterionResult, width: int) -> list[Line]:
     """A result by itself, as it is stored: verdict, the first evidence, and the value that it looked at, as text with
     marks."""
-    made = PaneLines()
-    made.add(_verdict(result, width))
+    pane_lines = PaneLines()
+    pane_lines.add(_verdict(result, width))
     if own := sentences.own_criterion_sentence(result):
-        made.add(paragraph(own, width, "error" if result.outcome == "error" else ""))
+        pane_lines.add(paragraph(own, width, "error" if result.outcome == "error" else ""))
     for metric in result.metrics:
-        made.add([()])
-        _metric(made, metric, width, FIRST_CONDITIONS)
+        pane_lines.add([()])
+        _metric(pane_lines, metric, width, FIRST_CONDITIONS)
     if value := _value(result, width):
-        made.add([(), *value])
-    return wrap_to(made.lines, width)
+        pane_lines.add([(), *value])
+    return wrap_to(pane_lines.lines, width)
 
 
 def _people(bench: Workbench, result: CriterionResult, facts: RunFacts | None, width: int) -> list[Line]:
@@ -125,20 +127,20 @@ def _people(bench: Workbench, result: CriterionResult, facts: RunFacts | None, w
     run's feedback."""
     if facts is None or not (facts.labels or facts.feedback):
         return []
-    here = [one for one in facts.labels if one.criterion in ("", result.criterion)]
-    counts = {(one.who, one.criterion, one.criterion_hash if one.unknown else ""): one for one in here}
+    here = [label for label in facts.labels if label.criterion in ("", result.criterion)]
+    counts = {(label.who, label.criterion, label.criterion_hash if label.unknown else ""): label for label in here}
 
     def differs(label: Label) -> bool:
         outcome = result.outcome if label.criterion else "" if label.unknown else bench.run.status
         return disagrees(label, outcome)
 
-    said = labels_view((one, differs(one)) for one in counts.values())
-    return view_lines((*said, *feedback_view(facts.feedback)), width)
+    elements = labels_view((label, differs(label)) for label in counts.values())
+    return view_lines((*elements, *feedback_view(facts.feedback)), width)
 
 
-def _foreign_reason(one: CriterionResult, width: int) -> list[Line]:
-    said = sentences.criterion_sentence(one)
-    return [((f"  from {one_line(one.source)}", "dim"),), *(paragraph(said, width, "", 2) if said else ())]
+def _foreign_reason(result: CriterionResult, width: int) -> list[Line]:
+    sentence = sentences.criterion_sentence(result)
+    return [((f"  from {one_line(result.source)}", "dim"),), *(paragraph(sentence, width, "", 2) if sentence else ())]
 
 
 def _replies(bench: Workbench, result: CriterionResult, facts: RunFacts | None, width: int, show: str) -> list[Line]:
@@ -146,13 +148,13 @@ def _replies(bench: Workbench, result: CriterionResult, facts: RunFacts | None, 
     if result.outcome != "error" or facts is None:
         return []
     hashes = _hashes(bench, result)
-    own = [one.reply for one in facts.replies if one.request.kind == "chat" and one.criterion in hashes]
+    own = [reply.reply for reply in facts.replies if reply.request.kind == "chat" and reply.criterion in hashes]
     if not own:
         return []
-    said = paragraph(own[-1].error or own[-1].raw or "(nothing)", width, "", 2)
-    more = [((f"  … {count(len(said) - REPLY_LINES, 'more line')}", "dim"),)] if len(said) > REPLY_LINES else []
+    lines = paragraph(own[-1].error or own[-1].raw or "(nothing)", width, "", 2)
+    more = [((f"  … {count(len(lines) - REPLY_LINES, 'more line')}", "dim"),)] if len(lines) > REPLY_LINES else []
     key: Line = ((show, "bold accent"), (" all replies", "dim"))
-    return [spread((("the judge replied", "bold"),), key, width), *said[:REPLY_LINES], *more, ()]
+    return [spread((("the judge replied", "bold"),), key, width), *lines[:REPLY_LINES], *more, ()]
 
 
 def _hashes(bench: Workbench, result: CriterionResult) -> set[str]:
@@ -163,10 +165,10 @@ def _hashes(bench: Workbench, result: CriterionResult) -> set[str]:
 def _asked(bench: Workbench, result: CriterionResult, facts: RunFacts | None, show: str) -> list[Line]:
     if facts is None:
         return []
-    said = asked_summary(
-        [one for one in facts.replies if one.criterion in {"", *_hashes(bench, result)}], facts.attempts
+    summary = asked_summary(
+        [reply for reply in facts.replies if reply.criterion in {"", *_hashes(bench, result)}], facts.attempts
     )
-    return [((show, "bold accent"), (f" {said}", "dim")), ()] if said else []
+    return [((show, "bold accent"), (f" {summary}", "dim")), ()] if summary else []
 
 
 def tool_text_lines(bench: Workbench, result: CriterionResult | None, width: int) -> list[Line]:
@@ -174,8 +176,8 @@ def tool_text_lines(bench: Workbench, result: CriterionResult | None, width: int
     text, places = bench.tool_text
     if not text:
         missing = unseen(bench.transcript, frozenset(("tool_calls",)))
-        said = "The agent called no tools." if missing is None else f"{one_line(missing[1].said, 400)}."
-        return wrap_to([((said[:1].upper() + said[1:], "dim"),)], width)
+        message = "The agent called no tools." if missing is None else f"{one_line(missing[1].said, 400)}."
+        return wrap_to([((message[:1].upper() + message[1:], "dim"),)], width)
     marks: list[Piece] = []
     for evidence in _evidence(result):
         for span, style in _spans(evidence):
@@ -214,14 +216,14 @@ def _named(start: Sequence[Cell], name: Sequence[Cell], tail: Sequence[Cell], wi
     room = width - lead - width_of(tail) - 1
     if width_of(name) <= room or room < LEAST_NAME:
         return [spread((*start, *name), tail, width)]
-    (text, style), *said = name
+    (text, style), *rest = name
     spans = wrap(text, room)
     parts = [text[first:last] for first, last in spans[: NAME_LINES - 1]]
     if len(spans) >= NAME_LINES:
         parts.append(text[spans[NAME_LINES - 1][0] :])
     lines = [spread((*start, (parts[0], style)), tail, width)]
     lines += [fit(((" " * lead, ""), (part, style)), width) for part in parts[1:]]
-    return [*lines, fit(((" " * lead, ""), *said), width)] if said else lines
+    return [*lines, fit(((" " * lead, ""), *rest), width)] if rest else lines
 
 
 def status_of(result: CriterionResult) -> str:
@@ -229,53 +231,53 @@ def status_of(result: CriterionResult) -> str:
     return "none" if result.neutral else result.outcome
 
 
-def _metric(made: PaneLines, metric: MetricResult, width: int, most: int | None = None) -> None:
+def _metric(pane: PaneLines, metric: MetricResult, width: int, most: int | None = None) -> None:
     tail: list[Cell] = [mark("none" if metric.neutral else metric.outcome)]
     if metric.score is not None:
         tail.append((f" score {metric.score:.2f}", "dim"))
-    made.add([spread(((one_line(metric_name(metric.name, metric.type)), "bold"),), tail, width)])
+    pane.add([spread(((one_line(metric_name(metric.name, metric.type)), "bold"),), tail, width)])
     group = ""
     listed = _missed_first(metric.evidence)
-    for one in listed[:most]:
-        if one.group and one.group != group:
-            group = one.group
-            made.add([((f"  {one_line(group)}", "dim"),)])
-        made.add(_condition(one, width, brief=_was_compared(one, metric.evidence)), one)
+    for line in listed[:most]:
+        if line.group and line.group != group:
+            group = line.group
+            pane.add([((f"  {one_line(group)}", "dim"),)])
+        pane.add(_condition(line, width, brief=_was_compared(line, metric.evidence)), line)
     if most is not None and len(listed) > most:
-        made.add([fit(((f"  … {count(len(listed) - most, 'more condition')}", "dim"),), width)])
+        pane.add([fit(((f"  … {count(len(listed) - most, 'more condition')}", "dim"),), width)])
     broke = metric.outcome == "error"
-    if (metric.neutral or broke or not metric.evidence) and (said := sentences.metric_sentence(metric)):
-        made.add(paragraph(said, width, "error" if broke else "dim" if metric.neutral else "", 2))
+    if (metric.neutral or broke or not metric.evidence) and (sentence := sentences.metric_sentence(metric)):
+        pane.add(paragraph(sentence, width, "error" if broke else "dim" if metric.neutral else "", 2))
     if (traceback := traceback_from(metric.fields.get("traceback"))) is not None:
-        made.add(traceback_rows(traceback, width))
+        pane.add(traceback_rows(traceback, width))
 
 
 def _missed_first(evidence: Sequence[Evidence]) -> list[Evidence]:
     """The groups with what did not hold before the others, and in each what did not hold first."""
-    missed = {one.group for one in evidence if one.passed is False}
-    place = {group: number for number, group in enumerate(dict.fromkeys(one.group for one in evidence))}
-    return sorted(evidence, key=lambda one: (one.group not in missed, place[one.group], one.passed is not False))
+    missed = {line.group for line in evidence if line.passed is False}
+    place = {group: number for number, group in enumerate(dict.fromkeys(line.group for line in evidence))}
+    return sorted(evidence, key=lambda line: (line.group not in missed, place[line.group], line.passed is not False))
 
 
-def _was_compared(one: Evidence, evidence: Sequence[Evidence]) -> bool:
+def _was_compared(line: Evidence, evidence: Sequence[Evidence]) -> bool:
     """Whether it only points to a call that a line of its own compares."""
-    call = one.fields.get("call")
-    return one.passed is None and any(other.passed is False and other.fields.get("call") == call for other in evidence)
+    call = line.fields.get("call")
+    return line.passed is None and any(other.passed is False and other.fields.get("call") == call for other in evidence)
 
 
-def _condition(one: Evidence, width: int, *, brief: bool = False) -> list[Line]:
+def _condition(line: Evidence, width: int, *, brief: bool = False) -> list[Line]:
     """A line of evidence: what was expected above what was found; where nothing can be compared, a sentence. `brief`:
     the comparison is left out."""
-    outcome = "skipped" if one.passed is None else "passed" if one.passed else "failed"
-    compared = comparisons(one)
+    outcome = "skipped" if line.passed is None else "passed" if line.passed else "failed"
+    compared = comparisons(line)
     start: Line = (("  ", ""), mark(outcome), (" ", ""))
     if compared:
-        tool, how = comparison_title(one)
-        head: Line = (*start, (one_line(one.condition, 80), "dim"))
+        tool, how = comparison_title(line)
+        head: Line = (*start, (one_line(line.condition, 80), "dim"))
         condition: Line = ()
         if tool:
             head = (*start, (one_line(tool, 60), "bold"), (f"   {one_line(how)}", ""))
-            condition = ((f"  {one_line(one.condition, 40)}", "dim"),)
+            condition = ((f"  {one_line(line.condition, 40)}", "dim"),)
         elif how:
             head = (*head, (f"   {one_line(how)}", ""))
         lines = [spread(head, condition, width) if width_of((*head, *condition)) < width else head]
@@ -284,39 +286,41 @@ def _condition(one: Evidence, width: int, *, brief: bool = False) -> list[Line]:
         if brief:
             return lines
         lines += comparison_lines(compared, width, 6 if width >= 46 else 4)
-        if hidden := hidden_differences(one):
+        if hidden := hidden_differences(line):
             lines.append(((f"      … {count(hidden, 'more difference')}", "dim"),))
         return lines
-    expected = _expected(one)
-    head = (*start, (one_line(one.condition, 80), "dim"))
+    expected = _expected(line)
+    head = (*start, (one_line(line.condition, 80), "dim"))
     fits = width_of((*head, (expected, ""))) <= width
     lines = [(*head, (expected, ""))] if fits else [head, *paragraph(expected.strip(), width, "", 6)]
     # A passed condition needs no story; a failed one is why the person is here.
-    if sentences.evidence_sentence(one) and (not one.passed or width >= 60):
-        lines += paragraph(sentences.evidence_sentence(one), width, "dim" if one.passed else "", 6)
+    if sentences.evidence_sentence(line) and (not line.passed or width >= 60):
+        lines += paragraph(sentences.evidence_sentence(line), width, "dim" if line.passed else "", 6)
     return lines
 
 
-def _expected(one: Evidence) -> str:
+def _expected(line: Evidence) -> str:
     """What was expected, as text: arguments as they are written in a call, several texts in quotation marks."""
-    expected = one.expected
+    expected = line.expected
     if expected is None:
         return ""
     if isinstance(expected, Mapping):
         # The values of arguments are in words already.
-        said = ", ".join(f"{name} = {value}" for name, value in expected.items())
+        text = ", ".join(f"{name} = {value}" for name, value in expected.items())
     elif isinstance(expected, list):
-        said = listed([f'"{each}"' if isinstance(each, str) else shown(each) for each in expected], word="or")
+        text = listed([f'"{each}"' if isinstance(each, str) else shown(each) for each in expected], word="or")
     else:
-        said = expected if isinstance(expected, str) else shown(expected)
-    return "  " + one_line(said, 60)
+        text = expected if isinstance(expected, str) else shown(expected)
+    return "  " + one_line(text, 60)
 
 
 def _edits(every: str, first: str) -> list[Line]:
     """The keys that list the smallest edits and apply the first: the longest way to say it, and shorter ones."""
     listed: Line = ((every, "bold accent"), (" smallest edits", "dim"))
     ways = [(" that pass", " the first"), ("", " the first"), ("", " first")]
-    lines = [(*listed, (f"{which}  ", "dim"), (first, "bold accent"), (one, "dim")) for which, one in ways]
+    lines = [
+        (*listed, (f"{which}  ", "dim"), (first, "bold accent"), (description, "dim")) for which, description in ways
+    ]
     return [*lines, listed]
 
 
@@ -338,7 +342,7 @@ def _value(result: CriterionResult, width: int) -> list[Line]:
 
 
 def _evidence(result: CriterionResult | None) -> list[Evidence]:
-    return [one for metric in result.metrics for one in metric.evidence] if result else []
+    return [line for metric in result.metrics for line in metric.evidence] if result else []
 
 
 def _spans(evidence: Evidence) -> list[tuple[Span, MarkKind]]:
@@ -364,18 +368,18 @@ def _in_value(span: Span, result: CriterionResult) -> tuple[int, int] | None:
     return None
 
 
-def _others(made: PaneLines, criterion: int, others: Sequence[CriterionResult], width: int) -> None:
-    made.add([((f"criteria of this test {len(others)}", "bold"),)])
-    for number, one in enumerate(others):
+def _others(pane: PaneLines, criterion: int, others: Sequence[CriterionResult], width: int) -> None:
+    pane.add([((f"criteria of this test {len(others)}", "bold"),)])
+    for number, other in enumerate(others):
         sign = ("▸" if UNICODE else ">") if number == criterion else " "
-        start: list[Cell] = [(f"{sign} ", "accent"), mark(status_of(one)), (" ", ""), (one_line(one.criterion), "")]
-        if one.source:
-            start.append((f"  {one_line(one.source)}", "dim"))
-        severity = "derived" if one.derived else one_line(one.severity, 12)
-        tail: list[Cell] = [(f" {severity}", "dim")] if one.severity != "error" and not one.source else []
-        if one.score is not None:
-            tail.append((right(f"{one.score:.2f}", 6), "dim"))
+        start: list[Cell] = [(f"{sign} ", "accent"), mark(status_of(other)), (" ", ""), (one_line(other.criterion), "")]
+        if other.source:
+            start.append((f"  {one_line(other.source)}", "dim"))
+        severity = "derived" if other.derived else one_line(other.severity, 12)
+        tail: list[Cell] = [(f" {severity}", "dim")] if other.severity != "error" and not other.source else []
+        if other.score is not None:
+            tail.append((right(f"{other.score:.2f}", 6), "dim"))
         # Another tool's verdict on an imported run is not a criterion that could be chosen here.
-        made.add(_named(start[:3], start[3:], tail, width), None if one.source else number)
-        if one.source and sentences.criterion_sentence(one):
-            made.add(paragraph(sentences.criterion_sentence(one), width, "dim", 4))
+        pane.add(_named(start[:3], start[3:], tail, width), None if other.source else number)
+        if other.source and sentences.criterion_sentence(other):
+            pane.add(paragraph(sentences.criterion_sentence(other), width, "dim", 4))

@@ -49,20 +49,20 @@ def outcomes_of_tests(
     suites: dict[str, set[str]] = {}
     for suite, test, _ in tests:
         suites.setdefault(test, set()).add(suite)
-    found: list[TestOutcome] = []
-    told = 0
+    test_outcomes: list[TestOutcome] = []
+    explained = 0
     for (_, test, variation), rows in tests.items():
         bad = any(run.status in ("failed", "error") for run in rows)
-        reasons = failures(rows, results_of).reasons if bad and told < MOST_TESTS else ()
-        told += bad
+        reasons = failures(rows, results_of).reasons if bad and explained < MOST_TESTS else ()
+        explained += bad
         name = one_line(test) + (f" · {one_line(variation)}" if variation else "")
         if len(suites[test]) > 1:
             name += f" · {one_line(rows[0].suite_name, 24)}"
         spent = [run.cost for run in rows if run.cost]
         outcomes = tuple(run.status for run in rows)
         first, cost = reasons[0] if reasons else None, sum(spent) if spent else None
-        found.append(TestOutcome(name, outcomes, first, cost, all(run.priced for run in rows)))
-    return sorted(found, key=lambda one: (one.rate, "error" not in one.outcomes))
+        test_outcomes.append(TestOutcome(name, outcomes, first, cost, all(run.priced for run in rows)))
+    return sorted(test_outcomes, key=lambda test_outcome: (test_outcome.rate, "error" not in test_outcome.outcomes))
 
 
 def spent_text(row: ExecutionRow) -> str:
@@ -73,23 +73,23 @@ def spent_text(row: ExecutionRow) -> str:
 
 def test_lines(tests: Sequence[TestOutcome], width: int, most: int) -> list[Line]:
     """A line a test in `width` cells, at most `most`; the last one says how many more there are."""
-    names = min(max((cell_len(one.name) for one in tests), default=0), max(width // 3, 12))
-    strip = min(max((len(one.outcomes) for one in tests), default=0), _STRIP, max(width // 4, 5))
-    shown = tests if len(tests) <= most else tests[: most - 1]
-    lines = [_line(one, names, strip, width) for one in shown]
-    if len(shown) < len(tests):
-        lines.append(fit(((f"     … {count(len(tests) - len(shown), 'more test')}", "dim"),), width))
+    names = min(max((cell_len(test.name) for test in tests), default=0), max(width // 3, 12))
+    strip = min(max((len(test.outcomes) for test in tests), default=0), _STRIP, max(width // 4, 5))
+    visible = tests if len(tests) <= most else tests[: most - 1]
+    lines = [_line(test_outcome, names, strip, width) for test_outcome in visible]
+    if len(visible) < len(tests):
+        lines.append(fit(((f"     … {count(len(tests) - len(visible), 'more test')}", "dim"),), width))
     return lines
 
 
 test_lines.__test__ = False  # type: ignore[attr-defined]
 
 
-def _line(one: TestOutcome, names: int, strip: int, width: int) -> Line:
-    numbers = [sum(outcome == name for outcome in one.outcomes) for name in ("passed", "failed", "error")]
+def _line(test_outcome: TestOutcome, names: int, strip: int, width: int) -> Line:
+    numbers = [sum(outcome == name for outcome in test_outcome.outcomes) for name in ("passed", "failed", "error")]
     cells: list[Cell] = [("   ", ""), mark(of_runs(*numbers) or "none"), (" ", "")]
-    cells += [(left(one.name, names), ""), ("  ", "")]
-    glyphs = one.outcomes[:strip]
+    cells += [(left(test_outcome.name, names), ""), ("  ", "")]
+    glyphs = test_outcome.outcomes[:strip]
     # Equal neighbours are one cell of a line: each change of style is sent.
     for outcome in glyphs:
         sign, style = mark(outcome)
@@ -100,10 +100,14 @@ def _line(one: TestOutcome, names: int, strip: int, width: int) -> Line:
     cells.append((" " * (strip - len(glyphs)), ""))
     decided = numbers[0] + numbers[1]
     cells.append((right(f"{numbers[0]}/{decided}" if decided else "", 7) + "  ", "dim"))
-    end: tuple[Cell, ...] = ((right(short_dollars(one.cost, whole=one.priced), 9) + " ", "dim"),) if one.cost else ()
+    end: tuple[Cell, ...] = (
+        ((right(short_dollars(test_outcome.cost, whole=test_outcome.priced), 9) + " ", "dim"),)
+        if test_outcome.cost
+        else ()
+    )
     room = width - 1 - width_of(cells) - width_of(end)
-    if one.failure is not None and room >= _LEAST_WHY:
-        cells += longest_that_fits(_why(one.failure), room)
+    if test_outcome.failure is not None and room >= _LEAST_WHY:
+        cells += longest_that_fits(_why(test_outcome.failure), room)
     return spread(cells, end, width)
 
 
@@ -119,9 +123,9 @@ def _why(failure: Failure) -> list[Line]:
         return [(*where, (one_line(miss.said, 300), "")), ((one_line(miss.said, 300), ""),)]
     place: Line = ((f"{one_line(miss.what)}  ", "json-key"),) if miss.what else ()
     expected: Cell = (one_line(miss.expected), "")
-    got: Cell = (one_line(miss.got), "failed")
-    said: Line = (("expected ", "dim"), expected, (f"  {failure.got_label} ", "dim"), got)
+    actual: Cell = (one_line(miss.got), "failed")
+    compared: Line = (("expected ", "dim"), expected, (f"  {failure.got_label} ", "dim"), actual)
     if miss.looks_equal:
         note: Line = (expected, (f"  {one_line(miss.note)}", "failed"))
         return [(*where, *place, *note), (*place, *note), note, note[1:]]
-    return [(*where, *place, *said), (*place, *said), said, (expected, (UNLIKE, "dim"), got)]
+    return [(*where, *place, *compared), (*place, *compared), compared, (expected, (UNLIKE, "dim"), actual)]

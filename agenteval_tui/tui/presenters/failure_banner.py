@@ -45,9 +45,9 @@ def failure_lines(test: str, failure: Failure, width: int) -> list[Line]:
     if not miss.expected:
         return [*lines, *((("  ", ""), *line) for line in paragraph(miss.said, width - 2)[:2])]
     expected: Line = (("  expected ", "dim"), (one_line(miss.expected), ""))
-    got: Line = ((f"  {failure.got_label} ", "dim"), (one_line(miss.got), ""))
+    actual: Line = ((f"  {failure.got_label} ", "dim"), (one_line(miss.got), ""))
     if miss.looks_equal:
         return [*lines, fit((*expected, (": ", "dim"), (one_line(miss.note), "")), width)]
-    if width_of((*expected, *got)) <= width:
-        return [*lines, (*expected, *got)]
-    return [*lines, fit(expected, width), fit(((f"{failure.got_label:>10} ", "dim"), *got[1:]), width)]
+    if width_of((*expected, *actual)) <= width:
+        return [*lines, (*expected, *actual)]
+    return [*lines, fit(expected, width), fit(((f"{failure.got_label:>10} ", "dim"), *actual[1:]), width)]

@@ -25,17 +25,17 @@ class FoldedText:
         self._short: list[int] = [0]
         self._summaries: list[Range] = []
         before = size = 0
-        for one in folds:
-            summary = one.summary + key
-            parts += (full[before : one.start], summary)
-            size += one.start - before
-            self._summaries.append(Range(size, size + len(one.summary), "dim"))
-            self._summaries.append(Range(size + len(one.summary), size + len(summary), "bold accent"))
+        for fold in folds:
+            summary = fold.summary + key
+            parts += (full[before : fold.start], summary)
+            size += fold.start - before
+            self._summaries.append(Range(size, size + len(fold.summary), "dim"))
+            self._summaries.append(Range(size + len(fold.summary), size + len(summary), "bold accent"))
             size += len(summary)
-            before = one.end
-            self._full.append(one.end)
+            before = fold.end
+            self._full.append(fold.end)
             self._short.append(size)
-        self._starts = [one.start for one in folds]
+        self._starts = [fold.start for fold in folds]
         self.text = "".join([*parts, full[before:]])
 
     @property
@@ -53,14 +53,14 @@ class FoldedText:
     def back(self, offset: int) -> int:
         """Which character of the full text is at `offset`; for a summary, the first that it replaces."""
         piece = bisect_right(self._short, offset) - 1
-        found = self._full[piece] + offset - self._short[piece]
-        return min(found, self._starts[piece]) if piece < len(self._starts) else found
+        full_offset = self._full[piece] + offset - self._short[piece]
+        return min(full_offset, self._starts[piece]) if piece < len(self._starts) else full_offset
 
     def ranges(self, ranges: Iterable[Range]) -> list[Range]:
         """The ranges of the full text that are seen in this one, and those of the summaries."""
         moved = list(self._summaries)
-        for one in ranges:
-            start, end = self.forth(one.start), self.forth(one.end)
-            if start is not None and end is not None and (end > start or one.start == one.end):
-                moved.append(replace(one, start=start, end=end))
+        for styled_range in ranges:
+            start, end = self.forth(styled_range.start), self.forth(styled_range.end)
+            if start is not None and end is not None and (end > start or styled_range.start == styled_range.end):
+                moved.append(replace(styled_range, start=start, end=end))
         return moved

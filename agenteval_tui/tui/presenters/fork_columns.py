@@ -47,12 +47,12 @@ class ForkTree(Struct, frozen=True):
     def newest(self) -> int:
         """The row of the newest branch: one that is running, else the best branch of the last execution; 0: none."""
         branches = self.forks.branches
-        runs = [one.run for branch in branches for one in branch.answers]
+        runs = [answer.run for branch in branches for answer in branch.answers]
         last = max(runs, key=lambda run: run.started_ms or 0).execution_id if runs else ""
-        asked = [not branch.answers for branch in branches]
-        if not any(asked):
-            asked = [any(one.run.execution_id == last for one in branch.answers) for branch in branches]
-        return asked.index(True) + 1 if branches else 0
+        is_asked = [not branch.answers for branch in branches]
+        if not any(is_asked):
+            is_asked = [any(answer.run.execution_id == last for answer in branch.answers) for branch in branches]
+        return is_asked.index(True) + 1 if branches else 0
 
 
 class ForkRows:
@@ -61,7 +61,7 @@ class ForkRows:
     def __init__(self, tree: ForkTree) -> None:
         self._tree = tree
         self._was = tree.transcripts.get(tree.forks.run.id)
-        self._keys = [ITSELF, *(f"{one.step} {one.label} {one.edits!r}" for one in tree.forks.branches)]
+        self._keys = [ITSELF, *(f"{branch.step} {branch.label} {branch.edits!r}" for branch in tree.forks.branches)]
 
     def count(self) -> int:
         """How many rows there are."""
@@ -82,8 +82,14 @@ class ForkRows:
             start: list[Cell] = [(" ", ""), mark(forks.run.status), (f" {ITSELF}", "bold")]
             return spread(start, _rate(forks.passed, forks.decided, forks.interval), width)
         branch = forks.branches[index - 1]
-        found = representative(branch)
-        start = [(" ", ""), mark(found.status if found is not None else "queued"), (" ", ""), cell(*FORK), (" ", "")]
+        run_row = representative(branch)
+        start = [
+            (" ", ""),
+            mark(run_row.status if run_row is not None else "queued"),
+            (" ", ""),
+            cell(*FORK),
+            (" ", ""),
+        ]
         start.append((one_line(branch_text(branch, self._was), 300), ""))
         return spread(start, _rate(branch.passed, branch.decided, interval_of(branch)), width)
 
@@ -91,8 +97,8 @@ class ForkRows:
 def representative(branch: Outcomes) -> RunRow | None:
     """The continuation that a branch is shown by: the first that ended as most did."""
     mostly = branch.passed * 2 >= branch.decided
-    every = [one.run for one in branch.answers]
-    return next((one.run for one in branch.answers if one.passed == mostly), every[0] if every else None)
+    every = [answer.run for answer in branch.answers]
+    return next((answer.run for answer in branch.answers if answer.passed == mostly), every[0] if every else None)
 
 
 def head_lines(tree: ForkTree, width: int) -> list[Line]:
@@ -106,8 +112,8 @@ def head_lines(tree: ForkTree, width: int) -> list[Line]:
     if tree.tried:
         cells.append((f"   and {count(tree.tried, 'continuation')} of shrink, in the history", "dim"))
     if not forks.branches and not tree.running:
-        said = "This run has no forks yet: press {inspect.fork} on a step of the transcript to make one."
-        return [*indented(paragraph(said, max(width - 1, 1), "dim")), ()]
+        message = "This run has no forks yet: press {inspect.fork} on a step of the transcript to make one."
+        return [*indented(paragraph(message, max(width - 1, 1), "dim")), ()]
     return [fit(((" ", ""), *cells), width), ()]
 
 
@@ -116,20 +122,20 @@ def column_lines(tree: ForkTree, selected: int, width: int) -> list[Line]:
     itself and for each branch that there is room for, the selected one first."""
     branches = list(tree.forks.branches)
     chosen = branches[selected - 1] if 0 < selected <= len(branches) else None
-    ordered = ([chosen] if chosen is not None else []) + [one for one in branches if one is not chosen]
+    ordered = ([chosen] if chosen is not None else []) + [branch for branch in branches if branch is not chosen]
     run = tree.forks.run
     original = tree.transcripts.get(run.id, Transcript())
-    found = chosen or (ordered[0] if ordered else None)
-    first = min((one.step for one in ordered[:1]), default=len(original.messages))
-    lines = _shared_lines(original, found.step if found is not None else first, width)
-    if found is not None:
+    outcomes = chosen or (ordered[0] if ordered else None)
+    first = min((outcomes.step for outcomes in ordered[:1]), default=len(original.messages))
+    lines = _shared_lines(original, outcomes.step if outcomes is not None else first, width)
+    if outcomes is not None:
         lines += [
             fit(((" ", ""), cell(f"{FORK[0]} ", FORK[1]), (one_line(edit_text(edit, original), 300), "accent")), width)
-            for edit in found.edits
+            for edit in outcomes.edits
         ]
     lines.append(())
     room = max(width // _COLUMN, 1)
-    columns = [_column(tree, run, ITSELF, max(found.step + 1, _behind(original, found.step)) if found else 0)]
+    columns = [_column(tree, run, ITSELF, max(outcomes.step + 1, _behind(original, outcomes.step)) if outcomes else 0)]
     for branch in ordered:
         answer = representative(branch)
         if answer is not None:
@@ -137,12 +143,12 @@ def column_lines(tree: ForkTree, selected: int, width: int) -> list[Line]:
                 _column(tree, answer, branch_text(branch, original), tree.shared.get(answer.id, branch.step + 1))
             )
     hidden = len(columns) - room
-    shown = columns[:room]
-    each = max((width - (len(shown) - 1) * len(RULE)) // len(shown), 8)
-    made = [make(each) for make in shown]
+    visible = columns[:room]
+    each = max((width - (len(visible) - 1) * len(RULE)) // len(visible), 8)
+    laid_out = [make(each) for make in visible]
     # The verdicts stand beside each other, below the longest column.
-    longest = max(len(body) for body, _ in made)
-    laid = [[*body, *[()] * (longest - len(body)), *end] for body, end in made]
+    longest = max(len(body) for body, _ in laid_out)
+    laid = [[*body, *[()] * (longest - len(body)), *end] for body, end in laid_out]
     for row in range(max(map(len, laid), default=0)):
         cells: list[Cell] = []
         for number, column in enumerate(laid):
@@ -168,10 +174,10 @@ def _shared_lines(transcript: Transcript, step: int, width: int) -> list[Line]:
     if len(messages) > _SHARED:
         lines.append(((f" {DOTS} {count(len(messages) - _SHARED, 'step')} before", "dim"),))
     for number, message in enumerate(messages[-_SHARED:], len(messages) - min(len(messages), _SHARED) + 1):
-        said = [one_line(message.content, 300)] if message.content else []
-        said += [_call(transcript, call) for call in message.tool_calls]
+        parts = [one_line(message.content, 300)] if message.content else []
+        parts += [_call(transcript, call) for call in message.tool_calls]
         cells = ((right(str(number), 4), "dim"), (f" {one_line(message.role, 12)} ", f"role-{message.role}"))
-        lines.append(fit((*cells, ("  ".join(said), "dim")), width))
+        lines.append(fit((*cells, ("  ".join(parts), "dim")), width))
     return lines
 
 
@@ -180,12 +186,12 @@ def _column(tree: ForkTree, run: RunRow, name: str, first: int) -> Callable[[int
 
     def lines(width: int) -> tuple[list[Line], list[Line]]:
         here = ("this run  ", "accent") if run.id == tree.here else ("", "")
-        made: list[Line] = [fit((here, (one_line(name, 200), "bold")), width)]
+        column: list[Line] = [fit((here, (one_line(name, 200), "bold")), width)]
         for message in transcript.messages[first:]:
-            made += _message_lines(transcript, message, width)
+            column += _message_lines(transcript, message, width)
         why = run.why or run.error_message
         end: list[Line] = [(), fit((mark(run.status), (f" {run.status}", "bold")), width)]
-        return made, end + (paragraph(one_line(why, 300), width, "dim") if why else [])
+        return column, end + (paragraph(one_line(why, 300), width, "dim") if why else [])
 
     return lines
 
@@ -205,8 +211,8 @@ def _message_lines(transcript: Transcript, message: Message, width: int) -> list
 def _call(transcript: Transcript, call: int) -> str:
     if call >= len(transcript.tool_calls):
         return CALL
-    made = transcript.tool_calls[call]
-    return f"{CALL} {one_line(made.name, 60)} {one_line(arguments_text(made), 300)}"
+    tool_call = transcript.tool_calls[call]
+    return f"{CALL} {one_line(tool_call.name, 60)} {one_line(arguments_text(tool_call), 300)}"
 
 
 def _rate(passed: int, decided: int, interval: Interval | None) -> Sequence[Cell]:

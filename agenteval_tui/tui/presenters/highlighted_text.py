@@ -26,11 +26,11 @@ def marked_text(text: str, marks: Sequence[Piece], width: int, most: int = VALUE
     """
     width = max(width, 1)
     begin, end = _window(text, marks, width, most)
-    shown, places = displayable_map(text[begin:end])
-    shown = shown.replace("\t", " ")
+    displayed, places = displayable_map(text[begin:end])
+    displayed = displayed.replace("\t", " ")
     pieces = _apart(_shift([(s - begin, e - begin, kind) for s, e, kind in marks if e >= begin and s <= end], places))
     # Signs take cells too.
-    spans = wrap(shown, max(width - 2, 1) if any(_has_signs(*piece) for piece in pieces) else width)
+    spans = wrap(displayed, max(width - 2, 1) if any(_has_signs(*piece) for piece in pieces) else width)
     first = _first_shown(spans, pieces, most)
     lines: list[Line] = []
     above = text.count("\n", 0, begin) + first
@@ -40,7 +40,7 @@ def marked_text(text: str, marks: Sequence[Piece], width: int, most: int = VALUE
     for start, stop in spans[first : first + most]:
         while next_piece < len(pieces) and pieces[next_piece][1] < start:
             next_piece += 1
-        line = _marked(shown, start, stop, pieces[next_piece:])
+        line = _marked(displayed, start, stop, pieces[next_piece:])
         # Several marks in a line have more signs than there was room left for.
         lines += [line] if width_of(line) <= width else fold(line, width)
     below = max(len(spans) - first - most, 0) + text.count("\n", end)
@@ -85,7 +85,7 @@ def _apart(marks: Iterable[Piece]) -> list[Piece]:
     return pieces
 
 
-def _marked(shown: str, first: int, last: int, pieces: Iterable[Piece]) -> Line:
+def _marked(displayed: str, first: int, last: int, pieces: Iterable[Piece]) -> Line:
     cells: list[Cell] = []
     at = first
     for start, end, kind in pieces:
@@ -94,8 +94,8 @@ def _marked(shown: str, first: int, last: int, pieces: Iterable[Piece]) -> Line:
         if end < first or (end == first and start < first):
             continue
         begin, finish = max(start, first), min(end, last)
-        cells.append((shown[at:begin], ""))
-        inner = shown[begin:finish]
+        cells.append((displayed[at:begin], ""))
+        inner = displayed[begin:finish]
         signs = ""
         if _has_signs(start, end, kind):
             signs = CARET if start == end else "[]"
@@ -103,7 +103,7 @@ def _marked(shown: str, first: int, last: int, pieces: Iterable[Piece]) -> Line:
         closing = signs[1:] if end <= last else ""
         cells.append((opening + inner + closing, STYLES[kind]))
         at = finish
-    cells.append((shown[at:last], ""))
+    cells.append((displayed[at:last], ""))
     return tuple(cell for cell in cells if cell[0])
 
 

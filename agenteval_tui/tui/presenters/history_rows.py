@@ -162,9 +162,9 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
             end.append((left(f"  {fit_text(one_line(row.agents), _AGENT)}", _AGENT + 2), "dim"))
         if wide:
             for outcome, number in (("passed", row.passed), ("failed", row.failed)):
-                said = _outcome(outcome, number, 6) if decided else ""
+                figure = _outcome(outcome, number, 6) if decided else ""
                 look = "failed" if number and outcome == "failed" else "dim"
-                end.append((right(said, 8 if outcome == "passed" else 7), look))
+                end.append((right(figure, 8 if outcome == "passed" else 7), look))
         else:
             # As the Suites screen has it: there is no room for a column each.
             end.append((right(_fraction(row.passed, decided), _PASSED), ""))
@@ -254,16 +254,16 @@ def _outcome(outcome: str, number: int, cells: int) -> str:
     """A glyph and a number; nothing for no error."""
     if outcome == "error" and not number:
         return ""
-    said = f"{glyph(outcome)} {number:,}"
-    return said if len(said) <= cells else f"{glyph(outcome)} {_thousands(number)}"
+    figure = f"{glyph(outcome)} {number:,}"
+    return figure if len(figure) <= cells else f"{glyph(outcome)} {_thousands(number)}"
 
 
 def _fraction(passed: int, decided: int) -> str:
     """14/20, 10k/12k; "" where nothing is decided."""
-    said = f"{passed}/{decided}"
+    fraction = f"{passed}/{decided}"
     if not decided:
         return ""
-    return said if len(said) < _PASSED else f"{_thousands(passed)}/{_thousands(decided)}"
+    return fraction if len(fraction) < _PASSED else f"{_thousands(passed)}/{_thousands(decided)}"
 
 
 def _thousands(number: int) -> str:
@@ -283,8 +283,8 @@ def why_or_answer(row: RunRow, width: int) -> str:
 def _since(before: str, now: str, style: str, same: str) -> list[Cell]:
     """`now`, with what it begins with as the row above does in the style `same`: whole words, or all of it."""
     shared = 0
-    for one, other in zip(before, now, strict=False):
-        if one != other:
+    for char, other in zip(before, now, strict=False):
+        if char != other:
             break
         shared += 1
     if shared < len(now):
@@ -317,10 +317,10 @@ def _signs(note: Note | None, width: int) -> list[Cell]:
         return [(" " * (cells + 2), "")]
     if note.passed is not None or note.rating is not None:
         verdict = "" if note.passed is None else glyph("passed" if note.passed else "failed")
-        said = f"{LABEL}{note.rating or ''}{verdict}"
+        label = f"{LABEL}{note.rating or ''}{verdict}"
     else:
-        said = f"{LABEL}{note.labels if note.labels < 10 ** (cells - 1) else ''}" if note.labels else ""
-    return [(f" {BASELINE if note.baselines else ' '}", "accent"), (left(said[:cells], cells), "review")]
+        label = f"{LABEL}{note.labels if note.labels < 10 ** (cells - 1) else ''}" if note.labels else ""
+    return [(f" {BASELINE if note.baselines else ' '}", "accent"), (left(label[:cells], cells), "review")]
 
 
 def status_cell(row: ExecutionRow) -> str:
@@ -338,8 +338,8 @@ def status_cell(row: ExecutionRow) -> str:
 
 def execution_version(row: ExecutionRow, width: int) -> list[Line]:
     """What an execution is a version of, and a person's note, in a line each; nothing where nothing is known."""
-    said = (("  ".join(version_words(row)), "dim"), (one_line(row.note, 400), ""))
-    return [fit((("   ", ""), (words, style)), width) for words, style in said if words]
+    parts = (("  ".join(version_words(row)), "dim"), (one_line(row.note, 400), ""))
+    return [fit((("   ", ""), (words, style)), width) for words, style in parts if words]
 
 
 def execution_summary(row: ExecutionRow, width: int) -> Line:
@@ -351,7 +351,7 @@ def execution_summary(row: ExecutionRow, width: int) -> Line:
     notes = f"{count(len(row.notes), 'note')}: {one_line(row.notes[0], 300)}" if row.notes else ""
     future = IN_FUTURE if in_future(row.started_ms) else ""
     where = f"on {scheduler}" if (scheduler := scheduler_text(row)) else ""
-    said = [
+    parts = [
         future,
         *version_words(row),
         one_line(row.note, 200),
@@ -360,7 +360,7 @@ def execution_summary(row: ExecutionRow, width: int) -> Line:
         one_line(row.message),
         notes,
     ]
-    start += [(f"  {part}", "dim") for part in said if part]
+    start += [(f"  {part}", "dim") for part in parts if part]
     end: list[Cell] = [(f"  {_started(row.started_ms, width)}", "dim")]
     for outcome, number in (("passed", row.passed), ("failed", row.failed), ("error", row.errors)):
         if number:

@@ -83,7 +83,9 @@ def _columns(impact: Impact, room: int) -> list[tuple[tuple[str, str], int]]:
         stays = impact.now.get(outcome, 0) - sum(number for (now, _), number in pairs.items() if now == outcome)
         if stays:
             pairs[outcome, outcome] = stays
-    ordered = sorted(pairs.items(), key=lambda one: (one[0][0] == one[0][1], *map(ORDER.index, reversed(one[0]))))
+    ordered = sorted(
+        pairs.items(), key=lambda entry: (entry[0][0] == entry[0][1], *map(ORDER.index, reversed(entry[0])))
+    )
     total = sum(pairs.values())
     if total <= room:
         return ordered
@@ -134,54 +136,60 @@ def problem_lines(
     if not diagnostics:
         return [head]
     rank = {"error": 0, "warning": 1, "info": 2}
-    ordered = sorted(diagnostics, key=lambda one: (rank.get(one.severity, 3), one.start))
+    ordered = sorted(diagnostics, key=lambda diagnostic: (rank.get(diagnostic.severity, 3), diagnostic.start))
     # What else is wrong at a place mostly follows from what is wrong there first.
-    first = list({one.start: one for one in reversed(ordered)}.values())[::-1][:most]
+    first = list({diagnostic.start: diagnostic for diagnostic in reversed(ordered)}.values())[::-1][:most]
     lines: list[Line] = [head]
-    left = len(ordered)
-    for one in first:
-        said = _problem(one, text, width)
+    remaining = len(ordered)
+    for diagnostic in first:
+        rows = _problem(diagnostic, text, width)
         # The line that counts the rest needs room too. The first problem is always there.
-        if room is not None and left < len(ordered) and len(lines) + len(said) + (left > 1) > room:
+        if room is not None and remaining < len(ordered) and len(lines) + len(rows) + (remaining > 1) > room:
             break
-        lines += said
-        left -= 1
-    if left:
+        lines += rows
+        remaining -= 1
+    if remaining:
         lines = lines[: room - 1] if room is not None else lines
-        lines.append(fit(((f"   … {left} more", "dim"),), width))
+        lines.append(fit(((f"   … {remaining} more", "dim"),), width))
     return lines[:room]
 
 
-def _problem(one: Diagnostic, text: str, width: int) -> list[Line]:
+def _problem(diagnostic: Diagnostic, text: str, width: int) -> list[Line]:
     """What is wrong, where, and its fix."""
-    line, column = line_and_column(text, one.start)
-    style = "failed" if one.severity == "error" else "error" if one.severity == "warning" else "dim"
-    place = f" {_SIGNS.get(one.severity, '·')} {line}:{column} "
+    line, column = line_and_column(text, diagnostic.start)
+    style = "failed" if diagnostic.severity == "error" else "error" if diagnostic.severity == "warning" else "dim"
+    place = f" {_SIGNS.get(diagnostic.severity, '·')} {line}:{column} "
     room, space = max(width - len(place), 1), " " * len(place)
-    said = [((space if number else place, style), *rest) for number, rest in enumerate(paragraph(one.message, room))]
-    if one.fix is not None:
-        said += [((space, ""), *rest) for rest in paragraph(f"F4 {one_line(one.fix.title)}", room, "accent")]
-    return wrap_to(said, width)
+    rows = [
+        ((space if number else place, style), *rest) for number, rest in enumerate(paragraph(diagnostic.message, room))
+    ]
+    if diagnostic.fix is not None:
+        rows += [((space, ""), *rest) for rest in paragraph(f"F4 {one_line(diagnostic.fix.title)}", room, "accent")]
+    return wrap_to(rows, width)
 
 
 def _verdict_and_problems(result: CriterionResult | None, problems: int, width: int) -> Line:
     """`this run ✗ failed 0.70   problems 2`; on a narrow pane with fewer words, but with both figures."""
-    found = (f"problems {problems}", "bold" if problems else "dim")
+    problems_cell = (f"problems {problems}", "bold" if problems else "dim")
     if result is None:
-        return longest_that_fits([((" this run ", "dim"), found), ((" ", ""), found)], width)
+        return longest_that_fits([((" this run ", "dim"), problems_cell), ((" ", ""), problems_cell)], width)
     if result.neutral:
         none: Line = (mark("none"), (" checks nothing", "dim"))
         return longest_that_fits(
-            [((" this run ", "dim"), *none, ("   ", ""), found), ((" ", ""), mark("none"), ("  ", ""), found)], width
+            [
+                ((" this run ", "dim"), *none, ("   ", ""), problems_cell),
+                ((" ", ""), mark("none"), ("  ", ""), problems_cell),
+            ],
+            width,
         )
     style, score = token(result.outcome), f" {result.score:.2f}" if result.score is not None else ""
     verdict: Line = (mark(result.outcome), (f" {word(result.outcome)}{score}", style))
     short: Line = (mark(result.outcome), (score, style))
     return longest_that_fits(
         [
-            ((" this run ", "dim"), *verdict, ("   ", ""), found),
-            ((" ", ""), *verdict, ("   ", ""), found),
-            ((" ", ""), *short, ("  ", ""), found),
+            ((" this run ", "dim"), *verdict, ("   ", ""), problems_cell),
+            ((" ", ""), *verdict, ("   ", ""), problems_cell),
+            ((" ", ""), *short, ("  ", ""), problems_cell),
         ],
         width,
     )

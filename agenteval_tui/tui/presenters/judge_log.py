@@ -40,17 +40,17 @@ class LogEntry(Struct, frozen=True):
         if self.attempt is not None:
             return f"attempt {self.attempt.number}: {self.attempt.kind}: {self.attempt.message}"
         assert self.reply is not None
-        asked = json.dumps(self.reply.request.to_json(), ensure_ascii=False, indent=2)
-        return f"{asked}\n\n{self.reply.reply.error or self.reply.reply.raw}"
+        request_text = json.dumps(self.reply.request.to_json(), ensure_ascii=False, indent=2)
+        return f"{request_text}\n\n{self.reply.reply.error or self.reply.reply.raw}"
 
 
 def entries_of(
     replies: Sequence[StoredReply], attempts: Sequence[FailedAttempt], names: Mapping[str, str], first: str
 ) -> list[LogEntry]:
     """All entries: replies for criterion `first` before the others, then failed attempts. `names` by hash."""
-    ordered = sorted(replies, key=lambda one: one.criterion != first)
-    asked = [LogEntry(one, None, names.get(one.criterion, "")) for one in ordered]
-    return asked + [LogEntry(None, one, "") for one in attempts]
+    ordered = sorted(replies, key=lambda stored_reply: stored_reply.criterion != first)
+    log_entries = [LogEntry(stored_reply, None, names.get(stored_reply.criterion, "")) for stored_reply in ordered]
+    return log_entries + [LogEntry(None, attempt, "") for attempt in attempts]
 
 
 def entry_lines(entries: Sequence[LogEntry], width: int) -> tuple[list[Line], list[int]]:
@@ -69,8 +69,8 @@ def asked_summary(replies: Sequence[StoredReply], attempts: Sequence[FailedAttem
     """How much there is, in words: `2 replies, $0.0012; 1 failed attempt`; "" for nothing."""
     parts = []
     if replies:
-        costs = [one.reply.cost for one in replies if one.reply.cost is not None]
-        whole = all(one.reply.cost is not None or not one.reply.input_tokens for one in replies)
+        costs = [reply.reply.cost for reply in replies if reply.reply.cost is not None]
+        whole = all(reply.reply.cost is not None or not reply.reply.input_tokens for reply in replies)
         paid = f", {short_dollars(sum(costs), whole=whole)}" if costs else ""
         parts.append(f"{count(len(replies), 'reply')}{paid}")
     if attempts:
@@ -106,14 +106,14 @@ def _reply(stored: StoredReply, criterion: str, width: int) -> list[Line]:
 
 def _figures(stored: StoredReply) -> str:
     reply = stored.reply
-    known = [one_line(reply.model, 40)]
+    facts = [one_line(reply.model, 40)]
     if reply.input_tokens is not None or reply.output_tokens is not None:
-        known.append(f"{reply.input_tokens or 0:,} tokens in, {reply.output_tokens or 0:,} out")
+        facts.append(f"{reply.input_tokens or 0:,} tokens in, {reply.output_tokens or 0:,} out")
     if reply.cost is not None:
-        known.append(short_dollars(reply.cost))
+        facts.append(short_dollars(reply.cost))
     if reply.at_ms:
-        known.append(moment(reply.at_ms))
-    return "   ".join(one for one in known if one)
+        facts.append(moment(reply.at_ms))
+    return "   ".join(fact for fact in facts if fact)
 
 
 def _question(kind: str, payload: Mapping[str, Any], width: int) -> list[Line]:
@@ -121,10 +121,10 @@ def _question(kind: str, payload: Mapping[str, Any], width: int) -> list[Line]:
     if kind == "chat" and isinstance(messages, list):
         lines: list[Line] = []
         for message in messages:
-            said = message if isinstance(message, Mapping) else {"role": "?", "content": message}
-            content = said.get("content")
+            fields = message if isinstance(message, Mapping) else {"role": "?", "content": message}
+            content = fields.get("content")
             text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=2)
-            lines.append(fit(((one_line(str(said.get("role")), 20), "role-user"),), width))
+            lines.append(fit(((one_line(str(fields.get("role")), 20), "role-user"),), width))
             lines += paragraph(text, width, "dim", 2)
         return lines
     if kind == "embed":
@@ -146,8 +146,8 @@ def _verdict(raw: str) -> str:
     reason = next(
         (data[name] for name in ("reason", "reasoning", "explanation") if isinstance(data.get(name), str)), ""
     )
-    said = "" if score is None else f"{one_line(json.dumps(score, default=str), 40)}  "
-    return said + one_line(reason, 300)
+    figure = "" if score is None else f"{one_line(json.dumps(score, default=str), 40)}  "
+    return figure + one_line(reason, 300)
 
 
 def _pretty(raw: str) -> str:
@@ -158,21 +158,21 @@ def _pretty(raw: str) -> str:
         data = json.loads(raw)
     except (ValueError, RecursionError):
         return raw
-    if isinstance(data, list) and len(data) > EMBEDDING and all(isinstance(one, int | float) for one in data):
-        shown = ", ".join(f"{one:.4g}" for one in data[:EMBEDDING])
-        return f"[{shown}, … {len(data):,} numbers]"
+    if isinstance(data, list) and len(data) > EMBEDDING and all(isinstance(number, int | float) for number in data):
+        numbers = ", ".join(f"{number:.4g}" for number in data[:EMBEDDING])
+        return f"[{numbers}, … {len(data):,} numbers]"
     return json.dumps(data, ensure_ascii=False, indent=2)
 
 
 def _attempt(attempt: FailedAttempt, width: int) -> list[Line]:
-    known = [short_duration(attempt.duration_ms), moment(attempt.at_ms)]
+    facts = [short_duration(attempt.duration_ms), moment(attempt.at_ms)]
     if attempt.input_tokens is not None or attempt.output_tokens is not None:
-        known.insert(1, f"{attempt.input_tokens or 0:,} tokens in, {attempt.output_tokens or 0:,} out")
+        facts.insert(1, f"{attempt.input_tokens or 0:,} tokens in, {attempt.output_tokens or 0:,} out")
     if attempt.cost is not None:
-        known.insert(1, short_dollars(attempt.cost))
+        facts.insert(1, short_dollars(attempt.cost))
     head: list[Cell] = [
         (f"{glyph('error')} ", "error"),
         (f"attempt {attempt.number} failed", "bold"),
         (f"  {one_line(attempt.kind, 40)}", "error"),
     ]
-    return [fit(head, width), fit((("   ".join(known), "dim"),), width), *paragraph(attempt.message, width, "", 2)]
+    return [fit(head, width), fit((("   ".join(facts), "dim"),), width), *paragraph(attempt.message, width, "", 2)]

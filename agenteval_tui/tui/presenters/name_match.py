@@ -27,10 +27,10 @@ def match(typed: str, name: str) -> NameMatch | None:
     letters = [_lower(char) for char in name]
     low = "".join(letters)
     words = list(_words(letters))
-    found = [_best(word, low, words) for word in map(_lower_all, typed.split())]
-    if not found or any(one is None for one in found):
+    matches = [_best(word, low, words) for word in map(_lower_all, typed.split())]
+    if not matches or any(word_match is None for word_match in matches):
         return None
-    parts = [one for one in found if one is not None]
+    parts = [word_match for word_match in matches if word_match is not None]
     total = sum(worth + _AT_FRONT * (min(places) == 0) for worth, places in parts) / len(parts)
     share = sum(len(places) for _, places in parts) / len(name)
     score = (total + _LONGEST * min(share, 1.0)) / (WORD + _AT_FRONT + _LONGEST)

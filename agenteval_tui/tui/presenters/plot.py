@@ -79,10 +79,10 @@ def fitting(bins: int, width: int, cursor: int) -> tuple[int, int]:
 
 def bin_at(x: int, bins: int, width: int, cursor: int) -> int | None:
     """The bin at a column of the drawing; None: there is none."""
-    first, shown = fitting(bins, width, cursor)
-    if not _LABEL <= x < width or not shown:
+    first, visible = fitting(bins, width, cursor)
+    if not _LABEL <= x < width or not visible:
         return None
-    return first + min((x - _LABEL) * shown // max(width - _LABEL, 4), shown - 1)
+    return first + min((x - _LABEL) * visible // max(width - _LABEL, 4), visible - 1)
 
 
 class _Axis(Struct, frozen=True):
@@ -149,9 +149,9 @@ def draw(plot: Plot, width: int, height: int) -> list[Line]:
     """The plot in `width` cells: the drawing, the axis of time, and its labels, in as many of `height` lines as make an
     even grid (`height_within`)."""
     rows = height_within(height) - _BELOW
-    first, shown = fitting(len(plot.labels), width, plot.cursor)
+    first, visible = fitting(len(plot.labels), width, plot.cursor)
     room = max(width - _LABEL, 4)
-    axis = _Axis(first, shown, room)
+    axis = _Axis(first, visible, room)
     canvas = _Canvas(room, rows)
     span = plot.high - plot.low or 1.0
 
@@ -172,10 +172,10 @@ def draw(plot: Plot, width: int, height: int) -> list[Line]:
             canvas.put(row, column, _LIMIT, LIMIT, "failed")
         # Behind the newest mark where there is room: no mark is to lie on the words.
         words = plot.limit_words[:room]
-        start = room - len(words) if axis.column(shown - 1) + len(words) < room else 0
+        start = room - len(words) if axis.column(visible - 1) + len(words) < room else 0
         for column, char in enumerate(words, start):
             canvas.put(row, column, _LINE, char, "failed")
-    for place in sorted({one for curve in plot.curves for one in curve.breaks}):
+    for place in sorted({break_place for curve in plot.curves for break_place in curve.breaks}):
         if axis.has(place):
             for row in range(rows):
                 column = round((axis.column(place - first) + axis.column(place - first - 1)) / 2)
@@ -295,9 +295,9 @@ def _of_length(labels: Sequence[tuple[str, ...]], step: float) -> list[str]:
     """The labels at the shortest length at which neighbours differ, if there is room for it; else the shortest."""
     lengths = min(map(len, labels), default=0)
     for length in range(lengths):
-        texts = [one[length] for one in labels]
+        texts = [label[length] for label in labels]
         if max(map(len, texts)) + 2 > step:
             break
-        if all(one != other for one, other in pairwise(texts)):
+        if all(text != other for text, other in pairwise(texts)):
             return texts
-    return [one[0] for one in labels]
+    return [label[0] for label in labels]

@@ -20,13 +20,13 @@ def trial_lines(trial: Trial, number: int, result: CriterionResult, now_ms: int,
     start: list[Cell] = [mark(run.status), (" ", ""), (one_line(run.test_id), "bold")]
     if run.variation:
         start.append((f" · {one_line(run.variation)}", ""))
-    if any(one.row for one in trial.runs):
+    if any(run.row for run in trial.runs):
         start.append((f"  #{one_line(run.row_label, 24)}", "dim"))
     start.append((f"  run {run.repetition}", "dim"))
     # The agent gives way to the test, and both to what the criterion says below.
     when = age(run.started_ms, now_ms)
     ends = [" · ".join(filter(None, (one_line(run.agent, 30), when))), when]
-    end = next((said for said in ends if width_of(start) + cell_len(said) < width), when)
+    end = next((candidate for candidate in ends if width_of(start) + cell_len(candidate) < width), when)
     lines: list[Line] = [spread(start, ((end, "dim"),), width)]
     if run.output_head:
         answer = paragraph(one_line(run.output_head, 240), width, "dim")
@@ -64,9 +64,9 @@ def verdict_line(
     if impact is None or not impact.total:
         return [fit(head, width)]
     if edited and impact.now:
-        said = [f"{impact.flipped_to(outcome)} → {word(outcome)}" for outcome in ORDER if impact.flipped_to(outcome)]
-        flips = f"if saved {', '.join(said)}  {key}" if said else "no run flips"
-        head += [("   ", ""), (flips, "bold" if said else "dim")]
+        flipped = [f"{impact.flipped_to(outcome)} → {word(outcome)}" for outcome in ORDER if impact.flipped_to(outcome)]
+        flips = f"if saved {', '.join(flipped)}  {key}" if flipped else "no run flips"
+        head += [("   ", ""), (flips, "bold" if flipped else "dim")]
     else:
         head += [("   if saved " if edited else "   stored ", "dim"), *counts(impact.then)]
     return [fit(head, width)]

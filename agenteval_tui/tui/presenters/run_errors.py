@@ -49,7 +49,7 @@ def error_groups(view: ExecutionView) -> list[ErrorGroup]:
             add(run, run.error or _why(run), run.mend, False)
         for message in run.retries:
             add(run, message, "", True)
-    return sorted(groups.values(), key=lambda one: (one.retried, -len(one.runs)))
+    return sorted(groups.values(), key=lambda error_group: (error_group.retried, -len(error_group.runs)))
 
 
 def group_line(group: ErrorGroup, width: int) -> Line:
@@ -71,9 +71,9 @@ def group_detail(group: ErrorGroup, width: int) -> list[Line]:
     if group.mend:
         lines += [(), (("Remedy", "accent"),), *paragraph(group.mend, width)]
     lines.append(())
-    shown = group.places[:5]
-    more = len(group.places) - len(shown)
-    lines += paragraph(", ".join(shown) + (f" and {more} more" if more else ""), width, "dim")
+    places = group.places[:5]
+    more = len(group.places) - len(places)
+    lines += paragraph(", ".join(places) + (f" and {more} more" if more else ""), width, "dim")
     return lines
 
 
@@ -81,7 +81,7 @@ def _erring(view: ExecutionView) -> Iterable[RunState]:
     for number, run in enumerate(view.runs.values()):
         if number >= MOST and len(view.runs) > MOST:
             # Of a huge execution: those that did not pass, which are known.
-            yield from (view.runs[one] for one in view.failures[:MOST] if view.runs[one].status == "error")
+            yield from (view.runs[failure] for failure in view.failures[:MOST] if view.runs[failure].status == "error")
             return
         if run.status == "error" or run.retries:
             yield run

@@ -241,12 +241,12 @@ def _summed(status: str) -> str:
 def _name(run: RunState, suite: str) -> tuple[str, str, str]:
     """The test, and what tells its rows apart; `suite`: named if another suite has a test of the same id."""
     ref = run.ref
-    told = [one_line(ref.variation, 24)] if ref.variation else []
+    parts = [one_line(ref.variation, 24)] if ref.variation else []
     if suite:
-        told.append(one_line(suite, 40))
+        parts.append(one_line(suite, 40))
     return (
         one_line(ref.test, 60),
-        "".join(f" · {one}" for one in told),
+        "".join(f" · {part}" for part in parts),
         f" #{one_line(ref.row_label, 24)}" if ref.row else "",
     )
 

@@ -25,7 +25,7 @@ _LEAST = 8  # cells of a test's name, whatever else there is to say
 def run_header(
     bench: Workbench,
     results: Sequence[CriterionResult],
-    known: RunFacts,
+    run_facts: RunFacts,
     width: int,
     *,
     edited: bool = False,
@@ -41,7 +41,7 @@ def run_header(
     no room for all, the agent goes first, then what it took, the keys, the notes; a long name is cut.
     """
     run = bench.run
-    of = f" of {known.repetitions}" if known.repetitions >= run.repetition and known.repetitions > 1 else ""
+    of = f" of {run_facts.repetitions}" if run_facts.repetitions >= run.repetition and run_facts.repetitions > 1 else ""
     how = f"score {run.score:.2f}" if run.score is not None else word_of_run(run.status, run.why)
     end: Line = ((f"  run {run.repetition}{of}", ""), (f"   {how}", "dim"))
     name: Line = ((one_line(run.test_id), "bold"),)
@@ -50,23 +50,23 @@ def run_header(
     what_it_took = " · ".join(facts(bench)) if took else ""
     parts: dict[str, Line] = {
         "place": ((place, "dim"),),
-        "notes": _notes(bench, results, known, edited),
+        "notes": _notes(bench, results, run_facts, edited),
         "keys": ((keys, "accent"),),
         "took": ((what_it_took, "dim"),),
         "agent": ((one_line(run.agent, 30), "dim"),),
     }
     room = width - 2 - width_of(end) - min(width_of(name), max(width // 3, _LEAST))
-    shown: set[str] = set()
+    visible: set[str] = set()
     for which, cells in parts.items():
         if size := width_of(cells):
             room -= size + _GAP
             if room < 0:
                 break
-            shown.add(which)
-    notes: Line = ((" " * _GAP, ""), *parts["notes"]) if "notes" in shown else ()
+            visible.add(which)
+    notes: Line = ((" " * _GAP, ""), *parts["notes"]) if "notes" in visible else ()
     right: list[Cell] = []
     for which in ("agent", "took", "keys", "place"):
-        if which in shown:
+        if which in visible:
             right += [(" " * _GAP, ""), *parts[which]] if right else parts[which]
     left_over = width - 2 - width_of((*end, *notes, *right)) - (_GAP if right else 0)
     return (mark(run.status), (" ", ""), *fit(name, max(left_over, _LEAST)), *end, *notes), tuple(right)
@@ -75,29 +75,29 @@ def run_header(
 def facts(bench: Workbench) -> list[str]:
     """How long the run took, how many tokens, of the agent and of the simulated user, why the answer ended."""
     user = bench.transcript.user_usage
-    played = " ".join(one for one in (token_count(user.total_tokens), short_dollars(user.cost)) if one)
-    known = (
+    played = " ".join(amount for amount in (token_count(user.total_tokens), short_dollars(user.cost)) if amount)
+    listed = (
         short_duration(bench.run.duration_ms),
         token_count(bench.transcript.usage.total_tokens),
         f"user {played}" if played else "",
         one_line(bench.transcript.finish_reason or "", 20),
     )
-    return [fact for fact in known if fact]
+    return [fact for fact in listed if fact]
 
 
-def _notes(bench: Workbench, results: Sequence[CriterionResult], known: RunFacts, edited: bool) -> Line:
+def _notes(bench: Workbench, results: Sequence[CriterionResult], run_facts: RunFacts, edited: bool) -> Line:
     # A scratch criterion is not a verdict on the run.
     in_a_file = all(criterion.index is not None for criterion in bench.criteria)
     status = bench.run.status
     notes: list[Cell] = []
-    if in_a_file and (differs := agreement(status, results, known.pass_threshold, edited=edited)):
-        notes.append((differs, token(_outcome_now(status, results, known.pass_threshold))))
+    if in_a_file and (differs := agreement(status, results, run_facts.pass_threshold, edited=edited)):
+        notes.append((differs, token(_outcome_now(status, results, run_facts.pass_threshold))))
     if status in ("passed", "failed") and (missing := not_made_sentence(not_made(results))):
         notes.append((missing, "error"))
-    if labels := list(last_labels(known.labels, "").values()):
-        said = labelled_text(labels)
-        differ = any(disagrees(one, status) for one in labels)
-        notes.append(cell(f"{WARNING[0]} {said}", WARNING[1]) if differ else (said, "dim"))
+    if labels := list(last_labels(run_facts.labels, "").values()):
+        label_text = labelled_text(labels)
+        differ = any(disagrees(label, status) for label in labels)
+        notes.append(cell(f"{WARNING[0]} {label_text}", WARNING[1]) if differ else (label_text, "dim"))
     gap: Cell = (" " * _GAP, "")
     return tuple(part for note in notes for part in (gap, note))[1:]
 
@@ -130,17 +130,17 @@ def reason_line(
     error = bench.transcript.error
     if error is not None:
         return fit((mark("error"), (f" {error.kind}: {one_line(error.message)}", "")), width)
-    for one in (*((result,) if result is not None else ()), *results):
-        if one.outcome in ("failed", "error", "needs_review"):
-            name = () if one is result else ((f"{one_line(one.criterion, 40)}: ", "dim"),)
-            sign: Cell = (f"{glyph(one.outcome)} ", token(one.outcome))
-            said: list[Line] = [(*name, (one_line(why(one) or word(one.outcome)), ""))]
-            miss = first_miss([one])
+    for candidate in (*((result,) if result is not None else ()), *results):
+        if candidate.outcome in ("failed", "error", "needs_review"):
+            name = () if candidate is result else ((f"{one_line(candidate.criterion, 40)}: ", "dim"),)
+            sign: Cell = (f"{glyph(candidate.outcome)} ", token(candidate.outcome))
+            lines: list[Line] = [(*name, (one_line(why(candidate) or word(candidate.outcome)), ""))]
+            miss = first_miss([candidate])
             if miss is not None and miss.expected:
                 # What decides is not cut: rather the values alone than a sentence without its end.
-                told = miss_lines(miss, width - cell_len(sign[0]))
-                said = told if miss.looks_equal else [*said, *told]
-            return longest_that_fits([(sign, *line) for line in said], width)
+                compared = miss_lines(miss, width - cell_len(sign[0]))
+                lines = compared if miss.looks_equal else [*lines, *compared]
+            return longest_that_fits([(sign, *line) for line in lines], width)
     now = agreement(bench.run.status, results, edited=edited)
     return fit((mark("passed"), (f" {now}", "")), width) if now and results else ()
 
@@ -157,5 +157,5 @@ def miss_lines(miss: Miss, width: int) -> list[Line]:
     if miss.looks_equal:
         return [*((*line, ("  (", "dim"), note, (")", "dim")) for line in both), *noted]
     room = max((width - width_of((values[0], values[2]))) // 2, _LEAST)
-    wanted, got = (one_line(part(side, miss.at, room)[0]) for side in (miss.expected, miss.got))
-    return [*both, *(noted or [(values[0], (wanted, ""), values[2], (got, ""))])]
+    wanted, actual = (one_line(part(side, miss.at, room)[0]) for side in (miss.expected, miss.got))
+    return [*both, *(noted or [(values[0], (wanted, ""), values[2], (actual, ""))])]

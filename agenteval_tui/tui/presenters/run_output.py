@@ -22,9 +22,9 @@ def output_rows(transcript: Transcript, record: AroundRecord, width: int) -> lis
             continue
         source = one_line(each.source, 40)
         head = left(f" {each.at}", _TIME) + left(source, max(_SOURCE, len(source) + 1))
-        shown = displayable(each.text).expandtabs(4)
+        displayed = displayable(each.text).expandtabs(4)
         room = max(width - len(head), 16)
-        for number, (start, end) in enumerate(wrap(shown, room) or [(0, 0)]):
+        for number, (start, end) in enumerate(wrap(displayed, room) or [(0, 0)]):
             margin = (" " * (_TIME + _SOURCE), "") if number else (head, "dim")
-            rows.append(fit((margin, (shown[start:end], style(each.tokens))), width))
+            rows.append(fit((margin, (displayed[start:end], style(each.tokens))), width))
     return rows or [(), ((f" {NO_OUTPUT}", "dim"),)]

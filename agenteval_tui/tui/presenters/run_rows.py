@@ -107,19 +107,19 @@ def facts(
     that it still waits), how it ended. `lost`: its process died without saying so. `resume_key` runs the rest."""
     lines = [_spent(view, agents, expected, width)]
     lines += [fit(((" ", ""), *_throttle(one, wait)), width) for one, wait in throttled]
-    starting = [one_line(one.name, 40) for one in view.services.values() if one.status == "starting"]
+    starting = [one_line(service.name, 40) for service in view.services.values() if service.status == "starting"]
     if starting and view.ended is None and not lost:
         lines.append(fit(((" ", ""), mark("running"), (f" starting {', '.join(starting)}", "")), width))
-    if said := not_made_in_runs_sentence(view.not_made):
-        lines.append(fit(((" ", ""), mark("error"), (f" {said}", "error")), width))
+    if message := not_made_in_runs_sentence(view.not_made):
+        lines.append(fit(((" ", ""), mark("error"), (f" {message}", "error")), width))
     if view.awaits and not lost:
         lines.append(fit(((" ", ""), mark("error"), (f" {one_line(view.awaits, 300)}", "error")), width))
     ended = view.ended
     if ended is not None and (gates := _gates(view)):
         lines.append(fit(gates, width))
     if lost:
-        said = f"its process died; {view.done:,} of {view.total:,} runs have ended and are saved"
-        lines += _ending(view, "stopped unexpectedly", said, width, resume_key)
+        message = f"its process died; {view.done:,} of {view.total:,} runs have ended and are saved"
+        lines += _ending(view, "stopped unexpectedly", message, width, resume_key)
     elif ended is not None and ended.status != "finished":
         lines += _ending(view, ended.status, ended.message, width, resume_key)
     return lines
@@ -150,13 +150,13 @@ def _gates(view: ExecutionView) -> list[Cell]:
 
 def _ending(view: ExecutionView, status: str, message: str, width: int, resume_key: str) -> list[Line]:
     bad = status != "cancelled"
-    said: list[Cell] = [(" ", ""), mark("error" if bad else "cancelled"), (f" {status}", "error" if bad else "")]
+    cells: list[Cell] = [(" ", ""), mark("error" if bad else "cancelled"), (f" {status}", "error" if bad else "")]
     if message:
-        said.append((f": {one_line(message, 300)}", ""))
-    lines = fold(said, width)[:3]
-    left = waiting_counts(view)
-    if left and not view.listens:
-        words = f"{count(left, 'run')} {'is' if left == 1 else 'are'} left:  "
+        cells.append((f": {one_line(message, 300)}", ""))
+    lines = fold(cells, width)[:3]
+    remaining = waiting_counts(view)
+    if remaining and not view.listens:
+        words = f"{count(remaining, 'run')} {'is' if remaining == 1 else 'are'} left:  "
         lines.append(
             fit((("   ", ""), (words, "dim"), ("press ", ""), (resume_key, "bold accent"), (" to resume", "")), width)
         )
@@ -205,20 +205,20 @@ def _spent(view: ExecutionView, agents: Sequence[str], expected: Expected, width
 def spent_text(view: ExecutionView) -> str:
     """What an execution cost, agents, judges and simulated users together: `cost $0.08`, `cost nothing`, `cost not
     known`."""
-    known = None if view.progress is None else view.progress.total_cost
-    if known is None:
+    cost = None if view.progress is None else view.progress.total_cost
+    if cost is None:
         return "cost not known"
     if not view.priced:
-        return f"cost at least {short_dollars(known)}" if short_dollars(known) else "cost not known"
-    return f"cost {short_dollars(known)}" if known else "cost nothing"
+        return f"cost at least {short_dollars(cost)}" if short_dollars(cost) else "cost not known"
+    return f"cost {short_dollars(cost)}" if cost else "cost nothing"
 
 
 def _apart(who: str, used: int, spent: float | None) -> list[Cell]:
     """`judges 1,200 tokens $0.01`: what is not the tested agents'."""
     if not (used or spent):
         return []
-    said = [token_count(used) if used else "", short_dollars(spent)]
-    return [(f"{who} ", "dim"), (" ".join(one for one in said if one), "")]
+    amounts = [token_count(used) if used else "", short_dollars(spent)]
+    return [(f"{who} ", "dim"), (" ".join(amount for amount in amounts if amount), "")]
 
 
 def _names(agents: Sequence[str]) -> str:
@@ -258,10 +258,15 @@ def _counted(used: int, whole: int, most: int | None, expected: int | None) -> l
     return [(token_count(whole).removesuffix(" tokens"), ""), (f" of about {token_count(expected)}", "dim")]
 
 
-def _throttle(one: Throttled, wait: float) -> list[Cell]:
+def _throttle(throttled: Throttled, wait: float) -> list[Cell]:
     """`shop/sql  concurrency 8 → 4: the server asks for less, again in 12 s`."""
-    name = one_line(one.agent, 40)
-    cells: list[Cell] = [RETRIED, (" ", ""), (name, "bold"), (f"  concurrency {one.wanted} {_TO} {one.limit}", "error")]
+    name = one_line(throttled.agent, 40)
+    cells: list[Cell] = [
+        RETRIED,
+        (" ", ""),
+        (name, "bold"),
+        (f"  concurrency {throttled.wanted} {_TO} {throttled.limit}", "error"),
+    ]
     cells.append((": the server asks for less", ""))
     if wait > 0:
         cells.append((f", again in {wait:.0f} s" if wait >= 1 else ", again in a moment", "dim"))
@@ -302,7 +307,7 @@ def run_heading(run: RunState, now_ms: int, width: int) -> Line:
         cells += [("  ", ""), RETRIED, (f" attempt {run.attempt}", "error")]
     used = (run.input_tokens or 0) + (run.output_tokens or 0)
     spent = [token_count(used) if run.input_tokens else "", short_dollars(run.cost)]
-    more: list[Cell] = [(f"  {one}", "dim") for one in (*spent, one_line(ref.agent, 30)) if one]
+    more: list[Cell] = [(f"  {fact}", "dim") for fact in (*spent, one_line(ref.agent, 30)) if fact]
     while more and width_of((*cells, *more)) + min(width_of(name), _NAME) > width:
         more.pop()
     cells += more

@@ -57,8 +57,8 @@ def _values(probe: ProbeView, half: int, width: int) -> list[Line]:
         ]
     for why, on_left in ((probe.before, True), (probe.after, False)):
         for line in _wrapped(f"not read: {why}", half - 3) if why else ():
-            said: Line = ((f"   {line}", styled("warn")),)
-            rows.append(_pair(said, (), half) if on_left else _pair((), said, half))
+            mark: Line = ((f"   {line}", styled("warn")),)
+            rows.append(_pair(mark, (), half) if on_left else _pair((), mark, half))
     for row in probe.rows:
         was = _wrapped(row.before, half - 3) if row.before is not None else []
         now = _wrapped(row.after, half - 3) if row.after is not None else []
@@ -85,5 +85,5 @@ def _title(name: str, change: str, width: int) -> Line:
 
 
 def _wrapped(text: str, room: int) -> list[str]:
-    shown = displayable(text).expandtabs(4)
-    return [shown[start:end] for start, end in wrap(shown, max(room, 8))] or [""]
+    displayed = displayable(text).expandtabs(4)
+    return [displayed[start:end] for start, end in wrap(displayed, max(room, 8))] or [""]

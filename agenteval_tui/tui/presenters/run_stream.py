@@ -52,22 +52,25 @@ class RunStream:
         lines: list[Line] = []
         if prompt:
             # A simulated user began: it was not asked this, but is what the user wants.
-            wanted = bool(parts) and parts[0].simulated and not dropped
-            asked = labelled("goal" if wanted else "user", prompt, inner, label_style="role-user", style="")
-            if len(asked) > PROMPT_LINES:
-                asked = [*asked[: PROMPT_LINES - 1], fit((*asked[PROMPT_LINES - 1], (" …", "dim")), inner)]
-            lines += [(space, *line) for line in wrap_to(asked, inner)]
+            has_goal = bool(parts) and parts[0].simulated and not dropped
+            prompt_lines = labelled("goal" if has_goal else "user", prompt, inner, label_style="role-user", style="")
+            if len(prompt_lines) > PROMPT_LINES:
+                prompt_lines = [
+                    *prompt_lines[: PROMPT_LINES - 1],
+                    fit((*prompt_lines[PROMPT_LINES - 1], (" …", "dim")), inner),
+                ]
+            lines += [(space, *line) for line in wrap_to(prompt_lines, inner)]
         if dropped:
             note = f"… {count(dropped, 'earlier part')}; press enter for the whole transcript"
             lines.append(fit((space, (note, "dim")), width))
-        kept: dict[int, tuple[StreamPart, list[Line]]] = {}
+        laid: dict[int, tuple[StreamPart, list[Line]]] = {}
         for part in parts:
-            known = self._laid.get(id(part))
-            if known is None:
-                known = (part, [(space, *line) for line in wrap_to(_part(part, inner), inner)])
-            kept[id(part)] = known
-            lines += known[1]
-        self._laid = kept
+            cached = self._laid.get(id(part))
+            if cached is None:
+                cached = (part, [(space, *line) for line in wrap_to(_part(part, inner), inner)])
+            laid[id(part)] = cached
+            lines += cached[1]
+        self._laid = laid
         if not run.ended and run.status == "running" and run.parts and run.parts[-1].kind == "text":
             cursor = ("▌" if UNICODE else "_", "running")
             if width_of(lines[-1]) < width:
@@ -106,8 +109,8 @@ def _ending(run: RunState, width: int) -> list[Line]:
     return lines
 
 
-def _ended_by(said: str, width: int) -> list[Line]:
-    return labelled(f"{glyph('error')} ended", said, width, label_style="error", style="")
+def _ended_by(reason: str, width: int) -> list[Line]:
+    return labelled(f"{glyph('error')} ended", reason, width, label_style="error", style="")
 
 
 def parts_of(transcript: Transcript) -> list[StreamPart]:
@@ -149,13 +152,15 @@ def _result(part: StreamPart, sign: str, width: int) -> list[Line]:
     else:
         folded = FoldedText(body.text, body.folds, key="")
         room = max(width - LABEL, 1)
-        rows = lay_out(folded.text, 0, len(folded.text), room, ranges=folded.ranges(Range(*one) for one in body.styles))
+        rows = lay_out(
+            folded.text, 0, len(folded.text), room, ranges=folded.ranges(Range(*style) for style in body.styles)
+        )
         heads = [left(f"   {sign}" if not number else "", LABEL) for number in range(len(rows))]
         lines = [fit(((head, style), *row.cells), width) for head, row in zip(heads, rows, strict=True)]
-    shown = lines[:RESULT_LINES]
+    visible = lines[:RESULT_LINES]
     if len(lines) > RESULT_LINES:
-        shown.append(((" " * LABEL, ""), (f"… {count(len(lines) - RESULT_LINES, 'more line')}", "dim")))
-    return shown
+        visible.append(((" " * LABEL, ""), (f"… {count(len(lines) - RESULT_LINES, 'more line')}", "dim")))
+    return visible
 
 
 def _arguments(text: str) -> list[tuple[str, str, str]]:

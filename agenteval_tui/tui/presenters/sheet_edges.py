@@ -41,10 +41,10 @@ def lower_edge(keys: Keys, width: int) -> Line:
 
 def shown_keys(keys: Keys, width: int) -> Keys:
     """The keys that there is room for: the last one, which closes the sheet, stays longest."""
-    shown = list(keys)
-    while len(shown) > 1 and sum(cell_len(key) + cell_len(what) + 4 for key, what in shown) > width - 3:
-        del shown[-2]
-    return shown
+    visible = list(keys)
+    while len(visible) > 1 and sum(cell_len(key) + cell_len(what) + 4 for key, what in visible) > width - 3:
+        del visible[-2]
+    return visible
 
 
 def key_at(keys: Keys, width: int, column: int) -> str:

@@ -140,7 +140,7 @@ def _test(node: Node, runs: TestRuns | None, now_ms: int, width: int, run: str) 
         return lines
     if runs.gates:
         lines += [(), *_gates(runs.gates, width)]
-    lines += [(), *_why(runs, width)] if any(one.status in ENDED for one in runs.rows) else []
+    lines += [(), *_why(runs, width)] if any(row.status in ENDED for row in runs.rows) else []
     lines += [(), *_last_runs(runs.rows, now_ms, width)] if runs.rows else [(), *_never(run, width)]
     return lines
 
@@ -188,15 +188,15 @@ def _criteria_table(node: Node, test: Test, width: int) -> list[Line]:
     heads = "".join(right(head, cells) for head, cells in [("weight", 7), ("last", 9), ("rate", 7), *wide])
     lines: list[Line] = [spread((("criteria", "dim"),), ((heads, "dim"),), width)]
     for number, criterion in enumerate(test.criteria):
-        seen = criterion_summary(Node("criterion", node.suite, test, number))
-        state: Cell = mark(seen.last) if seen else (NONE, "dim")
+        summary = criterion_summary(Node("criterion", node.suite, test, number))
+        state: Cell = mark(summary.last) if summary else (NONE, "dim")
         start: list[Cell] = [state, (" ", ""), (one_line(test.criterion_names[number]), "")]
         rate = interval = ""
-        if seen and seen.n:
-            rate = percent(seen.passed / seen.n)
-            ends = interval_of(seen.passed, seen.n)
+        if summary and summary.n:
+            rate = percent(summary.passed / summary.n)
+            ends = interval_of(summary.passed, summary.n)
             interval = TOO_FEW if ends is None else percent_span(*ends)
-        cells = [(right(f"{criterion.weight:g}", 7), "dim"), (right(word(seen.last) if seen else "", 9), "dim")]
+        cells = [(right(f"{criterion.weight:g}", 7), "dim"), (right(word(summary.last) if summary else "", 9), "dim")]
         cells += [(right(rate, 7), ""), ("" if narrow else right(interval, 10), "dim")]
         lines.append(spread(start, cells, width))
     return lines
@@ -204,46 +204,48 @@ def _criteria_table(node: Node, test: Test, width: int) -> list[Line]:
 
 def _gates(gates: Sequence[GateVerdict], width: int) -> list[Line]:
     lines: list[Line] = [((left("gate", WHY), "dim"), ("in the last execution", "dim"))]
-    for one in gates:
-        sign = {"reached": "passed", "missed": "failed"}.get(one.outcome, "error")
-        variation = f"{one_line(one.variation, 40)}: " if one.variation else ""
-        said = paragraph(f"{variation}{verdict_text(one)}", width - 2)
-        lines += [(*((mark(sign), (" ", "")) if not at else (("  ", ""),)), *line) for at, line in enumerate(said)]
+    for gate in gates:
+        sign = {"reached": "passed", "missed": "failed"}.get(gate.outcome, "error")
+        variation = f"{one_line(gate.variation, 40)}: " if gate.variation else ""
+        rows = paragraph(f"{variation}{verdict_text(gate)}", width - 2)
+        lines += [(*((mark(sign), (" ", "")) if not at else (("  ", ""),)), *line) for at, line in enumerate(rows)]
     return lines
 
 
 def _why(runs: TestRuns, width: int) -> list[Line]:
-    head, found = left("why it fails", WHY), runs.failures
-    if not found.reasons:
+    head, failures = left("why it fails", WHY), runs.failures
+    if not failures.reasons:
         missing = not_made_sentence(sum(run.checks_not_made for run in runs.rows))
         note: list[Line] = [fit(((" " * WHY, ""), (missing, "error")), width)] if missing else []
         running = any(run.status not in ENDED for run in runs.rows)
-        said = "Nothing has failed so far." if running else "Nothing failed in the last runs."
-        return [fit(((head, "dim"), (said, "dim")), width), *note]
-    of = "in the last execution" if found.last else "before the last execution; in the last one, all passed"
+        message = "Nothing has failed so far." if running else "Nothing failed in the last runs."
+        return [fit(((head, "dim"), (message, "dim")), width), *note]
+    of = "in the last execution" if failures.last else "before the last execution; in the last one, all passed"
     lines: list[Line] = [fit(((head, "dim"), (of, "dim")), width)]
-    for one in found.reasons:
-        lines += _reason(one, width)
+    for reason in failures.reasons:
+        lines += _reason(reason, width)
     return lines
 
 
-def _reason(one: Failure, width: int) -> list[Line]:
+def _reason(failure: Failure, width: int) -> list[Line]:
     """A reason: its criterion, what was expected and got below each other, how many runs say it."""
-    miss, often = one.miss, f"{one.runs} of {one.of}"
+    miss, often = failure.miss, f"{failure.runs} of {failure.of}"
     sign: Cell = mark("failed" if miss.criterion else "error")
     lines: list[Line] = []
     if miss.criterion:
         lines.append(spread((sign, (" ", ""), (one_line(miss.criterion), "")), ((often, "failed"),), width))
     if miss.said:
-        said = paragraph(miss.said, width - 2 - (0 if lines else len(often) + 1), "dim" if lines else "")[:REASON_LINES]
+        wrapped = paragraph(miss.said, width - 2 - (0 if lines else len(often) + 1), "dim" if lines else "")[
+            :REASON_LINES
+        ]
         first: tuple[Cell, ...] = ((" ", ""),) * 2 if lines else (sign, (" ", ""))
-        rows: list[Line] = [(*(first if not at else ((" ", ""),) * 2), *line) for at, line in enumerate(said)]
+        rows: list[Line] = [(*(first if not at else ((" ", ""),) * 2), *line) for at, line in enumerate(wrapped)]
         if not lines and rows:
             rows[0] = spread(rows[0], ((often, "failed"),), width)
         return lines + rows
     if miss.what:
         lines.append(((("  ", "")), (one_line(miss.what), "dim")))
-    for label, value in (("expected", miss.expected), (one.got_label, miss.got)):
+    for label, value in (("expected", miss.expected), (failure.got_label, miss.got)):
         for at, line in enumerate(paragraph(value, width - WHY - 2)[:REASON_LINES]):
             lines.append((("  ", ""), (left("" if at else label, WHY), "dim"), *line))
     if miss.note:
@@ -275,7 +277,7 @@ def _criterion(node: Node, runs: TestRuns | None, now_ms: int, width: int) -> li
     assert test is not None
     assert node.criterion is not None
     criterion = test.criteria[node.criterion]
-    seen = criterion_summary(node)
+    summary = criterion_summary(node)
     lines: list[Line] = []
     if criterion.description:
         lines += paragraph(criterion.description, width, "dim")
@@ -285,10 +287,10 @@ def _criterion(node: Node, runs: TestRuns | None, now_ms: int, width: int) -> li
     lines += [*([()] if lines else []), *labelled("checks", facts, width)]
     if criterion.expected_value is not None:
         lines += labelled("expected", str(criterion.expected_value), width)
-    if seen and seen.n:
-        ends = interval_of(seen.passed, seen.n)
+    if summary and summary.n:
+        ends = interval_of(summary.passed, summary.n)
         interval = f"{TOO_FEW} for an interval" if ends is None else f"95 % interval {percent_span(*ends)}"
-        rate = f"{seen.passed} of {seen.n} passed, {percent(seen.passed / seen.n)} ({interval})"
+        rate = f"{summary.passed} of {summary.n} passed, {percent(summary.passed / summary.n)} ({interval})"
         lines += labelled("rate", rate, width)
     source = node.suite.loaded.config_source(test.id, node.criterion)
     lines += [(), (("config_uxon", "dim"),)]
@@ -320,10 +322,10 @@ def config_lines(text: str, width: int) -> list[Line]:
     at = 0
     more = len(text) - LONGEST
     text = text[:LONGEST]
-    for one in tokenize(text):
-        add(text[at : one.start], "")
-        add(text[one.start : one.end], styles.get(one.kind, "dim"))
-        at = one.end
+    for token in tokenize(text):
+        add(text[at : token.start], "")
+        add(text[token.start : token.end], styles.get(token.kind, "dim"))
+        at = token.end
     add(text[at:], "")
     if more > 0:
         rows.append([(f"… {count(more, 'more character')}", "dim")])

@@ -38,12 +38,12 @@ class Query(Struct, frozen=True):
         words: list[str] = []
         fields: list[tuple[str, str]] = []
         problems: list[str] = []
-        for found in _PART.finditer(text.lower()):
-            name, value, quoted, word = found.groups()
+        for match in _PART.finditer(text.lower()):
+            name, value, quoted, word = match.groups()
             if name is None:
                 words.append(quoted if quoted is not None else word)
             elif name not in FIELDS:
-                problems.append(_unknown(name, found.group()))
+                problems.append(_unknown(name, match.group()))
             elif value := value.strip('"'):
                 problem = _wrong(name, value)
                 problems += [problem] if problem else []
@@ -85,9 +85,9 @@ def _matches(name: str, value: str, suite: SuiteOverview, test: Test) -> bool:
 
 
 def _wrong(name: str, value: str) -> str:
-    if name == "outcome" and not any(one.startswith(value) for one in OUTCOMES):
+    if name == "outcome" and not any(outcome.startswith(value) for outcome in OUTCOMES):
         return f"there is no outcome {one_line(value, 30)}; outcomes: {', '.join(OUTCOMES)}"
-    if name == "category" and not any(one.startswith(value) for one in CATEGORIES):
+    if name == "category" and not any(category.startswith(value) for category in CATEGORIES):
         return f"there is no category {one_line(value, 30)}; categories: {', '.join(CATEGORIES)}"
     if name == "flaky" and value not in (*_YES, *_NO):
         return "flaky: needs yes or no"
@@ -96,7 +96,7 @@ def _wrong(name: str, value: str) -> str:
 
 def _unknown(name: str, whole: str) -> str:
     close = difflib.get_close_matches(name, FIELDS, 1)
-    meant = f"did you mean {close[0]}:?" if close else " ".join(f"{one}:" for one in FIELDS)
+    meant = f"did you mean {close[0]}:?" if close else " ".join(f"{field}:" for field in FIELDS)
     return (
         f'there is no field {one_line(name, 20)}: ({meant}); to search for the text, quote it: "{one_line(whole, 30)}"'
     )

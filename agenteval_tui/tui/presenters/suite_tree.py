@@ -112,17 +112,21 @@ class SuiteTree:
         self._longest = 0  # characters of a test's id
         suites = list(self.overview.suites)
         if self.worst_first:
-            suites.sort(key=lambda one: min(map(sort_weight, one.summaries.values()), default=sort_weight(None)))
+            suites.sort(
+                key=lambda suite_overview: min(
+                    map(sort_weight, suite_overview.summaries.values()), default=sort_weight(None)
+                )
+            )
         for suite in suites:
             top = Node("suite", suite)
-            shown = self._tests(suite)
-            if self.query and not shown:
+            tests = self._tests(suite)
+            if self.query and not tests:
                 continue
             self.rows.append(top)
             if not self.is_open(top):
                 continue
-            self._longest = max(self._longest, *(len(test.id) for test in shown), 0)
-            for test in shown:
+            self._longest = max(self._longest, *(len(test.id) for test in tests), 0)
+            for test in tests:
                 node = Node("test", suite, test)
                 self.rows.append(node)
                 if self.opened and node.key in self.opened:
@@ -140,10 +144,10 @@ class SuiteTree:
 
     def failed_tests(self) -> list[Node]:
         """The tests that failed last time, in the order of their files."""
-        found = (suite for suite in self.overview.suites if suite.summaries and suite.loaded.suite)
+        suites = (suite for suite in self.overview.suites if suite.summaries and suite.loaded.suite)
         return [
             Node("test", suite, test)
-            for suite in found
+            for suite in suites
             for test in (suite.loaded.suite.tests if suite.loaded.suite else [])
             if outcome_of(suite.summaries.get(test.id)) in _BAD
         ]
@@ -230,7 +234,7 @@ class SuiteTree:
         """Where what the last run says begins, in a list that has room for it; 0: it has not."""
         return min(max(self._longest + 8, 24), width // 3) if width >= WIDE else 0
 
-    def _row(self, start: list[Cell], said: Cell, end: list[Cell], width: int) -> Line:
+    def _row(self, start: list[Cell], cell: Cell, end: list[Cell], width: int) -> Line:
         if width < HEADED:
             return fit(start, width)
         at = self._said_at(width)
@@ -239,9 +243,9 @@ class SuiteTree:
         room = max(width - width_of(end) - at - 3, 0)
         if not at or room < LEAST_SAID:
             return spread(start, end, width)
-        words = one_line(said[0], 300)
-        words = fit_text(words, room) if said[1] == ANSWER else fit_reason(words, room)
-        return spread((*pad(start, at), ("  ", ""), (words, said[1])), end, width)
+        words = one_line(cell[0], 300)
+        words = fit_text(words, room) if cell[1] == ANSWER else fit_reason(words, room)
+        return spread((*pad(start, at), ("  ", ""), (words, cell[1])), end, width)
 
     def _suite_line(self, node: Node, width: int) -> Line:
         name = one_line(node.suite_name)
@@ -255,10 +259,14 @@ class SuiteTree:
 
     def _suite_figures(self, node: Node) -> list[Cell]:
         suite = node.suite.loaded.suite
-        seen = [one for test in suite.tests if (one := node.suite.summaries.get(test.id)) is not None] if suite else []
-        if not seen:
+        test_summaries = (
+            [test_summary for test in suite.tests if (test_summary := node.suite.summaries.get(test.id)) is not None]
+            if suite
+            else []
+        )
+        if not test_summaries:
             return [(" ", "")]
-        states = [outcome_of(summary) for summary in seen]
+        states = [outcome_of(summary) for summary in test_summaries]
         last: list[Cell] = []
         for outcome in ("failed", "error", "flaky"):
             number = states.count(outcome)
@@ -267,7 +275,7 @@ class SuiteTree:
                 last += more
         end: list[Cell] = [(" " * (LAST - width_of(last)), ""), *last]
         # A test whose last run ended in an error has no rate now: its earlier rate does not help.
-        decided = [one for one, state in zip(seen, states, strict=True) if state != "error"]
+        decided = [test_summary for test_summary, state in zip(test_summaries, states, strict=True) if state != "error"]
         rates = [passed / n for passed, n in map(recent_rate, decided) if n]
         if rates:
             rate = sum(rates) / len(rates)
@@ -292,7 +300,7 @@ class SuiteTree:
         if agent := other_agent(node, summary):
             start.append((f"  {one_line(agent, AGENT)}", "accent"))
         outcomes = last_outcomes(summary)
-        decided = [one for one in outcomes if one in ("passed", "failed")]
+        decided = [outcome for outcome in outcomes if outcome in ("passed", "failed")]
         last = f"{decided.count('passed')}/{len(decided)}" if decided else word(summary.recent[-1])
         passed, n = recent_rate(summary)
         # In one style: each change of it is sent with every move of the cursor.
@@ -309,14 +317,14 @@ class SuiteTree:
         assert test is not None
         assert node.criterion is not None
         criterion, name = test.criteria[node.criterion], node.criterion_name
-        seen = criterion_summary(node)
-        state = mark(seen.last) if seen else (NONE, "dim")
+        summary = criterion_summary(node)
+        state = mark(summary.last) if summary else (NONE, "dim")
         start: list[Cell] = [("       ", ""), state, (" ", ""), (one_line(name), "")]
         if node.suite.quarantined(test.id, name) is not None:
             start.append(("  quarantine", "flaky"))
         # In the column of its test's runs; after the name it would be cut first.
         note = criterion.severity if criterion.severity != "error" else ""
-        rate = percent(seen.passed / seen.n) if seen and seen.n else ""
+        rate = percent(summary.passed / summary.n) if summary and summary.n else ""
         end: list[Cell] = [(" " * LAST + right(rate, RATE), "dim"), (left(f"  {note}", SPARK + 3), "dim")]
         return self._row(start, ("", ""), end, width)
 
@@ -324,16 +332,16 @@ class SuiteTree:
 def _recent_marks(summary: TestSummary) -> list[Cell]:
     """A glyph a run, the newest last; runs that do not count now are dim."""
     rows = zip(summary.recent, counted(summary), strict=True)
-    shown = [(status, counts) for status, counts in rows if status in ("passed", "failed", "error", "needs_review")]
+    recent = [(status, counts) for status, counts in rows if status in ("passed", "failed", "error", "needs_review")]
     cells: list[Cell] = []
-    for status, counts in shown[-SPARK:]:
+    for status, counts in recent[-SPARK:]:
         sign, token = mark(status)
         token = token if counts else "dim"
         if cells and cells[-1][1] == token:
             cells[-1] = (cells[-1][0] + sign, token)
         else:
             cells.append((sign, token))
-    return [*cells, (" " * (SPARK - len(shown[-SPARK:])), "")]
+    return [*cells, (" " * (SPARK - len(recent[-SPARK:])), "")]
 
 
 def other_agent(node: Node, summary: TestSummary) -> str:

@@ -58,7 +58,7 @@ class TestForm(Struct):
 
     def copy(self) -> TestForm:
         """Another one with the same texts."""
-        return TestForm(dict(self.values), [one.copy() for one in self.criteria], dict(self.dataset_more))
+        return TestForm(dict(self.values), [criterion.copy() for criterion in self.criteria], dict(self.dataset_more))
 
 
 def read_form(loaded: LoadedSuite, test_id: str) -> TestForm:
@@ -121,7 +121,7 @@ def _yaml(node: Node | None, loaded: LoadedSuite) -> str:
 
 def _texts(node: Node | None) -> list[str]:
     data = plain_data(node) if node is not None else None
-    return [str(one) for one in data] if isinstance(data, list) else [str(data)] if data is not None else []
+    return [str(item) for item in data] if isinstance(data, list) else [str(data)] if data is not None else []
 
 
 # What was changed
@@ -150,7 +150,7 @@ def rebased_dataset(base: TestForm, now: TestForm, file: TestForm) -> dict[str, 
 
 def _value(key: str, text: str) -> Any:
     if key == "tags":
-        return [one.strip() for one in text.split(",") if one.strip()] or None
+        return [entry.strip() for entry in text.split(",") if entry.strip()] or None
     if not text.strip() and key != "prompt":
         return None
     if key in YAMLS:
@@ -176,18 +176,22 @@ def _dataset(values: Mapping[str, str], more: Mapping[str, str]) -> dict[str, An
 
 
 def _criteria(base: Sequence[CriterionForm], now: Sequence[CriterionForm]) -> list[CriterionEdit] | None:
-    made = []
-    for one in now:
-        if one.source is None:
-            made.append(CriterionEdit(None, _new_criterion(one.values)))
+    criterion_edits = []
+    for criterion_form in now:
+        if criterion_form.source is None:
+            criterion_edits.append(CriterionEdit(None, _new_criterion(criterion_form.values)))
             continue
-        before = base[one.source].values
+        before = base[criterion_form.source].values
         changes = {
-            key: _criterion_value(key, one.values[key]) for key in CRITERION_FIELDS if one.values[key] != before[key]
+            key: _criterion_value(key, criterion_form.values[key])
+            for key in CRITERION_FIELDS
+            if criterion_form.values[key] != before[key]
         }
-        made.append(CriterionEdit(one.source, changes))
-    same = [one.source for one in made] == list(range(len(base))) and not any(one.changes for one in made)
-    return None if same else made
+        criterion_edits.append(CriterionEdit(criterion_form.source, changes))
+    same = [criterion_edit.source for criterion_edit in criterion_edits] == list(range(len(base))) and not any(
+        criterion_edit.changes for criterion_edit in criterion_edits
+    )
+    return None if same else criterion_edits
 
 
 def _criterion_value(key: str, text: str) -> Any:
@@ -201,11 +205,11 @@ def _criterion_value(key: str, text: str) -> Any:
 
 
 def _new_criterion(values: Mapping[str, str]) -> dict[str, Any]:
-    made = {key: _criterion_value(key, values.get(key, "")) for key in CRITERION_FIELDS}
-    if made["severity"] == "error":
-        made["severity"] = None  # it is what one has that says nothing
-    made["name"] = made["name"] or ""
-    return {key: value for key, value in made.items() if value is not None}
+    fields = {key: _criterion_value(key, values.get(key, "")) for key in CRITERION_FIELDS}
+    if fields["severity"] == "error":
+        fields["severity"] = None  # it is what one has that says nothing
+    fields["name"] = fields["name"] or ""
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def new_criterion(name: str, prototype_class: str, config: str, expected_value: str | None = None) -> CriterionForm:
@@ -218,11 +222,11 @@ def new_criterion(name: str, prototype_class: str, config: str, expected_value: 
 
 def yaml_problems(form: TestForm) -> dict[str, str]:
     """What can't be read as YAML, by field: that can't be checked any further."""
-    found = {}
+    problems = {}
     for key in YAMLS:
         if form.values.get(key, "").strip():
             try:
                 YamlFragment(form.values[key]).value  # noqa: B018  (it is read, to see whether it can be)
             except AgentevalError as error:
-                found[key] = f"{error.where}: {error.what}"
-    return found
+                problems[key] = f"{error.where}: {error.what}"
+    return problems

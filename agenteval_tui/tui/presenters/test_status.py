@@ -45,14 +45,15 @@ def counted(summary: TestSummary) -> tuple[bool, ...]:
     """For each recent run: does it count now? It does with the agent and the versions of the criteria of the newest run
     that was judged. What another agent did, or older criteria said, is shown and not counted."""
     settings = summary.settings or ("",) * len(summary.recent)
-    judged = [one for one, status in zip(settings, summary.recent, strict=True) if status in _JUDGED]
+    judged = [setting for setting, status in zip(settings, summary.recent, strict=True) if status in _JUDGED]
     if not judged:
         return (True,) * len(settings)
     now = judged[-1]
     first, agent = settings.index(now), now.partition(_PART)[0]
     # A run in error was judged by no criterion: it counts beside those that were.
     return tuple(
-        one == now or (at > first and one.partition(_PART)[::2] == (agent, "")) for at, one in enumerate(settings)
+        setting == now or (at > first and setting.partition(_PART)[::2] == (agent, ""))
+        for at, setting in enumerate(settings)
     )
 
 

@@ -16,9 +16,9 @@ LONGEST = 8_000
 
 def paragraph(text: str, width: int, style: str = "", indent: int = 0) -> list[Line]:
     """Foreign or own text, wrapped; of a very long one the start, and how much more there is."""
-    shown = displayable(text[:LONGEST]).expandtabs(4)
+    displayed = displayable(text[:LONGEST]).expandtabs(4)
     space = " " * min(indent, max(width - 8, 0))
-    lines: list[Line] = [((space, ""), (shown[a:b], style)) for a, b in wrap(shown, max(width - len(space), 1))]
+    lines: list[Line] = [((space, ""), (displayed[a:b], style)) for a, b in wrap(displayed, max(width - len(space), 1))]
     if len(text) > LONGEST:
         lines.append(fit(((space, ""), (f"… {count(len(text) - LONGEST, 'more character')}", "dim")), width))
     return lines
@@ -71,7 +71,7 @@ def empty_state(purpose: str, why: str, key: str = "", what: str = "", *more: st
     lines.append((("  ", ""), (why, style)))
     if key:
         lines += [(), (("  Press ", ""), (key, "bold accent"), (f" to {what}.", ""))]
-    return [*lines, *((("  ", ""), (one, "dim")) for one in more)]
+    return [*lines, *((("  ", ""), (line, "dim")) for line in more)]
 
 
 SUITES_KEY = ("{go.suites}", "go to the suites and run tests there")
@@ -86,8 +86,8 @@ def nothing_ran(purpose: str = "") -> list[Line]:
 def nothing_here(elsewhere: int, purpose: str = "") -> list[Line]:
     """What a screen about runs shows if this project has none, and others have this many executions."""
     there = "Another project has 1 execution" if elsewhere == 1 else f"Other projects have {elsewhere:,} executions"
-    shown = f"{there}. Press {{everywhere.projects}} to show all projects."
-    return empty_state(purpose, "Nothing in this project has run yet.", *SUITES_KEY, shown)
+    remark = f"{there}. Press {{everywhere.projects}} to show all projects."
+    return empty_state(purpose, "Nothing in this project has run yet.", *SUITES_KEY, remark)
 
 
 def error_lines(error: AgentevalError, width: int) -> list[Line]:
@@ -97,5 +97,5 @@ def error_lines(error: AgentevalError, width: int) -> list[Line]:
         if text:
             lines += paragraph(text, width, "dim", 2)
     # A list keeps a line for each, so that it can be looked through; a sheet has no room for more.
-    lines += [fit((("  ", ""), (displayable(one).expandtabs(4), "dim")), width) for one in error.remedies]
+    lines += [fit((("  ", ""), (displayable(remedy).expandtabs(4), "dim")), width) for remedy in error.remedies]
     return lines

@@ -59,10 +59,10 @@ def _read(text: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         raise ValueError("a key appears twice, so one of its values would be hidden")
-    return found
+    return mapping
 
 
 def _number(text: str) -> float:
@@ -80,7 +80,7 @@ def _write(writer: Writer, key: str, item: Any) -> None:
         writer.value(item, "", key)
         return
     if isinstance(item, Mapping):
-        texts = [f"{_encode(str(name))}: {_encode(one)}" for name, one in item.items()]
+        texts = [f"{_encode(str(name))}: {_encode(member)}" for name, member in item.items()]
     else:
         texts = list(map(_encode, item))
     size = sum(map(len, texts)) + 2 * len(texts)
@@ -103,12 +103,12 @@ def _formatted(item: Mapping[str, Any] | Sequence[Any], texts: Sequence[str]) ->
     write as it is."""
     named = isinstance(item, Mapping)
     lines: list[str] = []
-    for (key, one), text in zip(item.items() if isinstance(item, Mapping) else enumerate(item), texts, strict=True):
+    for (key, member), text in zip(item.items() if isinstance(item, Mapping) else enumerate(item), texts, strict=True):
         if len(text) > _LINE:
             if "NaN" in text or "Infinity" in text:
                 return ""
             try:
-                long = msgspec.json.format(msgspec.json.encode(one), indent=2).decode().replace("\n", "\n  ")
+                long = msgspec.json.format(msgspec.json.encode(member), indent=2).decode().replace("\n", "\n  ")
             except (ValueError, TypeError, OverflowError, RecursionError, msgspec.MsgspecError):
                 return ""
             text = f"{_encode(str(key))}: {long}" if named else long
@@ -121,9 +121,9 @@ def summary(item: Mapping[str, Any] | Sequence[Any]) -> str:
     """A nested value in a few words: "{city, street, …}", "2 × {sku, name, …}", "12 numbers"."""
     if isinstance(item, Mapping):
         return _keys(item)
-    if all(isinstance(one, Mapping) for one in item):
+    if all(isinstance(member, Mapping) for member in item):
         return f"{len(item):,} × {_keys(item[0])}"
-    kinds = {type(one) for one in item}
+    kinds = {type(member) for member in item}
     what = "texts" if kinds == {str} else "numbers" if kinds <= {int, float} else "entries"
     return f"{len(item):,} {what}"
 
@@ -133,7 +133,7 @@ def _keys(item: Mapping[str, Any]) -> str:
     return "{" + ", ".join([*names, "…"] if len(item) > _NAMED else names) + "}"
 
 
-def moved(raw: str, shown: str, start: int, end: int) -> tuple[int, int]:
+def moved(raw: str, formatted: str, start: int, end: int) -> tuple[int, int]:
     """Where characters `start`..`end` of the raw result are in the result as shown: the same piece of text, with the
     same number among equal pieces; the first line if it is written differently."""
     piece = raw[start:end]
@@ -141,17 +141,17 @@ def moved(raw: str, shown: str, start: int, end: int) -> tuple[int, int]:
         for text in (piece, _unescaped(piece)):
             at = -1
             for _ in range(raw.count(piece, 0, start) + 1):
-                at = shown.find(text, at + 1)
+                at = formatted.find(text, at + 1)
                 if at < 0:
                     break
             if at >= 0:
                 return at, at + len(text)
-    return 0, len(shown.partition("\n")[0])
+    return 0, len(formatted.partition("\n")[0])
 
 
 def _unescaped(piece: str) -> str:
     try:
-        said = json.loads(f'"{piece}"')
+        unescaped = json.loads(f'"{piece}"')
     except ValueError:
         return piece
-    return str(said)
+    return str(unescaped)

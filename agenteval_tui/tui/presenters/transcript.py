@@ -111,7 +111,7 @@ class TranscriptDocument(BlockColumn):
         step = self._messages[block]
         if kind == "result":
             if self._answers is None:
-                called = ((one.tool_call, index) for index, one in enumerate(self.transcript.messages))
+                called = ((message.tool_call, index) for index, message in enumerate(self.transcript.messages))
                 self._answers = {call: index for call, index in called if call is not None}
             step = self._answers.get(number, step)
         return step if kind not in _NO_STEPS and step < len(self.transcript.messages) else None
@@ -214,22 +214,22 @@ class TranscriptDocument(BlockColumn):
         if self.current is not None and self.current.mark is None:
             self.current = None
         self._query = text
-        found = self.matches = []
+        matches = self.matches = []
         self._forget(touched)
         for index in range(len(self.blocks) if text else 0):
-            seen = len(found)
+            count = len(matches)
             for part in occurrences(self._searched(index, text), text):
-                found.extend(Position(index, start, end) for start, end in part[: MOST_MATCHES - len(found)])
+                matches.extend(Position(index, start, end) for start, end in part[: MOST_MATCHES - len(matches)])
                 if time.perf_counter() >= until:
-                    if len(found) > seen:
+                    if len(matches) > count:
                         self._forget({index})
-                    yield len(found)
+                    yield len(matches)
                     until = time.perf_counter() + seconds
-            if len(found) > seen:
+            if len(matches) > count:
                 self._forget({index})
-            if len(found) >= MOST_MATCHES:
+            if len(matches) >= MOST_MATCHES:
                 break
-        yield len(found)
+        yield len(matches)
 
     def show_place(self, place: Position | None) -> int:
         """Make `place` the current one; unfold what hides it; the row where it is (-1 for None)."""
@@ -251,24 +251,24 @@ class TranscriptDocument(BlockColumn):
 
     def ranges_in(self, block: int, start: int, end: int) -> Sequence[Range]:
         """A block's own colours, marks, found words."""
-        made: list[Range] = []
+        ranges: list[Range] = []
         if self.blocks[block].make is not None:
             body = self.body(block)
             styles = json_styles(body.text, start, end) if self.raw else body.styles
             low = bisect_left(styles, start, key=lambda style: style[1])
             high = bisect_right(styles, end, key=lambda style: style[0])
-            made = [Range(*style) for style in styles[low:high]]
+            ranges = [Range(*style) for style in styles[low:high]]
             for fold in body.folds:
                 if fold.start < end and fold.end > start and not fold.styled:
                     nested = json_styles(body.text, max(start, fold.start), min(end, fold.end))
-                    made += [Range(*style) for style in nested]
+                    ranges += [Range(*style) for style in nested]
         for places in (self.places, self.matches):
             for place in places[bisect_left(places, block, key=_block) :]:
                 if place.block != block or place.start > end:
                     break
                 if place.end >= start:
-                    made.append(self._range(place))
-        return made
+                    ranges.append(self._range(place))
+        return ranges
 
     # Inside
 
@@ -281,9 +281,9 @@ class TranscriptDocument(BlockColumn):
     def _make(self, start: int, message: int) -> None:
         """(Re)make the blocks from number `start` on, which are those of messages `message`.."""
         self._answers = None
-        made = list(raw_blocks(self.transcript) if self.raw else blocks_of(self.transcript, message))
-        self._messages[start:] = [index for index, _ in made]
-        self._replace(start, [block for _, block in made])
+        numbered = list(raw_blocks(self.transcript) if self.raw else blocks_of(self.transcript, message))
+        self._messages[start:] = [index for index, _ in numbered]
+        self._replace(start, [block for _, block in numbered])
 
     def _range(self, place: Position) -> Range:
         mark = place.mark
@@ -302,15 +302,15 @@ class TranscriptDocument(BlockColumn):
         )
 
     def _found(self, first: int) -> list[Position]:
-        found: list[Position] = []
+        positions: list[Position] = []
         if not self._query:
-            return found
+            return positions
         for index in range(first, len(self.blocks)):
             for part in occurrences(self._searched(index, self._query), self._query):
-                found.extend(Position(index, start, end) for start, end in part[: MOST_MATCHES - len(found)])
-            if len(found) >= MOST_MATCHES:
+                positions.extend(Position(index, start, end) for start, end in part[: MOST_MATCHES - len(positions)])
+            if len(positions) >= MOST_MATCHES:
                 break
-        return found
+        return positions
 
     def _searched(self, index: int, words: str) -> str:
         """The text of a block to search in; "" where it can't hold the words: a result that was not shown yet is not
@@ -359,8 +359,8 @@ class TranscriptDocument(BlockColumn):
         return sum(1 for place in self.places if place.block == block and place.start >= offset)
 
     def _is_marked(self, block: int, start: int, end: int) -> bool:
-        shown = (*self.places, *((self.current,) if self.current is not None else ()))
-        return any(place.block == block and place.start < end and place.end > start for place in shown)
+        places = (*self.places, *((self.current,) if self.current is not None else ()))
+        return any(place.block == block and place.start < end and place.end > start for place in places)
 
     def _with_aside(self, cells: tuple[Cell, ...], aside: Cell) -> Line:
         room = self._width - width_of(cells) - width_of((aside,))
@@ -393,8 +393,8 @@ def _block(place: Position) -> int:
 def _common(old: Transcript, new: Transcript) -> int:
     """The first message that is not the same in both, or whose tool calls are not."""
     first = 0
-    for one, other in zip(old.messages, new.messages, strict=False):
-        if one is not other and one != other:
+    for old_message, other in zip(old.messages, new.messages, strict=False):
+        if old_message is not other and old_message != other:
             break
         first += 1
     # A call's block shows its result too, and that may come later: go back to the message that made the call.

@@ -66,8 +66,8 @@ class Block(Struct, frozen=True):
     @property
     def lines(self) -> int:
         """How many the text has, as far as that is known before it is made."""
-        known = self.raw or self.text
-        return known.count("\n") + 1 if known else self.hint[0]
+        text = self.raw or self.text
+        return text.count("\n") + 1 if text else self.hint[0]
 
     def body(self) -> Body:
         """The text with its styles and places."""
@@ -88,9 +88,9 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
     if not first:
         for block in _remarks(transcript):
             yield 0, block
-    made: set[int] = set()
+    called: set[int] = set()
     for index in range(len(messages)):
-        made.update(messages[index].tool_calls)
+        called.update(messages[index].tool_calls)
     attached = sum(len(message.attachments) for message in messages[:first])
     for index in range(first, len(messages)):
         message = messages[index]
@@ -98,11 +98,13 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
             yield index, lost[index]
         for block in _message(index, message, turns.get(index)):
             yield index, block
-        for one in message.attachments:
-            text = attachment_text(one)
+        for attachment in message.attachments:
+            text = attachment_text(attachment)
             yield (
                 index,
-                Block(("attachment", attached), "file", "dim", "dim", None, text=text, is_step=False, source=one),
+                Block(
+                    ("attachment", attached), "file", "dim", "dim", None, text=text, is_step=False, source=attachment
+                ),
             )
             attached += 1
         for number in message.tool_calls:
@@ -112,12 +114,12 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
                 for block in _call(number, calls[number], answers.get(number), messages, agent):
                     yield index, block
     for number, call in enumerate(calls):
-        if number not in made:
+        if number not in called:
             for block in _call(number, call, answers.get(number), messages):
                 yield len(messages), block
     if transcript.log:
-        said = transcript.log.rstrip("\n")
-        yield len(messages), Block(("log", 0), "log", "dim", "dim", _FOLDED["log"], text=said, is_step=False)
+        log = transcript.log.rstrip("\n")
+        yield len(messages), Block(("log", 0), "log", "dim", "dim", _FOLDED["log"], text=log, is_step=False)
     if transcript.error is not None:
         error = transcript.error
         text = f"{error.kind}: {error.message}" + (f"\n{error.mend}" if error.mend else "")
@@ -143,10 +145,10 @@ def _losses(transcript: Transcript) -> dict[int, Block]:
 def _remarks(transcript: Transcript) -> Iterator[Block]:
     """The first blocks: why the answer ended, what could not be read, what was started for the agent."""
     ending = ending_of(transcript)
-    said = [ending.said] if ending is not None else []
-    said += [note.said for note in transcript.notes if note.code not in TOLD_BY_AGENT]
-    if said:
-        text = "\n".join(said)
+    remarks = [ending.said] if ending is not None else []
+    remarks += [note.said for note in transcript.notes if note.code not in TOLD_BY_AGENT]
+    if remarks:
+        text = "\n".join(remarks)
         yield Block(("ending", 0), "note", "error", "error", None, text=text, sign="!", is_step=False)
     unseen = [note.said for note in transcript.notes if note.code in TOLD_BY_AGENT]
     if unseen:

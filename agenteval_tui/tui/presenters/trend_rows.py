@@ -43,18 +43,18 @@ class ComparisonSeries(Struct, frozen=True):
     quarantines: tuple[Quarantine, ...]
 
 
-def view_bar(view: View, beside: ComparisonSeries | None, found: Trend | None, width: int) -> tuple[Line, Ends]:
+def view_bar(view: View, beside: ComparisonSeries | None, trend: Trend | None, width: int) -> tuple[Line, Ends]:
     """The names of the lists, how much is in each, and which one is shown, with where each ends; and whether that is of
     the newest runs of the window only."""
     cells: list[Cell] = [(" ", "")]
     ends: list[tuple[str, int]] = []
-    for one in VIEWS:
-        number = _number(one, beside, found)
-        name = f"[{one}]" if one == view else one
-        cells += [(name, "bold accent" if one == view else "dim")]
+    for other_view in VIEWS:
+        number = _number(other_view, beside, trend)
+        name = f"[{other_view}]" if other_view == view else other_view
+        cells += [(name, "bold accent" if other_view == view else "dim")]
         if number:
-            cells.append((f" {number}", "failed" if one == "alerts" else "dim"))
-        ends.append((one, width_of(cells)))
+            cells.append((f" {number}", "failed" if other_view == "alerts" else "dim"))
+        ends.append((other_view, width_of(cells)))
         cells.append(("  ", ""))
     cut = beside is not None and (beside.ledger.cut if view == "flaky" else beside.extras.cut)
     if cut and view in ("flaky", "causes", "criteria"):
@@ -62,9 +62,9 @@ def view_bar(view: View, beside: ComparisonSeries | None, found: Trend | None, w
     return fit(cells, width), tuple(ends)
 
 
-def _number(view: View, beside: ComparisonSeries | None, found: Trend | None) -> int:
+def _number(view: View, beside: ComparisonSeries | None, trend: Trend | None) -> int:
     if view == "groups":
-        return len(found.series) if found is not None and found.wanted.group else 0
+        return len(trend.series) if trend is not None and trend.wanted.group else 0
     if beside is None:
         return 0
     return {
@@ -78,13 +78,13 @@ def _number(view: View, beside: ComparisonSeries | None, found: Trend | None) ->
 
 
 def rows_of(
-    view: View, found: Trend, beside: ComparisonSeries | None, shown: Shown, cursor: int, chosen: int = 0
+    view: View, trend: Trend, beside: ComparisonSeries | None, figure: Shown, cursor: int, chosen: int = 0
 ) -> TableRows:
     """The rows of a list. `chosen`: the group that is drawn with those around it."""
     if view == "groups":
         first = first_drawn(chosen)
-        signs = [marker(number - first) for number in range(len(found.series))]
-        return TableRows(groups_table(found, shown, cursor), indent=1, signs=signs)
+        signs = [marker(number - first) for number in range(len(trend.series))]
+        return TableRows(groups_table(trend, figure, cursor), indent=1, signs=signs)
     table = _NOTHING if beside is None else _TABLES[view](beside)
     return TableRows(table, indent=1)
 

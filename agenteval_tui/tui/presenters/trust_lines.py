@@ -22,19 +22,19 @@ class TrustQuestion(Struct, frozen=True):
     reason: str
 
 
-def trust_lines(asked: Sequence[TrustQuestion], width: int) -> list[Line]:
+def trust_lines(trust_questions: Sequence[TrustQuestion], width: int) -> list[Line]:
     """What would run and be sent, repository by repository."""
     lines: list[Line] = []
-    for one in asked:
+    for trust_question in trust_questions:
         if lines:
             lines.append(())
-        lines += paragraph(str(one.need.folder), width, "bold")
-        lines += paragraph(one.reason, width, "dim")
-        for what in one.need.what[:MOST]:
+        lines += paragraph(str(trust_question.need.folder), width, "bold")
+        lines += paragraph(trust_question.reason, width, "dim")
+        for what in trust_question.need.what[:MOST]:
             # Whole: who is asked must see all of what would run.
             written = paragraph(what.replace("\n", " ⏎ "), width - 4)
             for number, line in enumerate(written):
                 lines.append((("  ", ""), ("  " if number else f"{WARNING} ", "error"), *line))
-        if len(one.need.what) > MOST:
-            lines += indented([((f"… and {len(one.need.what) - MOST} more", "error"),)], 4)
+        if len(trust_question.need.what) > MOST:
+            lines += indented([((f"… and {len(trust_question.need.what) - MOST} more", "error"),)], 4)
     return lines

@@ -38,8 +38,8 @@ _LEAST = 4  # cells of a column that is cut
 
 def cell(words: str, tokens: str) -> Cell:
     """Words of a view as a cell of a line."""
-    shown = displayable(words).expandtabs(4)
-    return shown if UNICODE else shown.translate(ASCII), style(tokens)
+    displayed = displayable(words).expandtabs(4)
+    return displayed if UNICODE else displayed.translate(ASCII), style(tokens)
 
 
 @cache
@@ -78,7 +78,11 @@ def _lines(element: Element, width: int) -> list[Line]:
             return [each for item in items for each in wrapped(text("- ", *item), width)]
         case Difference(changed):
             signs = {"+": "added", "-": "removed", "@": "dim"}
-            return [each for one in changed for each in wrapped(text((one, signs.get(one[:1], ""))), width)]
+            return [
+                each
+                for changed_line in changed
+                for each in wrapped(text((changed_line, signs.get(changed_line[:1], ""))), width)
+            ]
         case Facts(facts):
             return [each for fact in facts for each in _fact(fact.label, fact.value, width)]
 
@@ -113,21 +117,21 @@ def _breaks(whole: str, room: int, hang: int) -> list[tuple[int, int]]:
     if hang and len(places) > 1:
         start = places[1][0]
         places[1:] = [(start + first, start + last) for first, last in wrap(whole[start:], room - hang)]
-    found = places[:1]
+    breaks = places[:1]
     for start, end in places[1:]:
         spaces = len(whole[start:end]) - len(whole[start:end].lstrip(" "))
-        found.append((start if whole[start - 1] == "\n" else start + spaces, end))
-    return found
+        breaks.append((start if whole[start - 1] == "\n" else start + spaces, end))
+    return breaks
 
 
 def _between(spans: Sequence[Cell], start: int, end: int) -> list[Cell]:
-    found: list[Cell] = []
+    pieces: list[Cell] = []
     at = 0
     for part, style in spans:
         piece = part[max(start - at, 0) : max(end - at, 0)]
-        found += [(piece, style)] if piece else []
+        pieces += [(piece, style)] if piece else []
         at += len(part)
-    return found
+    return pieces
 
 
 def _beside(items: Sequence[Text], width: int) -> list[Line]:
@@ -229,11 +233,11 @@ class TableRows:
         room[self._widest] = max(space - sum(room) - _BETWEEN * (len(room) - 1), 1)
         cells = start
         for at, (words, column) in enumerate(zip(texts, self._columns, strict=True)):
-            shown = fit(line(words), room[at])
+            fitted = fit(line(words), room[at])
             gap = " " * (_BETWEEN if at else 0)
-            missing = " " * (room[at] - width_of(shown))
+            missing = " " * (room[at] - width_of(fitted))
             if column.align == "right":
-                cells += [(gap + missing, ""), *shown]
+                cells += [(gap + missing, ""), *fitted]
             else:
-                cells += [(gap, ""), *shown, (missing, "")]
+                cells += [(gap, ""), *fitted, (missing, "")]
         return fit(tuple(part for part in cells if part[0]), width)

@@ -27,19 +27,19 @@ _JOINTS = ",{[(:;"  # a row without a space ends behind one of these, where it c
 @lru_cache(maxsize=4096)
 def shown_line(line: str) -> tuple[str, tuple[int, ...] | None]:
     """A text of one line as it is shown, and where each of its characters went; None: where it was."""
-    shown, offsets = displayable_map(line)
-    shown = shown.replace("\n", "␊")
-    if "\t" not in shown:
-        return shown, None if offsets is None else tuple(offsets)
-    moved = list(accumulate((TAB if char == "\t" else 1 for char in shown), initial=0))
-    shown = shown.replace("\t", " " * TAB)
-    return shown, tuple(moved if offsets is None else [moved[offset] for offset in offsets])
+    displayed, offsets = displayable_map(line)
+    displayed = displayed.replace("\n", "␊")
+    if "\t" not in displayed:
+        return displayed, None if offsets is None else tuple(offsets)
+    moved = list(accumulate((TAB if char == "\t" else 1 for char in displayed), initial=0))
+    displayed = displayed.replace("\t", " " * TAB)
+    return displayed, tuple(moved if offsets is None else [moved[offset] for offset in offsets])
 
 
 def shown_cells(text: str, column: int) -> int:
     """Cells left of character `column`."""
-    shown, offsets = shown_line(text)
-    return cell_len(shown[: column if offsets is None else offsets[min(column, len(text))]])
+    displayed, offsets = shown_line(text)
+    return cell_len(displayed[: column if offsets is None else offsets[min(column, len(text))]])
 
 
 def column_at(text: str, cell: int) -> int:
@@ -79,7 +79,7 @@ class WrappedLines:
         self._width = width
         self._lines = list(lines)
         self._breaks = [self._break(line) for line in self._lines]
-        self._rows = Heights(len(one) + 1 for one in self._breaks)
+        self._rows = Heights(len(row_breaks) + 1 for row_breaks in self._breaks)
 
     def edit(self, lines: Sequence[str]) -> None:
         """These are the lines now: wrap those that are others than before."""
@@ -96,7 +96,7 @@ class WrappedLines:
         before = self._breaks[start : len(old) - end]
         self._breaks[start : len(old) - end] = breaks
         if list(map(len, before)) != list(map(len, breaks)):
-            self._rows.splice(start, len(old) - end, (len(one) + 1 for one in breaks))
+            self._rows.splice(start, len(old) - end, (len(row_breaks) + 1 for row_breaks in breaks))
 
     def breaks(self, line: int) -> tuple[int, ...]:
         """The columns at which the rows begin that continue the line."""
@@ -142,11 +142,11 @@ class WrappedLines:
         if not width or (len(line) <= width and line.isascii() and line.isprintable()):
             return ()
         width = max(width, 2)  # a wide character must have a place
-        shown, offsets = shown_line(line)
+        displayed, offsets = shown_line(line)
         hang = _hang(line, width)
-        if offsets is None and cell_len(shown) == len(shown):
-            return _broken(shown, None, width, hang)
-        columns, cells, signs = _atoms(shown, range(len(line) + 1) if offsets is None else offsets)
+        if offsets is None and cell_len(displayed) == len(displayed):
+            return _broken(displayed, None, width, hang)
+        columns, cells, signs = _atoms(displayed, range(len(line) + 1) if offsets is None else offsets)
         return tuple(columns[at] for at in _broken(signs, cells, width, hang))
 
 
@@ -156,7 +156,7 @@ def _hang(line: str, width: int) -> int:
     return min(len(head) + head.count("\t") * (TAB - 1) + HANG, width // 3)
 
 
-def _atoms(shown: str, offsets: Sequence[int]) -> tuple[list[int], list[int], str]:
+def _atoms(displayed: str, offsets: Sequence[int]) -> tuple[list[int], list[int], str]:
     """What may not be parted, one after the other: the column where each begins (and the end), the cells left of each
     (and of the end), and a character for each."""
     column_of: dict[int, int] = {}
@@ -164,8 +164,8 @@ def _atoms(shown: str, offsets: Sequence[int]) -> tuple[list[int], list[int], st
         column_of.setdefault(offset, column)
     columns, cells, signs = [0], [0], []
     size, sign = 0, ""
-    for start, end, cell_size in split_graphemes(shown)[0]:
-        sign = sign or shown[start]
+    for start, end, cell_size in split_graphemes(displayed)[0]:
+        sign = sign or displayed[start]
         size += cell_size
         if end in column_of:
             columns.append(column_of[end])
@@ -188,9 +188,9 @@ def _broken(text: str, cells: Sequence[int] | None, width: int, hang: int) -> tu
             return tuple(breaks)
         end = max(end, start + 1)
         head = max(start, lead)
-        found = text.rfind(" ", head, end) + 1
-        if not text[head:found].strip(" "):
-            found = max(text.rfind(sign, head, end) for sign in _JOINTS) + 1
-        start = found if found > start else end
+        cut = text.rfind(" ", head, end) + 1
+        if not text[head:cut].strip(" "):
+            cut = max(text.rfind(sign, head, end) for sign in _JOINTS) + 1
+        start = cut if cut > start else end
         breaks.append(start)
         room = width - hang

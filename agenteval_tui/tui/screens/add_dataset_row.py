@@ -54,8 +54,8 @@ class AddRowScreen(Sheet["RowAdded | None"]):
         self._writing = False
 
     def compose(self) -> ComposeResult:
-        wanted = self._row.get(self._expected, "")
-        words = wanted if isinstance(wanted, str) else json.dumps(wanted, ensure_ascii=False)
+        expected = self._row.get(self._expected, "")
+        words = expected if isinstance(expected, str) else json.dumps(expected, ensure_ascii=False)
         fields = [Field("file", "file", str(self._path))]
         if self._asked:
             fields.append(Field("input", self._asked, self._row[self._asked], rows=2))

@@ -131,10 +131,10 @@ class AgentsScreen(FrameScreen):
         view.set_empty([(), *(((" ", ""), *line) for line in lines)])
         view.set_source(self.controller.fail())
 
-    def _show_agents(self, found: FoundAgents) -> None:
-        if self.controller.rows is not None and found == self.controller.found:
+    def _show_agents(self, found_agents: FoundAgents) -> None:
+        if self.controller.rows is not None and found_agents == self.controller.found:
             return  # nothing is written to the terminal that is there already
-        self._close(self.controller.take(found))
+        self._close(self.controller.take(found_agents))
         self.query_one("#problems", LineBlock).show(self.controller.problem_lines)
         self._arrange()
 
@@ -157,14 +157,14 @@ class AgentsScreen(FrameScreen):
         return self.controller.agent_at(self.query_one("#agents", VirtualList).cursor)
 
     def _show_one(self) -> None:
-        one = self._one
+        agent = self._one
         keymap = self.agenteval.keymap
-        self.query_one("#detail", LinesView).show(lambda width: self.controller.detail_lines(one, width, keymap))
+        self.query_one("#detail", LinesView).show(lambda width: self.controller.detail_lines(agent, width, keymap))
         self._show_chat()
 
     def _show_chat(self) -> None:
-        controller, one = self.controller, self._one
-        chat = controller.chat_with(one)
+        controller, agent = self.controller, self._one
+        chat = controller.chat_with(agent)
         view = self.query_one("#chat", TranscriptView)
         # Nothing instead of nothing would be painted, and sent, all the same.
         if chat is not controller.shown or (chat is None and view.cursor_key is not None):
@@ -173,13 +173,13 @@ class AgentsScreen(FrameScreen):
             view.action_last()
         self.query_one("#with", PaneTitle).retitle()
         to = self.query_one("#to", LineBlock)
-        to.styles.width = width_of(controller.to_lines(one, MOST_NAME)[0])
-        to.show(lambda width: controller.to_lines(one, width))
+        to.styles.width = width_of(controller.to_lines(agent, MOST_NAME)[0])
+        to.show(lambda width: controller.to_lines(agent, width))
         self._show_status()
 
     def _show_status(self) -> None:
-        one = self._one
-        self.query_one("#status", LineBlock).show(lambda width: self.controller.status_lines(one, width))
+        agent = self._one
+        self.query_one("#status", LineBlock).show(lambda width: self.controller.status_lines(agent, width))
         self.query_one("#keys", LineBlock).show(self._key_lines)
 
     def on_descendant_focus(self) -> None:
@@ -203,8 +203,8 @@ class AgentsScreen(FrameScreen):
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Another agent."""
-        one = self._one
-        if one is not None and self.controller.chat_with(one) is not self.controller.shown:
+        agent = self._one
+        if agent is not None and self.controller.chat_with(agent) is not self.controller.shown:
             self._show_chat()
         self.show_soon(self._show_one)
 
@@ -215,17 +215,17 @@ class AgentsScreen(FrameScreen):
     # Checks
 
     def action_check(self) -> None:
-        one = self._one
-        if one is not None:
-            self._check([one])
+        agent = self._one
+        if agent is not None:
+            self._check([agent])
 
     def action_check_all(self) -> None:
         if self.controller.rows is not None and self.controller.rows.agents:
             self._check(self.controller.rows.agents)
 
     def _check(self, agents: Iterable[Configured]) -> None:
-        wanted = self.controller.unchecked(agents)
-        self._permitted(wanted, "Checking", lambda permission: self._begin_checks(wanted, permission))
+        unchecked = self.controller.unchecked(agents)
+        self._permitted(unchecked, "Checking", lambda permission: self._begin_checks(unchecked, permission))
 
     def _begin_checks(self, agents: Sequence[Configured], permission: Permission) -> None:
         room = asyncio.Semaphore(AT_ONCE)
@@ -281,14 +281,14 @@ class AgentsScreen(FrameScreen):
         getattr(self.query_one("#chat", TranscriptView), f"action_{how}")()
 
     def _send(self, text: str) -> None:
-        one = self._one
-        if one is None or not text.strip():
+        agent = self._one
+        if agent is None or not text.strip():
             return
-        chat = self.controller.chat_with(one)
+        chat = self.controller.chat_with(agent)
         if chat is not None and chat.busy:
             self.agenteval.say("The agent is still answering. Press esc to cancel.")
             return
-        self._permitted([one], "Asking this agent", lambda permission: self._ask(one, text, permission))
+        self._permitted([agent], "Asking this agent", lambda permission: self._ask(agent, text, permission))
 
     def _ask(self, agent: Configured, text: str, permission: Permission) -> None:
         session = self.agenteval.session
@@ -331,8 +331,8 @@ class AgentsScreen(FrameScreen):
             self._timer.pause()
 
     def action_forget(self) -> None:
-        one = self._one
-        if one is not None and (dropped := self.controller.drop_chat(one)):
+        agent = self._one
+        if agent is not None and (dropped := self.controller.drop_chat(agent)):
             self._close(dropped)
             self._show_chat()
 
@@ -387,15 +387,15 @@ class AgentsScreen(FrameScreen):
         order[(now + 1) % len(order)].focus()
 
     def action_open_editor(self) -> None:
-        one = self._one
-        if one is not None:
-            self.agenteval.open_editor(one.file, one.line)
+        agent = self._one
+        if agent is not None:
+            self.agenteval.open_editor(agent.file, agent.line)
             self.action_reload()
 
     def step_back(self) -> bool:
-        one, box = self._one, self.query_one("#filter", Input)
-        if self.controller.answering and one is not None:
-            self.workers.cancel_group(self, f"chat-{one.key}")
+        agent, box = self._one, self.query_one("#filter", Input)
+        if self.controller.answering and agent is not None:
+            self.workers.cancel_group(self, f"chat-{agent.key}")
         elif self.query_one("#prompt", Input).has_focus or self.has_class("show-chat"):
             self.query_one("#agents", VirtualList).focus()
         elif box.display:

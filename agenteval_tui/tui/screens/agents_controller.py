@@ -99,17 +99,17 @@ class AgentsController:
 
     # The agents
 
-    def take(self, found: FoundAgents) -> list[Conversation]:
+    def take(self, found_agents: FoundAgents) -> list[Conversation]:
         """These are the agents now. The conversations with agents that were changed: they are over."""
-        before = {one.key: one.config for one in self.found.agents}
-        self.found = found
+        before = {agent.key: agent.config for agent in self.found.agents}
+        self.found = found_agents
         over = []
-        for one in found.agents:
-            if before.get(one.key, one.config) != one.config:
+        for agent in found_agents.agents:
+            if before.get(agent.key, agent.config) != agent.config:
                 # Another configuration is another agent: what was found out about the old one does not hold.
-                self.reports.pop(one.key, None)
-                self._allowed.discard(one.key)
-                over += self.drop_chat(one)
+                self.reports.pop(agent.key, None)
+                self._allowed.discard(agent.key)
+                over += self.drop_chat(agent)
         return over
 
     def arrange(self) -> AgentRows:
@@ -266,8 +266,8 @@ class AgentsController:
         """The title of the list: how many are checked, and how many there are."""
         if self.rows is None:
             return "agents", ""
-        shown = f"{self.rows.count()} of " if self.query else ""
+        visible = f"{self.rows.count()} of " if self.query else ""
         healthy = sum(report is not None and report.ok for report in self.reports.values())
         checked = sum(report is not None for report in self.reports.values())
-        said = f" · {checked} checked · {healthy} healthy" if checked else ""
-        return "agents", f"{shown}{count(len(self.found.agents), 'agent')}{said}"
+        checks = f" · {checked} checked · {healthy} healthy" if checked else ""
+        return "agents", f"{visible}{count(len(self.found.agents), 'agent')}{checks}"

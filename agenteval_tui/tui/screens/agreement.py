@@ -32,19 +32,19 @@ class _Rows:
         return len(self.figures)
 
     def key(self, index: int) -> str:
-        one = self.figures[index]
-        return f"{one.suite_key}\x1f{one.criterion}"
+        figures = self.figures[index]
+        return f"{figures.suite_key}\x1f{figures.criterion}"
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
-        one = self.figures[index]
-        told = one.agreement
-        head: list[Cell] = [(one_line(one.criterion, 80), "bold")]
-        head.append((f"  {one_line(', '.join(one.judges) or one.suite, 40)}", "dim"))
-        kappa = "  –  " if told.kappa is None else f"{told.kappa:5.2f}"
-        differ = len(one.differ)
-        share = "–" if told.accuracy is None else percent(told.accuracy)
+        figures = self.figures[index]
+        agreement = figures.agreement
+        head: list[Cell] = [(one_line(figures.criterion, 80), "bold")]
+        head.append((f"  {one_line(', '.join(figures.judges) or figures.suite, 40)}", "dim"))
+        kappa = "  –  " if agreement.kappa is None else f"{agreement.kappa:5.2f}"
+        differ = len(figures.differ)
+        share = "–" if agreement.accuracy is None else percent(agreement.accuracy)
         tail: list[Cell] = [(right(share, 7), ""), (f"  {kappa}", "")]
-        tail += [(right(str(told.n), 5), "dim"), (right(str(differ) if differ else "", 7), "failed"), (" ", "")]
+        tail += [(right(str(agreement.n), 5), "dim"), (right(str(differ) if differ else "", 7), "failed"), (" ", "")]
         return spread(head, tail, width)
 
 
@@ -56,8 +56,10 @@ class AgreementScreen(Sheet["tuple[str, ...]"]):
     def __init__(self, figures: Sequence[JudgeFigures]) -> None:
         super().__init__()
         # What can be compared first, the least agreement of it at the top.
-        known = [one for one in figures if one.agreement.n]
-        self._figures = sorted(known, key=lambda one: (one.agreement.accuracy or 0.0, -one.agreement.n))
+        with_labels = [figure for figure in figures if figure.agreement.n]
+        self._figures = sorted(
+            with_labels, key=lambda figures: (figures.agreement.accuracy or 0.0, -figures.agreement.n)
+        )
 
     def compose(self) -> ComposeResult:
         keymap = services(self).keymap
@@ -84,9 +86,9 @@ class AgreementScreen(Sheet["tuple[str, ...]"]):
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """What they differ on."""
-        one = self._figures[event.index]
-        if one.differ:
-            self.dismiss(tuple(one.differ))
+        figures = self._figures[event.index]
+        if figures.differ:
+            self.dismiss(tuple(figures.differ))
 
     def action_leave(self) -> None:
         self.dismiss(())
@@ -99,28 +101,28 @@ class AgreementScreen(Sheet["tuple[str, ...]"]):
         place = max(self.query_one("#criteria", VirtualList).cursor, 0)
         if not 0 <= place < len(self._figures):
             return []
-        one = self._figures[place]
-        told = one.agreement
-        who = "judge" if one.by_judge else "criterion"
+        figures = self._figures[place]
+        agreement = figures.agreement
+        who = "judge" if figures.by_judge else "criterion"
         kappa = (
             "Cohen's kappa is undefined: one verdict only"
-            if told.kappa is None
-            else (f"Cohen's kappa {told.kappa:.2f}: agreement beyond chance")
+            if agreement.kappa is None
+            else (f"Cohen's kappa {agreement.kappa:.2f}: agreement beyond chance")
         )
-        said = (
-            f"They agree on {told.both_yes + told.both_no} of {told.n} ({percent(told.accuracy)}, "
-            f"{interval_phrase(told.interval)}). {kappa}."
+        sentence = (
+            f"They agree on {agreement.both_yes + agreement.both_no} of {agreement.n} ({percent(agreement.accuracy)}, "
+            f"{interval_phrase(agreement.interval)}). {kappa}."
         )
         table = (
-            f"both passed {told.both_yes}, both failed {told.both_no}, only the {who} passed it {told.only_judge}, "
-            f"only the person {told.only_person}"
+            f"both passed {agreement.both_yes}, both failed {agreement.both_no}, "
+            f"only the {who} passed it {agreement.only_judge}, only the person {agreement.only_person}"
         )
-        lines = [*paragraph(said, width), *paragraph(table, width, "dim")]
-        if one.undecided:
-            lines += paragraph(f"{count(one.undecided, 'labelled run')} without a verdict left out", width, "dim")
-        if one.silent:
-            lines += paragraph(f"the judge left {count(one.silent, 'run')} to people", width, "dim")
-        for version in one.versions if len(one.versions) > 1 else ():
+        lines = [*paragraph(sentence, width), *paragraph(table, width, "dim")]
+        if figures.undecided:
+            lines += paragraph(f"{count(figures.undecided, 'labelled run')} without a verdict left out", width, "dim")
+        if figures.silent:
+            lines += paragraph(f"the judge left {count(figures.silent, 'run')} to people", width, "dim")
+        for version in figures.versions if len(figures.versions) > 1 else ():
             share = "–" if version.agreement.accuracy is None else percent(version.agreement.accuracy)
             text = f"version {short_hash(version.hash)}: {share} of {version.agreement.n}"
             if version.p_value is not None:
@@ -147,7 +149,7 @@ def show_agreement(screen: FrameScreen) -> None:
         run, _, number = differ[0].partition("/")
 
         def open_it(name: str) -> None:
-            app.inspect(run, criterion=name, runs=list(dict.fromkeys(one.partition("/")[0] for one in differ)))
+            app.inspect(run, criterion=name, runs=list(dict.fromkeys(address.partition("/")[0] for address in differ)))
 
         screen.ask(lambda: store.results(run)[int(number) - 1].criterion, open_it, group="differ")
 

@@ -124,7 +124,7 @@ class FrameScreen(Screen[None]):
         """What to know again at the next start, as plain data; None: what was kept before stays. Screens override."""
         return None
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, stored: Mapping[str, Any]) -> None:
         """Take what an earlier start kept ({} for nothing), before the screen is mounted. Anything may be missing."""
 
     def show_soon(self, show: Callable[[], None]) -> None:
@@ -182,11 +182,11 @@ class FrameScreen(Screen[None]):
             try:
                 result = await asyncio.to_thread(work)
             except (AgentevalError, OSError) as error:
-                known = error if isinstance(error, AgentevalError) else path_error(error)
-                if known is None:
+                agenteval_error = error if isinstance(error, AgentevalError) else path_error(error)
+                if agenteval_error is None:
                     raise
                 if await mounted(self):
-                    (failed or self.agenteval.say_error)(known)
+                    (failed or self.agenteval.say_error)(agenteval_error)
                 return
             finally:
                 self.unanswered -= 1

@@ -36,11 +36,12 @@ def ask_to_set_baseline(
     )
     store = screen.agenteval.session.store
 
-    def done(made: BaselineSet) -> None:
-        said = f"{one_line(name, 60)} is the baseline of {count(len(made.tests), 'test')} now."
-        if made.left_out:
-            said += f" {count(len(made.left_out), 'test')} without a run that has a verdict: nothing changes for them."
-        screen.agenteval.say(said)
+    def done(baseline_set: BaselineSet) -> None:
+        message = f"{one_line(name, 60)} is the baseline of {count(len(baseline_set.tests), 'test')} now."
+        if baseline_set.left_out:
+            left_out = count(len(baseline_set.left_out), "test")
+            message += f" {left_out} without a run that has a verdict: nothing changes for them."
+        screen.agenteval.say(message)
         if then is not None:
             then()
 
@@ -81,11 +82,11 @@ def ask_to_clear(screen: FrameScreen, suite_key: str, test: str, then: Callable[
         if then is not None:
             then()
 
-    def show(found: dict[tuple[str, str], Baseline]) -> None:
-        if key not in found:
+    def show(baselines: dict[tuple[str, str], Baseline]) -> None:
+        if key not in baselines:
             screen.agenteval.say(f"{one_line(test, 60)} has no baseline.")
             return
-        lines = _words(found[key])
+        lines = _words(baselines[key])
 
         def answered(answer: str | None) -> None:
             if answer:
@@ -101,10 +102,10 @@ def ask_to_clear(screen: FrameScreen, suite_key: str, test: str, then: Callable[
     screen.ask(lambda: baselines_of(store, [key]), show, group="baseline")
 
 
-def _words(one: object) -> Sequence[str]:
-    assert isinstance(one, Baseline)
-    by = f" by {one_line(one.who, 40)}" if one.who else ""
+def _words(baseline: object) -> Sequence[str]:
+    assert isinstance(baseline, Baseline)
+    by = f" by {one_line(baseline.who, 40)}" if baseline.who else ""
     return (
-        f"It was set {moment(one.at_ms)}{by}: {count(one.runs, 'run')}, {one.passed} passed.",
+        f"It was set {moment(baseline.at_ms)}{by}: {count(baseline.runs, 'run')}, {baseline.passed} passed.",
         "Its runs stay, but pruning may remove them. Later executions are no longer compared with them.",
     )

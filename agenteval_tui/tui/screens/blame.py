@@ -40,7 +40,7 @@ class _Rows:
         self._bars = bars(blame)
         self._blame = blame
         self._transcript = transcript
-        self._rates = {one.step: one for one in (blame.sampled.rates if blame.sampled is not None else ())}
+        self._rates = {rate.step: rate for rate in (blame.sampled.rates if blame.sampled is not None else ())}
 
     def count(self) -> int:
         return len(self._bars)
@@ -210,12 +210,12 @@ class BlameScreen(Sheet[int | None]):
             return [(("Stopping …", "running"),)]
         if controller.running:
             rates = sampled.rates if sampled is not None else ()
-            newest = next((rate_text(one) for one in rates if one.step == controller.newest), "")
-            asked = f"Asking … {sampled.asked:,} answered" if sampled is not None else "Asking …"
-            return [fit(((asked, "running"), (f"   {newest}", "dim")), width)]
+            newest = next((rate_text(rate) for rate in rates if rate.step == controller.newest), "")
+            progress = f"Asking … {sampled.asked:,} answered" if sampled is not None else "Asking …"
+            return [fit(((progress, "running"), (f"   {newest}", "dim")), width)]
         lines = [] if controller.error is None else error_lines(controller.error, width)
         if sampled is not None:
-            lines += [each for one in sampling_text(sampled) for each in wrapped(one, width)]
+            lines += [each for text_line in sampling_text(sampled) for each in wrapped(text_line, width)]
         if controller.can_ask and controller.price is not None:
             lines += paragraph(_WHAT, width) if sampled is None else []
             lines += paragraph(self._price(), width, "" if sampled is None else "dim")

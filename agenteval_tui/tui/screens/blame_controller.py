@@ -76,9 +76,9 @@ class BlameController:
             row = self._store.run(self._run)
             self.transcript = self._store.transcript(row.id)
             self._free = blame_of(self._store, row, Given(self.transcript))
-            known = known_samples(self._store, row, self.transcript)
-            self.blame = self._free if known is None else with_sampling(self._free, known)
-            self.samples = max(SAMPLES, known.samples) if known is not None else SAMPLES
+            sampled_answer = known_samples(self._store, row, self.transcript)
+            self.blame = self._free if sampled_answer is None else with_sampling(self._free, sampled_answer)
+            self.samples = max(SAMPLES, sampled_answer.samples) if sampled_answer is not None else SAMPLES
             self._offer(row)
             self.gone = self._gone_tools()
             self.stage = "ready"

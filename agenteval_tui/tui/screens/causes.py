@@ -97,8 +97,8 @@ class CausesScreen(FilteredScreen):
         if controller.found is None:
             self._list.set_empty(controller.empty())
 
-        def then(found: DecidedCauses) -> None:
-            controller.take(found)
+        def then(decided_causes: DecidedCauses) -> None:
+            controller.take(decided_causes)
             self.show_filtered()
 
         self.ask(lambda: read_causes(store, looking, session.projects), then, group="causes", failed=self._failed)
@@ -119,8 +119,8 @@ class CausesScreen(FilteredScreen):
     def kept(self) -> dict[str, Any]:
         return self.controller.kept()
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
-        self.controller.restore(kept)
+    def restore(self, stored: Mapping[str, Any]) -> None:
+        self.controller.restore(stored)
 
     def _failed(self, error: AgentevalError) -> None:
         if self.controller.found is not None:
@@ -131,8 +131,8 @@ class CausesScreen(FilteredScreen):
         elif isinstance(error, NothingRanError):
             lines = nothing_ran(PURPOSE)
         else:
-            said = error_lines(error, max(self.size.width - 4, 20))
-            lines = [(), *(((" ", ""), *line) for line in said), *empty_state("", "", *SUITES_KEY)[2:]]
+            rows = error_lines(error, max(self.size.width - 4, 20))
+            lines = [(), *(((" ", ""), *line) for line in rows), *empty_state("", "", *SUITES_KEY)[2:]]
         self._list.set_empty(lines)
         self._detail()
 
@@ -141,10 +141,10 @@ class CausesScreen(FilteredScreen):
         if controller.found is None:
             return
         controller.words = self._words
-        wanted = controller.arrange()
+        go_to = controller.arrange()
         view.set_empty(controller.empty())
-        view.set_source(controller.rows, keep_key=view.cursor_key if wanted is None else wanted)
-        if wanted == "" and controller.rows.count():
+        view.set_source(controller.rows, keep_key=view.cursor_key if go_to is None else go_to)
+        if go_to == "" and controller.rows.count():
             view.cursor = 0
         self.retitle()
         self._detail()
@@ -185,18 +185,18 @@ class CausesScreen(FilteredScreen):
         if row is None:
             self.query_one("#details", LinesView).show(lambda width: [], keep_place=False)
             return
-        wanted = controller.example_to_read(row)
-        if wanted is None:
+        example = controller.example_to_read(row)
+        if example is None:
             return
         self._draw()
         store, run, position = (
             self.agenteval.session.store,
-            row.group.run_ids[wanted[1]],
-            row.group.positions[wanted[1]],
+            row.group.run_ids[example[1]],
+            row.group.positions[example[1]],
         )
 
-        def then(found: ExplainedRun) -> None:
-            if controller.take_example(wanted, found):
+        def then(explained_run: ExplainedRun) -> None:
+            if controller.take_example(example, explained_run):
                 self._draw()
 
         self.ask(lambda: read_example(store, run, position), then, group="example", failed=lambda _: None)
@@ -235,15 +235,15 @@ class CausesScreen(FilteredScreen):
     def _inspect(self, *, edit: bool) -> None:
         row = self._chosen(here=False)
         if row is not None:
-            wanted = self.controller.run_to_open(row)
-            self.agenteval.inspect(wanted.run, criterion=wanted.criterion, runs=wanted.runs, edit=edit)
+            run_to_open = self.controller.run_to_open(row)
+            self.agenteval.inspect(run_to_open.run, criterion=run_to_open.criterion, runs=run_to_open.runs, edit=edit)
 
     def _step(self, by: int) -> None:
         row = self._chosen(here=False)
         if row is None:
             return
-        if said := self.controller.step(row, by):
-            self.agenteval.say(said)
+        if message := self.controller.step(row, by):
+            self.agenteval.say(message)
         else:
             self._detail()
 
@@ -255,9 +255,9 @@ class CausesScreen(FilteredScreen):
 
     def action_decide(self, decision: str) -> None:
         """Ask for a note, and do it."""
-        row, found = self._chosen(), self.controller.found
-        if row is not None and found is not None:
-            execution = found.causes.scope.execution_id
+        row, decided_causes = self._chosen(), self.controller.found
+        if row is not None and decided_causes is not None:
+            execution = decided_causes.causes.scope.execution_id
             ask("triage", self, row, decision, execution, partial(self._decided, decision, row))
 
     def _decided(self, decision: str, row: CauseRow) -> None:
@@ -294,7 +294,9 @@ class CausesScreen(FilteredScreen):
         if row is None:
             return
         store, run = self.agenteval.session.store, row.group.run_ids[self.controller.example]
-        self.ask(lambda: store.run(run), lambda found: self.agenteval.show_execution(found.execution_id), group="go")
+        self.ask(
+            lambda: store.run(run), lambda run_row: self.agenteval.show_execution(run_row.execution_id), group="go"
+        )
 
     def action_copy(self) -> None:
         """Copy the command that decides about it."""

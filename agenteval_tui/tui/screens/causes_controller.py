@@ -72,9 +72,9 @@ class CausesController:
         """What to know again at the next start."""
         return {**self.looking.to_json(), "only_open": self.only_open}
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, stored: Mapping[str, Any]) -> None:
         """Take what an earlier start kept."""
-        self.looking, self.only_open = CauseScope.from_json(kept), flag(kept, "only_open")
+        self.looking, self.only_open = CauseScope.from_json(stored), flag(stored, "only_open")
 
     # The causes
 
@@ -86,18 +86,18 @@ class CausesController:
         """The runs of other projects are wanted."""
         self.looking, self.found, self.rows = self.looking.of_no_execution(), None, CauseRows([])
 
-    def take(self, found: DecidedCauses) -> None:
+    def take(self, decided_causes: DecidedCauses) -> None:
         """These are the causes now."""
-        self.found, self._shown = found, ("", 0)
+        self.found, self._shown = decided_causes, ("", 0)
 
     def arrange(self) -> str | None:
         """Rebuild the rows. The key of the row that the cursor is to go to; "": the first; None: it stays."""
-        found = self.found
-        if found is not None:
-            rows = rows_of(found.causes, found.decided, only_open=self.only_open, words=self.words)
+        decided_causes = self.found
+        if decided_causes is not None:
+            rows = rows_of(decided_causes.causes, decided_causes.decided, only_open=self.only_open, words=self.words)
             self.rows = CauseRows(rows)
-        wanted, self._go_to = self._go_to, None
-        return wanted
+        go_to, self._go_to = self._go_to, None
+        return go_to
 
     def go_on_after(self, row: CauseRow) -> None:
         """The next cause that is open gets the cursor: what was decided about goes down the list."""
@@ -114,17 +114,17 @@ class CausesController:
         signature = row.group.cause.signature
         if signature != self._shown[0]:
             self.example = 0
-        wanted = (signature, self.example)
-        if wanted == self._shown:
+        example = (signature, self.example)
+        if example == self._shown:
             return None
-        self._shown, self._explained = wanted, None
-        return wanted
+        self._shown, self._explained = example, None
+        return example
 
-    def take_example(self, wanted: Example, found: ExplainedRun) -> bool:
+    def take_example(self, example: Example, explained_run: ExplainedRun) -> bool:
         """Take the data that was read of a run. False: a different run is shown by now."""
-        if self._shown != wanted:
+        if self._shown != example:
             return False
-        self._explained = found
+        self._explained = explained_run
         return True
 
     def step(self, row: CauseRow, by: int) -> str:
@@ -145,20 +145,20 @@ class CausesController:
 
     def heading(self, width: int, narrow: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         """The left and right texts of the title; below `narrow` cells it says less."""
-        left = [*tab_cells(CAUSE_TABS, "causes", width, 0)[0], ("  ", "")]
+        cells = [*tab_cells(CAUSE_TABS, "causes", width, 0)[0], ("  ", "")]
         if self.found is None:
-            return tuple(left), ()
+            return tuple(cells), ()
         causes = self.found.causes
-        left.append((causes_text(causes), "bold failed" if causes.failed else "bold passed"))
+        cells.append((causes_text(causes), "bold failed" if causes.failed else "bold passed"))
         if self.words:
-            left.append((f"   “{one_line(self.words, 30)}”", ""))
+            cells.append((f"   “{one_line(self.words, 30)}”", ""))
         if self.only_open:
-            left.append(("   only open", "review"))
-        left.append((f"   {self.looking.words(causes.scope, short=width < narrow)}", "dim"))
+            cells.append(("   only open", "review"))
+        cells.append((f"   {self.looking.words(causes.scope, short=width < narrow)}", "dim"))
         if causes.scope.before_words and width >= narrow:
-            left.append((f", compared with {causes.scope.before_words}", "dim"))
+            cells.append((f", compared with {causes.scope.before_words}", "dim"))
         waiting = sum(row.is_open for row in rows_of(causes, self.found.decided))
-        return tuple(left), ((f"{waiting} open", "bold" if waiting else "dim"),) if causes.groups else ()
+        return tuple(cells), ((f"{waiting} open", "bold" if waiting else "dim"),) if causes.groups else ()
 
     def empty(self) -> list[Line]:
         """What is shown instead of rows."""
@@ -168,8 +168,8 @@ class CausesController:
 
     def detail(self, row: CauseRow, width: int, now_ms: int) -> list[Line]:
         """The cause in full, with the run that is explained."""
-        shown = self._explained
-        run, result = (shown.run, shown.result) if shown is not None else (None, None)
+        explained_run = self._explained
+        run, result = (explained_run.run, explained_run.result) if explained_run is not None else (None, None)
         return cause_lines(row, width, now_ms, run, result, self.example)
 
     def key_names(self, row: CauseRow | None) -> list[str]:

@@ -30,7 +30,7 @@ class ConfigAssistant:
         self._prepared = False
 
     async def answer(
-        self, asked: ConfigEditor.Asked, prototype_class: str, session: Session, suite_key: str, test_id: str
+        self, question: ConfigEditor.Asked, prototype_class: str, session: Session, suite_key: str, test_id: str
     ) -> None:
         """Offer what can be written, as soon as it is known; an older question's answer is dropped by the editor."""
         key = (suite_key, test_id)
@@ -40,27 +40,27 @@ class ConfigAssistant:
                 prepare()
                 self._prepared = True
             if key not in self._facts:
-                suites = (one.loaded.suite for one in session.overview().suites if one.loaded.key == suite_key)
+                suites = (suite.loaded.suite for suite in session.overview().suites if suite.loaded.key == suite_key)
                 suite = next(suites, None)
                 probes = suite.probe_names(test_id) if suite is not None else ()
                 names = variable_names(suite.test(test_id) if suite is not None else None, Path(suite_key).parent)
                 found = facts_for(session.store, *key)
                 self._facts[key] = replace(found, probe_names=probes, variable_names=names)
             if self._uses is None:
-                self._uses = words_used(session.store, [one.loaded for one in session.overview().suites])
-            return complete_config(asked.text, asked.offset, prototype_class, self._facts[key], self._uses)
+                self._uses = words_used(session.store, [suite.loaded for suite in session.overview().suites])
+            return complete_config(question.text, question.offset, prototype_class, self._facts[key], self._uses)
 
         items = await asyncio.to_thread(work)
-        asked.editor.offer(items, revision=asked.revision, typed=asked.typed)
+        question.editor.offer(items, revision=question.revision, typed=question.typed)
 
     async def explain(self, editor: ConfigEditor, prototype_class: str) -> bool:
         """Show what the word under the cursor means; False when there is nothing to say."""
 
         text, offset = editor.text, editor.cursor_offset
-        found: Hover | None = await asyncio.to_thread(hover_config, text, offset, prototype_class)
-        if found is None or editor.text != text:
+        hover: Hover | None = await asyncio.to_thread(hover_config, text, offset, prototype_class)
+        if hover is None or editor.text != text:
             return False
-        editor.tell(lambda room: hover_lines(found, room))
+        editor.tell(lambda room: hover_lines(hover, room))
         return True
 
     def forget(self) -> None:

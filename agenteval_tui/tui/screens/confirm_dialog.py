@@ -48,8 +48,8 @@ class ConfirmScreen(Sheet["str | None"]):
 
     def _lines(self, width: int) -> list[Line]:
         # A question that the frame has no room for is asked below it, whole.
-        asked = paragraph(self._title, width, "bold") if cell_len(self._title) > width - 4 else []
-        return [*asked, *self._make(width)]
+        question = paragraph(self._title, width, "bold") if cell_len(self._title) > width - 4 else []
+        return [*question, *self._make(width)]
 
     def on_key(self, event: Key) -> None:
         """An answer's key."""

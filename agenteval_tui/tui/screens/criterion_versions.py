@@ -48,7 +48,7 @@ def show_versions(
         if then is not None:
             then()
 
-    def show(found: Versions) -> None:
+    def show(versions: Versions) -> None:
         def answered(chosen: str | None) -> None:
             if not chosen:
                 return
@@ -68,7 +68,7 @@ def show_versions(
 
             screen.ask(write, restored, group="restore")
 
-        screen.app.push_screen(CriterionVersionsScreen(found), answered)
+        screen.app.push_screen(CriterionVersionsScreen(versions), answered)
 
     screen.ask(work, show, group="versions")
 
@@ -84,14 +84,14 @@ class _Rows:
         return self._found.versions[index].hash
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
-        one = self._found.versions[index]
-        decided = one.passed + one.failed
-        rate = f"{one.passed}/{decided} passed" if decided else "none decided"
-        cells: list[Cell] = [(" ", ""), (short_hash(one.hash), "accent"), ("  ", "")]
-        cells.append((left("in the file now" if one.hash == self._found.current else "", 16), "bold"))
-        cells += [(right(count(one.runs, "run"), 9), ""), (right(rate, 14), "dim")]
-        shown = 16 if width >= _WITH_TIME else 10  # `2026-11-21 22:04`, or only the day
-        since, last = (moment(ms)[:shown] for ms in (one.first_ms, one.last_ms))
+        criterion_version = self._found.versions[index]
+        decided = criterion_version.passed + criterion_version.failed
+        rate = f"{criterion_version.passed}/{decided} passed" if decided else "none decided"
+        cells: list[Cell] = [(" ", ""), (short_hash(criterion_version.hash), "accent"), ("  ", "")]
+        cells.append((left("in the file now" if criterion_version.hash == self._found.current else "", 16), "bold"))
+        cells += [(right(count(criterion_version.runs, "run"), 9), ""), (right(rate, 14), "dim")]
+        length = 16 if width >= _WITH_TIME else 10  # `2026-11-21 22:04`, or only the day
+        since, last = (moment(ms)[:length] for ms in (criterion_version.first_ms, criterion_version.last_ms))
         cells.append((f"   {since}" + (f" to {last}" if last != since else ""), "dim"))
         return fit(cells, width)
 
@@ -106,16 +106,16 @@ class CriterionVersionsScreen(Sheet[str]):
         Binding("tab", "pane", "pane", show=False),
     ]
 
-    def __init__(self, found: Versions) -> None:
+    def __init__(self, versions: Versions) -> None:
         super().__init__()
-        self._found = found
+        self._found = versions
 
     def compose(self) -> ComposeResult:
-        found = self._found
-        subject = f"{one_line(found.test_id, 60)} / {one_line(found.criterion, 80)}"
+        versions = self._found
+        subject = f"{one_line(versions.test_id, 60)} / {one_line(versions.criterion, 80)}"
         keys = (("r", "restore this version"), ("c", "compare over the runs"), ("tab", "text"), ("esc", "close"))
-        with SheetFrame(count(len(found.versions), "version"), keys, subject=subject, width="large"):
-            if found.was_named or found.current not in {version.hash for version in found.versions}:
+        with SheetFrame(count(len(versions.versions), "version"), keys, subject=subject, width="large"):
+            if versions.was_named or versions.current not in {version.hash for version in versions.versions}:
                 yield LineBlock(self._about, id="about")
             yield VirtualList(_Rows(self._found), id="versions")
             yield Section(self._shown, id="shown")
@@ -126,12 +126,12 @@ class CriterionVersionsScreen(Sheet[str]):
         self._show()
 
     def _about(self, width: int) -> list[Line]:
-        found = self._found
+        versions = self._found
         lines: list[Line] = []
-        if found.was_named:
-            lines += paragraph(f"Renamed: it was {one_line(found.was_named, 80)}.", width, "dim")
-        if found.current not in {version.hash for version in found.versions}:
-            lines += paragraph(_missing(found), width, "dim")
+        if versions.was_named:
+            lines += paragraph(f"Renamed: it was {one_line(versions.was_named, 80)}.", width, "dim")
+        if versions.current not in {version.hash for version in versions.versions}:
+            lines += paragraph(_missing(versions), width, "dim")
         return lines
 
     def _shown(self) -> str:
@@ -148,7 +148,7 @@ class CriterionVersionsScreen(Sheet[str]):
         self._show()
 
     def _show(self) -> None:
-        chosen, found = self.query_one("#versions", VirtualList).cursor_key, self._found
+        chosen, versions = self.query_one("#versions", VirtualList).cursor_key, self._found
         if chosen is None:
             return
         self.query_one("#shown", Section).retell()
@@ -157,27 +157,27 @@ class CriterionVersionsScreen(Sheet[str]):
         if lines:
             view.show(lambda width: diff_lines("\n".join(lines), width), keep_place=False)
         else:
-            text = found.texts[chosen]
+            text = versions.texts[chosen]
             view.show(lambda width: paragraph(text, width), keep_place=False)
 
     @property
     def _base(self) -> str:
         """What the chosen one is compared with: the one in the file, else the newest."""
-        found = self._found
-        return found.current if found.current in found.texts else found.versions[0].hash
+        versions = self._found
+        return versions.current if versions.current in versions.texts else versions.versions[0].hash
 
     def _difference(self, chosen: str) -> list[str]:
         """From the one in the file (else the newest) to the chosen one; [] where that is the same."""
-        found, base = self._found, self._base
-        which = "(in the file now)" if base == found.current else "(the newest)"
+        versions, base = self._found, self._base
+        which = "(in the file now)" if base == versions.current else "(the newest)"
         named = f"{short_hash(base)} {which}", short_hash(chosen)
-        return text_difference(found.texts[base], found.texts[chosen], named)
+        return text_difference(versions.texts[base], versions.texts[chosen], named)
 
     def action_restore(self) -> None:
-        chosen, found = self.query_one("#versions", VirtualList).cursor_key, self._found
+        chosen, versions = self.query_one("#versions", VirtualList).cursor_key, self._found
         if chosen is None:
             return
-        if chosen == found.current:
+        if chosen == versions.current:
             self.app.say("This is the version in the file.")  # type: ignore[attr-defined]
             return
         self.dismiss(chosen)

@@ -32,14 +32,14 @@ class _Rows:
         return self._live[index].execution
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
-        one = self._live[index]
-        here = "watched  " if one.execution == self._watched else ""
+        execution = self._live[index]
+        here = "watched  " if execution.execution == self._watched else ""
         end = (
             (f"  {here}", "accent"),
-            (age(one.started_ms, self._at_ms), "dim"),
-            (f"  {short_id(one.execution)} ", "dim"),
+            (age(execution.started_ms, self._at_ms), "dim"),
+            (f"  {short_id(execution.execution)} ", "dim"),
         )
-        return spread(((" ", ""), mark("running"), (" ", ""), (one_line(one.title, 200), "")), end, width)
+        return spread(((" ", ""), mark("running"), (" ", ""), (one_line(execution.title, 200), "")), end, width)
 
 
 class ExecutionsScreen(Sheet[str]):

@@ -74,11 +74,11 @@ def _around_difference(old: str, new: str) -> tuple[str, str]:
     """Both lines without what they have in common far from where they differ."""
     before = _common(old[1:], new[1:])
     after = _common(old[1 + before :][::-1], new[1 + before :][::-1])
-    start, kept = max(0, before - _AROUND), max(0, after - _AROUND)
+    start, end = max(0, before - _AROUND), max(0, after - _AROUND)
 
     def cut(row: str) -> str:
-        middle = row[1 + start : len(row) - kept]
-        return f"{row[0]}{'…' if start else ''}{middle}{'…' if kept else ''}"
+        middle = row[1 + start : len(row) - end]
+        return f"{row[0]}{'…' if start else ''}{middle}{'…' if end else ''}"
 
     return cut(old), cut(new)
 
@@ -86,7 +86,7 @@ def _around_difference(old: str, new: str) -> tuple[str, str]:
 def _common(first: str, second: str) -> int:
     """How many characters both begin with."""
     pairs = enumerate(zip(first, second, strict=False))
-    return next((place for place, (one, other) in pairs if one != other), min(len(first), len(second)))
+    return next((place for place, (char, other) in pairs if char != other), min(len(first), len(second)))
 
 
 def _pieces(text: str, width: int) -> Iterator[str]:

@@ -71,7 +71,9 @@ def typing_scopes(screen: FrameScreen) -> tuple[str, ...]:
     """The scopes whose keys work while letters go into a text; () where they don't."""
     if not screen.is_typing:
         return ()
-    in_config = any((one.binding.id or "").startswith("config.") for one in screen.active_bindings.values())
+    in_config = any(
+        (active_binding.binding.id or "").startswith("config.") for active_binding in screen.active_bindings.values()
+    )
     return (screen.SCOPE, "config") if in_config else (screen.SCOPE,)
 
 
@@ -94,11 +96,11 @@ def help_lines(
         lines += [*paragraph(f"You are here: {purpose[:1].lower()}{purpose[1:]}", width, "dim"), ()]
 
     def section(title: str, actions: Sequence[Action]) -> None:
-        shown = [action for action in actions if keymap.get(action.id, action.keys)]
-        if not shown:
+        bound = [action for action in actions if keymap.get(action.id, action.keys)]
+        if not bound:
             return
         lines.extend(paragraph(title, width, "bold accent"))
-        for action in shown:
+        for action in bound:
             lines.extend(_entry(keys_of(action, keymap), action.description, width, action.id if with_ids else ""))
         lines.append(())
 
@@ -109,11 +111,11 @@ def help_lines(
     if typing:
         # A letter would be written: what it does elsewhere comes after the keys that work.
         lines += paragraph("While you type", width, "bold accent")
-        told: set[str] = set()
-        for action in (one for scope_typed in typing for one in ACTIONS if one.scope == scope_typed):
+        sentences: set[str] = set()
+        for action in (action for scope_typed in typing for action in ACTIONS if action.scope == scope_typed):
             words = " ".join(dict.fromkeys(map(key_word, _beside_letters(action, keymap))))
-            if words and words not in told:
-                told.add(words)
+            if words and words not in sentences:
+                sentences.add(words)
                 lines += _entry(words, action.description, width, action.id if with_ids else "")
         lines += [*_entry(key_word("escape"), "Stop typing; then the keys below work", width), ()]
     if own:

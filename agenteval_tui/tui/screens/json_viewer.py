@@ -48,11 +48,11 @@ class JsonViewerScreen(Sheet[None]):
         Binding("y", "copy", "copy", show=False),
     ]
 
-    def __init__(self, title: str, parts: Sequence[tuple[str, Any]], said: str) -> None:
+    def __init__(self, title: str, parts: Sequence[tuple[str, Any]], command: str) -> None:
         super().__init__()
         self._title = title
         self._parts = parts
-        self._said = said
+        self._said = command
 
     def compose(self) -> ComposeResult:
         keys = (("j k", "move"), ("f", "fold"), ("y", "copy this part"), ("esc", "close"))

@@ -151,26 +151,28 @@ class LabelScreen(Sheet["LabelSaved | None"]):
     async def _write(self, label: Label) -> None:
         session = services(self).session
         try:
-            given = await asyncio.to_thread(lambda: give_label(session.store, label))
+            label_saved = await asyncio.to_thread(lambda: give_label(session.store, label))
         except AgentevalError as error:
             self.query_one(Note).complain(error)
             return
         finally:
             self._saving = False
-        self.dismiss(given)
+        self.dismiss(label_saved)
 
     def _take_current(self) -> None:
         """Begin with what was said last of it, by the same person."""
-        said = self._last()
-        own = said is not None and said.who == self._who
-        self._rating, self._passed = (said.rating, said.passed) if said is not None and own else (None, None)
-        comment = said.comment if said is not None and own else ""
+        label = self._last()
+        own = label is not None and label.who == self._who
+        self._rating, self._passed = (label.rating, label.passed) if label is not None and own else (None, None)
+        comment = label.comment if label is not None and own else ""
         self.query_one(Form).fill({"comment": comment})
         self._show()
 
     def _last(self) -> Label | None:
-        found = [one for one in self._current if (one.whole if self._whole else one.criterion == self._criterion)]
-        return found[-1] if found else None
+        labels = [
+            label for label in self._current if (label.whole if self._whole else label.criterion == self._criterion)
+        ]
+        return labels[-1] if labels else None
 
     # What it looks like
 
@@ -231,12 +233,12 @@ def ask_label(
     """
     app = screen.agenteval
 
-    def kept(given: LabelSaved | None) -> None:
-        if given is None:
+    def kept(label_saved: LabelSaved | None) -> None:
+        if label_saved is None:
             return
-        app.say(sentence(plain(label_given(given.label, given.status))))
+        app.say(sentence(plain(label_given(label_saved.label, label_saved.status))))
         if then is not None:
-            then(given)
+            then(label_saved)
 
     def read() -> tuple[Label, ...]:
         return tuple(app.session.store.labels([run]))

@@ -61,22 +61,24 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
 
     async def _read(self) -> None:
         try:
-            found = await asyncio.to_thread(self._app.session.workspace.suites)
+            loaded_suites = await asyncio.to_thread(self._app.session.workspace.suites)
             test = await asyncio.to_thread(drafted_test, self._runs)
         except AgentevalError as error:
             self.query_one(Note).complain(error)
             return
         # A suite that can't be read can't be added to.
-        self._suites = [one for one in found if one.suite is not None and one.whole]
+        self._suites = [
+            loaded_suite for loaded_suite in loaded_suites if loaded_suite.suite is not None and loaded_suite.whole
+        ]
         own = self._runs.suite
-        self._suites.sort(key=lambda one: own is None or one.path.resolve() != own.resolve())
+        self._suites.sort(key=lambda loaded_suite: own is None or loaded_suite.path.resolve() != own.resolve())
         choices = [
             (suite.key, f"{suite.suite.name if suite.suite else ''} · {suite.path.name}") for suite in self._suites
         ]
         self._is_read = True
         self.query_one(Form).offer("suite", choices or [("", "there is no suite")])
         self.query_one(SheetFrame).retell()
-        self._criteria = [str(one["name"]) for one in test["criteria"]]
+        self._criteria = [str(criterion["name"]) for criterion in test["criteria"]]
         self.query_one(Note).complain(None)
 
     def on_form_changed(self, event: Form.Changed) -> None:
@@ -100,7 +102,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
             start_worker(self, partial(self._write, values), group="write", awaited=True)
 
     async def _write(self, values: dict[str, str]) -> None:
-        suite = next(one for one in self._suites if one.key == values["suite"])
+        suite = next(suite for suite in self._suites if suite.key == values["suite"])
         write = self._app.session.workspace.make_test
         try:
             saved, test = await asyncio.to_thread(write, self._runs, suite.path, values["id"], values["name"])
@@ -114,8 +116,8 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         return services(self)
 
     def _estimate_lines(self, width: int) -> list[Line]:
-        said = "It asks the same question. Start with these criteria and refine them afterwards:"
-        lines = paragraph(said, width, "dim")
+        sentence = "It asks the same question. Start with these criteria and refine them afterwards:"
+        lines = paragraph(sentence, width, "dim")
         for name in self._criteria:
             lines.append(fit((("· ", "dim"), (one_line(name, 200), "")), width))
         if self._runs.failed:

@@ -82,13 +82,13 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
     async def _write(self, values: dict[str, str]) -> None:
         new_suite = self._app.session.workspace.new_suite
         try:
-            made = await asyncio.to_thread(
+            added = await asyncio.to_thread(
                 new_suite, values["name"], values["file"], values["agent"], values["test"], values["prompt"]
             )
         except AgentevalError as error:
             self.query_one(Note).complain(error)
             return
-        self.dismiss(made)
+        self.dismiss(added)
 
     @property
     def _app(self) -> Services:

@@ -107,5 +107,5 @@ class TagsScreen(Sheet["tuple[list[str], list[str]] | None"]):
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Done."""
         values = event.form.values()
-        add, remove = ([one.strip() for one in values[name].split(",") if one.strip()] for name in ("add", "remove"))
+        add, remove = ([tag.strip() for tag in values[name].split(",") if tag.strip()] for name in ("add", "remove"))
         self.dismiss((add, remove) if add or remove else None)

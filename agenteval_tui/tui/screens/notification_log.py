@@ -41,16 +41,16 @@ class NoticeRows:
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
         """Row `index`."""
-        one = self._notices[index]
-        word, token = _WORDS.get(one.severity, ("", ""))
-        sign = _GOES if one.place is not None else " "
+        notice = self._notices[index]
+        word, token = _WORDS.get(notice.severity, ("", ""))
+        sign = _GOES if notice.place is not None else " "
         return fit(
             (
-                (left(age(one.at_ms, self._at_ms), 13), "dim"),
+                (left(age(notice.at_ms, self._at_ms), 13), "dim"),
                 (f"{sign} ", "accent"),
                 (f"{word}  " if word else "", f"bold {token}"),
-                (f"×{one.times}  " if one.times > 1 else "", "bold"),
-                (one_line(one.text, 400), ""),
+                (f"×{notice.times}  " if notice.times > 1 else "", "bold"),
+                (one_line(notice.text, 400), ""),
             ),
             width,
         )
@@ -68,7 +68,7 @@ class NotificationLogScreen(Sheet[NotificationSource | None]):
         self._notices = tuple(notices)
 
     def compose(self) -> ComposeResult:
-        leads = any(one.place is not None for one in self._notices)
+        leads = any(notice.place is not None for notice in self._notices)
         keys = (*((("enter", f"go there ({_GOES})"),) if leads else ()), ("esc", "close"))
         with SheetFrame("Notifications", keys, width="large"):
             yield VirtualList(

@@ -106,17 +106,17 @@ class PruneScreen(Sheet["bool | None"]):
     def _look(self) -> None:
         self._error = self._found = None
         try:
-            wanted = self._wanted()
+            pruning = self._wanted()
         except AgentevalError as error:
             self._error = error
             self._retell()
             return
         self._retell()
-        start_worker(self, partial(self._read, wanted), group="look")
+        start_worker(self, partial(self._read, pruning), group="look")
 
-    async def _read(self, wanted: Pruning) -> None:
+    async def _read(self, pruning: Pruning) -> None:
         try:
-            self._found = await asyncio.to_thread(prunable, self.agenteval.session.store, wanted)
+            self._found = await asyncio.to_thread(prunable, self.agenteval.session.store, pruning)
         except AgentevalError as error:
             self._error = error
         self._retell()
@@ -153,21 +153,23 @@ class PruneScreen(Sheet["bool | None"]):
             return [(), *error_lines(self._error, width)]
         if self._going:
             return [(), ((self._going, "running"),)]
-        found = self._found
-        if found is None:
+        prunable = self._found
+        if prunable is None:
             return [(), (("Looking for runs to remove …", "dim"),)]
         lines: list[Line] = [()]
-        if not found.runs and not found.executions:
-            lines.append(((f"None of {count(found.of_runs, 'run')} would be removed.", ""),))
+        if not prunable.runs and not prunable.executions:
+            lines.append(((f"None of {count(prunable.of_runs, 'run')} would be removed.", ""),))
         else:
             lines += paragraph(
-                f"{len(found.runs):,} of {count(found.of_runs, 'run')} and {found.executions:,} of"
-                f" {count(found.of_executions, 'execution')} would be removed, about {found.bytes / 1e6:,.1f} MB.",
+                f"{len(prunable.runs):,} of {count(prunable.of_runs, 'run')} and {prunable.executions:,} of "
+                f"{count(prunable.of_executions, 'execution')} would be removed, "
+                f"about {prunable.bytes / 1e6:,.1f} MB.",
                 width,
                 "bold",
             )
         lines += [
-            ((f"  kept: {count(number, 'run')}, {STAYS.get(why, why)}", "dim"),) for why, number in found.kept.items()
+            ((f"  kept: {count(number, 'run')}, {STAYS.get(why, why)}", "dim"),)
+            for why, number in prunable.kept.items()
         ]
         return lines
 

@@ -74,12 +74,12 @@ class QuarantineScreen(Sheet["str | None"]):
         names = dict.fromkeys((*criteria, *((criterion,) if criterion else ())))
         self._criteria = tuple(names)
         self._reason = reason
-        self._held = {one.criterion: one for one in held}
+        self._held = {quarantine.criterion: quarantine for quarantine in held}
         self._saving = False
 
     def compose(self) -> ComposeResult:
         held = self._held.get(self._criterion)
-        choices = ((_WHOLE, "the whole test"), *((one, one_line(one, 50)) for one in self._criteria))
+        choices = ((_WHOLE, "the whole test"), *((criterion, one_line(criterion, 50)) for criterion in self._criteria))
         until = held.last_day if held else f"{DEFAULT_DAYS}d"
         fields = [
             Field("what", "what", self._criterion, choices=choices),
@@ -119,7 +119,7 @@ class QuarantineScreen(Sheet["str | None"]):
         except ValueError as wrong:
             self.query_one(Note).complain(AgentevalError(str(wrong)))
             return
-        one = Quarantine(
+        quarantine = Quarantine(
             self._suite,
             self._test,
             until,
@@ -128,7 +128,7 @@ class QuarantineScreen(Sheet["str | None"]):
             current_user(),
             suite_name=self._suite_name,
         )
-        self._write(lambda: quarantines.put(self._store, one).result(), f"{begun_text(one)}.")
+        self._write(lambda: quarantines.put(self._store, quarantine).result(), f"{begun_text(quarantine)}.")
 
     def action_end(self) -> None:
         """End the one that holds."""
@@ -136,10 +136,10 @@ class QuarantineScreen(Sheet["str | None"]):
         if what not in self._held:
             self.query_one(Note).complain(AgentevalError(f"{name_text(self._test, what)} is not in quarantine"))
             return
-        said = f"{ended_text(self._test, what)}."
-        self._write(lambda: quarantines.end(self._store, self._suite, self._test, what).result(), said)
+        message = f"{ended_text(self._test, what)}."
+        self._write(lambda: quarantines.end(self._store, self._suite, self._test, what).result(), message)
 
-    def _write(self, work: Callable[[], object], said: str) -> None:
+    def _write(self, work: Callable[[], object], message: str) -> None:
         if self._saving:
             return
         self._saving = True
@@ -152,7 +152,7 @@ class QuarantineScreen(Sheet["str | None"]):
                 return
             finally:
                 self._saving = False
-            self.dismiss(said)
+            self.dismiss(message)
 
         start_worker(self, write, group="write", awaited=True)
 

@@ -107,10 +107,10 @@ class RelaxScreen(Sheet[str]):
             services(self).say_error(error)
 
     def _show(self) -> None:
-        rows, found = self.query_one("#relaxations", VirtualList), self._suggestions
+        rows, suggestions = self.query_one("#relaxations", VirtualList), self._suggestions
         rows.set_empty([((f" {NONE}", ""),)])
-        rows.set_source(_Rows(found))
-        if found:
+        rows.set_source(_Rows(suggestions))
+        if suggestions:
             self.query_one(SheetFrame).retell()
             self._show_preview(True)
             self._preview(0)

@@ -15,7 +15,7 @@ def run_again(screen: FrameScreen, loaded: LoadedSuite | None, test: str, *, edi
     A run costs minutes and money: one that leaves out what was just edited is not what anybody wants.
     """
     app = screen.agenteval
-    if loaded is None or loaded.suite is None or all(one.id != test for one in loaded.suite.tests):
+    if loaded is None or loaded.suite is None or all(candidate.id != test for candidate in loaded.suite.tests):
         app.say(f"{one_line(test, 60)} is not in an open suite file, so it can't run again.")
     elif edited:
         app.say(

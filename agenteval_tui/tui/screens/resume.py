@@ -48,7 +48,7 @@ class ResumeScreen(Sheet["PlanOptions | None"]):
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Go on, unless something is wrong."""
         form = self.query_one(Form)
-        made, problems = read_options(form.values(), replace(self._limits), "")
+        plan_options, problems = read_options(form.values(), replace(self._limits), "")
         form.complain(problems)
-        if made is not None:
-            self.dismiss(made)
+        if plan_options is not None:
+            self.dismiss(plan_options)

@@ -79,10 +79,10 @@ class ReviewScreen(FrameScreen):
     def reload(self) -> None:
         """Look what waits; what was done is done."""
         session = self.agenteval.session
-        store, wanted = session.store, self.controller.wanted
+        store, review_filter = session.store, self.controller.wanted
 
         def work() -> list[QueueItem]:
-            return queue(store, replace(wanted, projects=session.projects))
+            return queue(store, replace(review_filter, projects=session.projects))
 
         def then(items: list[QueueItem]) -> None:
             self.controller.take(items)
@@ -104,8 +104,8 @@ class ReviewScreen(FrameScreen):
     def kept(self) -> dict[str, Any]:
         return self.controller.kept()
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
-        self.controller.restore(kept)
+    def restore(self, stored: Mapping[str, Any]) -> None:
+        self.controller.restore(stored)
 
     def _failed(self, error: AgentevalError) -> None:
         self.controller.opened = None
@@ -228,10 +228,10 @@ class ReviewScreen(FrameScreen):
         controller.opened = None
 
         def work() -> LabelSaved:
-            said = opinion(
+            label = opinion(
                 item.run_id, item.criterion, rating=rating, passed=passed, comment=comment, who=current_user()
             )
-            return give_label(store, said)
+            return give_label(store, label)
 
         def failed(error: AgentevalError) -> None:
             controller.opened = opened
@@ -239,8 +239,8 @@ class ReviewScreen(FrameScreen):
 
         self.ask(work, self._go_on, group="give", failed=failed)
 
-    def _go_on(self, given: LabelSaved | None) -> None:
-        self.controller.go_on(given)
+    def _go_on(self, label_saved: LabelSaved | None) -> None:
+        self.controller.go_on(label_saved)
         self._show()
 
     def action_skip(self) -> None:
@@ -255,18 +255,18 @@ class ReviewScreen(FrameScreen):
             return
         if self.still_writes("give"):
             return
-        given, store = self.controller.last, self.agenteval.session.store
+        label_saved, store = self.controller.last, self.agenteval.session.store
 
         def back(status: str) -> None:
             self.controller.go_back()
-            if given is not None:
-                self.agenteval.say(sentence(plain(label_given(given.label, status, taken_back=True))))
+            if label_saved is not None:
+                self.agenteval.say(sentence(plain(label_given(label_saved.label, status, taken_back=True))))
             self._show()
 
-        if given is None:
+        if label_saved is None:
             back("")
             return
-        self.ask(lambda: remove_label(store, given), back, group="give")
+        self.ask(lambda: remove_label(store, label_saved), back, group="give")
 
     def action_label(self) -> None:
         """Rating and verdict together, in the sheet."""
@@ -307,8 +307,10 @@ class ReviewScreen(FrameScreen):
     def action_include(self, what: str) -> None:
         """More, or less, in the queue."""
         self.controller.include(what)
-        wanted = self.controller.wanted
-        added = {"failures": wanted.failures, "disagreements": wanted.disagreements}.get(what, bool(wanted.sample))
+        review_filter = self.controller.wanted
+        added = {"failures": review_filter.failures, "disagreements": review_filter.disagreements}.get(
+            what, bool(review_filter.sample)
+        )
         words = {"failures": "Failures without a label", "disagreements": "Results that differ from their label"}
         self.agenteval.say(f"{words.get(what, 'Random runs')} are {'included' if added else 'left out'} now.")
         self.reload()

@@ -53,9 +53,9 @@ class ReviewController:
         """What to know again at the next start."""
         return {"failures": self.wanted.failures, "differing": self.wanted.disagreements}
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, stored: Mapping[str, Any]) -> None:
         """Take what an earlier start kept."""
-        self.wanted = ReviewFilter(failures=flag(kept, "failures"), disagreements=flag(kept, "differing"))
+        self.wanted = ReviewFilter(failures=flag(stored, "failures"), disagreements=flag(stored, "differing"))
 
     # The queue
 
@@ -67,8 +67,8 @@ class ReviewController:
         """What waits now. What was gone through stays before the place, so that undo finds it; what is shown stays."""
         here = self.item
         before = (self.items or [])[: self._place]
-        seen = {(one.run_id, one.criterion) for one in before}
-        rest = [item for item in items if (item.run_id, item.criterion) not in seen]
+        keys = {(queue_item.run_id, queue_item.criterion) for queue_item in before}
+        rest = [item for item in items if (item.run_id, item.criterion) not in keys]
         if here is not None and here in rest:
             rest.remove(here)
             rest.insert(0, here)
@@ -80,9 +80,9 @@ class ReviewController:
         items = self.items or []
         return items[self._place] if self._place < len(items) else None
 
-    def go_on(self, given: LabelSaved | None) -> None:
+    def go_on(self, label_saved: LabelSaved | None) -> None:
         """The next one. `given`: the label that this one got; None: it was skipped."""
-        self._done.append(given)
+        self._done.append(label_saved)
         self.comment = ""
         self.opened = None
         self._place += 1
@@ -99,38 +99,40 @@ class ReviewController:
 
     def go_back(self) -> None:
         """To the one before; its comment is there again."""
-        given = self._done.pop()
-        self.comment = given.label.comment if given is not None else ""
+        label_saved = self._done.pop()
+        self.comment = label_saved.label.comment if label_saved is not None else ""
         self._place -= 1
         self.opened = None
 
     def include(self, what: str) -> None:
         """More in the queue, or less: "failures", "disagreements", or another "sample"."""
-        wanted = self.wanted
+        review_filter = self.wanted
         if what == "sample":
-            self.wanted = replace(wanted, sample=0 if wanted.sample else SAMPLE, seed=wanted.seed + 1)
+            self.wanted = replace(
+                review_filter, sample=0 if review_filter.sample else SAMPLE, seed=review_filter.seed + 1
+            )
         elif what == "failures":
-            self.wanted = replace(wanted, failures=not wanted.failures)
+            self.wanted = replace(review_filter, failures=not review_filter.failures)
         else:
-            self.wanted = replace(wanted, disagreements=not wanted.disagreements)
+            self.wanted = replace(review_filter, disagreements=not review_filter.disagreements)
 
     # Lines
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         """The left and right texts of the title."""
-        left = [*tab_cells(CAUSE_TABS, "review", width, 0)[0], ("  ", "")]
+        cells = [*tab_cells(CAUSE_TABS, "review", width, 0)[0], ("  ", "")]
         labelled, skipped = self._counts()
         if self.items is None:
-            return (*left, ("reading the queue …", "dim")), ()
+            return (*cells, ("reading the queue …", "dim")), ()
         if self.item is not None:
-            left.append((f"{self._place + 1} of {len(self.items)}", "bold"))
+            cells.append((f"{self._place + 1} of {len(self.items)}", "bold"))
         if self.opened is not None and self.item is not None:
-            left.append((f"   {one_line(self.opened.row.test_id, 60)}", "accent"))
+            cells.append((f"   {one_line(self.opened.row.test_id, 60)}", "accent"))
         more = [words for words, on in self._more() if on]
         if more:
-            left.append((f"   with {', '.join(more)}", "dim"))
-        said = f"{labelled} labelled" + (f", {skipped} skipped" if skipped else "")
-        return tuple(left), ((said, "dim"),) if self._done or self.item else ()
+            cells.append((f"   with {', '.join(more)}", "dim"))
+        counts = f"{labelled} labelled" + (f", {skipped} skipped" if skipped else "")
+        return tuple(cells), ((counts, "dim"),) if self._done or self.item else ()
 
     def _more(self) -> Iterator[tuple[str, bool]]:
         yield "failures", self.wanted.failures
@@ -138,7 +140,7 @@ class ReviewController:
         yield f"{SAMPLE} random runs", bool(self.wanted.sample)
 
     def _counts(self) -> tuple[int, int]:
-        labelled = sum(one is not None for one in self._done)
+        labelled = sum(label_saved is not None for label_saved in self._done)
         return labelled, len(self._done) - labelled
 
     def question_lines(self, width: int) -> list[Line]:
@@ -163,7 +165,7 @@ class ReviewController:
     def ended_lines(self) -> list[Line]:
         """What is said when nothing waits any more."""
         labelled, skipped = self._counts()
-        said = f"All done: {labelled} labelled, {skipped} skipped." if self._done else sentence(NOTHING)
+        message = f"All done: {labelled} labelled, {skipped} skipped." if self._done else sentence(NOTHING)
         ways = [
             ("{review.failures}", "add failures without a label"),
             ("{review.differ}", "add results that differ from their label"),
@@ -171,7 +173,7 @@ class ReviewController:
             ("{review.agreement}", "show how often criteria and judges agree with people"),
             *([("{review.undo}", "go back to the previous one")] if self._done else []),
         ]
-        lines = empty_state(PURPOSE, said, style="passed")
+        lines = empty_state(PURPOSE, message, style="passed")
         return [*lines, (), *((("  ", ""), (key, "bold accent"), (f"  {what}", "")) for key, what in ways)]
 
     def key_names(self) -> list[str]:

@@ -56,9 +56,9 @@ class RunErrorsScreen(Sheet[str]):
     def _subject(self) -> str:
         ended = sum(len(group.runs) for group in self._groups if not group.retried)
         again = sum(len(group.runs) for group in self._groups if group.retried)
-        said = [f"{count(ended, 'run')} ended in an error"] if ended else []
-        said += [f"{count(again, 'run')} tried again"] if again else []
-        return ", ".join(said)
+        parts = [f"{count(ended, 'run')} ended in an error"] if ended else []
+        parts += [f"{count(again, 'run')} tried again"] if again else []
+        return ", ".join(parts)
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Show what this one is about."""

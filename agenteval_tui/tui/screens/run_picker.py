@@ -29,8 +29,8 @@ def choose_other_run(screen: FrameScreen, run: str, then: Callable[[str], None])
         row = session.store.run(run)
         return row, runs_to_choose(session.store, row)
 
-    def show(found: tuple[RunRow, list[RunRow]]) -> None:
-        row, others = found
+    def show(pair: tuple[RunRow, list[RunRow]]) -> None:
+        row, others = pair
         if not others:
             screen.agenteval.say("No other run of this test is stored. Press {inspect.run} in Inspect to run it again.")
         elif screen.is_current:

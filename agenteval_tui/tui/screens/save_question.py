@@ -18,9 +18,9 @@ def save_question(errors: Sequence[str], fix_key: str = "") -> ConfirmScreen:
     them, "" if that is impossible."""
 
     def lines(width: int) -> list[Line]:
-        made = [line for error in errors[:MOST] for line in paragraph(error, width)]
+        rows = [line for error in errors[:MOST] for line in paragraph(error, width)]
         more = len(errors) - MOST
-        return [*made, ((f"… {more} more", "dim"),)] if more > 0 else made
+        return [*rows, ((f"… {more} more", "dim"),)] if more > 0 else rows
 
     answers = [("y", "save", "save anyway")]
     if fix_key:

@@ -73,13 +73,15 @@ class SelectScreen(Sheet["str | None"]):
 
     def _show(self, words: str, keep: str = "") -> None:
         self._words = words
-        wanted = words.lower().split()
-        shown = [
-            choice for choice in self._choices if all(word in f"{choice[1]} {choice[2]}".lower() for word in wanted)
+        query_words = words.lower().split()
+        matching = [
+            choice
+            for choice in self._choices
+            if all(word in f"{choice[1]} {choice[2]}".lower() for word in query_words)
         ]
-        wide = self._wide = min(max((len(one[1]) for one in shown), default=0), 34)
+        wide = self._wide = min(max((len(choice[1]) for choice in matching), default=0), 34)
         rows: list[tuple[str, Line]] = []
-        for value, name, about in shown:
+        for value, name, about in matching:
             rows.append((value, ((f"{left(one_line(name), wide)}  ", ""), (one_line(about, 200), "dim"))))
         view = self.query_one("#choices", VirtualList)
         view.set_source(_Fitted(rows), keep_key=keep or (self._value if not words else ""))

@@ -158,10 +158,10 @@ class ShrinkScreen(Sheet[None]):
         if controller.stage == "refused" or controller.question is None:
             return lines
         if controller.running:
-            said = "Stopping …" if controller.stage == "stopping" else "Asking …"
+            message = "Stopping …" if controller.stage == "stopping" else "Asking …"
             if controller.progress is not None and controller.stage == "running":
-                said = progress_text(controller.progress)
-            return [*lines, *indented(paragraph(said, max(width - 1, 1), "running"), 1)]
+                message = progress_text(controller.progress)
+            return [*lines, *indented(paragraph(message, max(width - 1, 1), "running"), 1)]
         if controller.shrunk is not None:
             lines += view_lines(shrunk_view(controller.shrunk, controller.question.criterion, dimmed=True), width)
             if controller.saved:

@@ -54,7 +54,7 @@ class ShrinkController:
         """Find out what would be shrunk, and what it may cost."""
         try:
             row = self._store.run(self._run)
-            failed = {one.criterion for one in self._store.results(row.id) if one.outcome == Outcome.FAILED}
+            failed = {result.criterion for result in self._store.results(row.id) if result.outcome == Outcome.FAILED}
             meant = self._criterion if self._criterion in failed else ""  # what is shown may have passed
             self.question = question_of(self._store, row, ShrinkOptions(criterion=meant))
             self._oracle = self._new_oracle()

@@ -49,15 +49,17 @@ class _Rows:
         return self._suggestions[index].title
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
-        one = self._suggestions[index]
-        right = one.agrees == one.labelled
-        title: Line = ((" ", ""), (one_line(one.title, 300), ""))
-        agrees: Cell = (f"agrees {one.agrees} of {one.labelled}", "passed" if right else "error")
-        predicts = f" (predicts {one.left_out} of {one.labelled})" if one.left_out is not None else ""
-        passes = f", passes {one.passes} of {one.runs}"
+        suggestion = self._suggestions[index]
+        right = suggestion.agrees == suggestion.labelled
+        title: Line = ((" ", ""), (one_line(suggestion.title, 300), ""))
+        agrees: Cell = (f"agrees {suggestion.agrees} of {suggestion.labelled}", "passed" if right else "error")
+        predicts = (
+            f" (predicts {suggestion.left_out} of {suggestion.labelled})" if suggestion.left_out is not None else ""
+        )
+        passes = f", passes {suggestion.passes} of {suggestion.runs}"
         # Where there is no room for all, the rest is said of the chosen one below.
         ends: list[Line] = [(agrees, (more + " ", "dim")) for more in (predicts + passes, predicts, "")]
-        end = next((one for one in ends if width_of(title) + width_of(one) < width), ends[-1])
+        end = next((candidate for candidate in ends if width_of(title) + width_of(candidate) < width), ends[-1])
         return spread(title, end, width)
 
 
@@ -110,9 +112,9 @@ class SuggestScreen(Sheet[Starter | None]):
     def action_say(self, good: bool) -> None:
         """Label the run that is shown."""
         controller = self.controller
-        shown = controller.shown if controller is not None else None
-        if controller is not None and shown is not None and not is_busy(self, "suggest"):
-            self._work(partial(controller.say, shown.run, good))
+        example = controller.shown if controller is not None else None
+        if controller is not None and example is not None and not is_busy(self, "suggest"):
+            self._work(partial(controller.say, example.run, good))
 
     def action_take_back(self) -> None:
         """Take the last label back."""
@@ -169,17 +171,17 @@ class SuggestScreen(Sheet[Starter | None]):
     def _show(self) -> None:
         rows, controller = self.query_one("#suggestions", VirtualList), self.controller
         assert controller is not None
-        found = controller.suggestions
+        suggestions = controller.suggestions
         rows.set_empty([])
         # A criterion that the person went to stays under the cursor; else it is on the best one.
         chosen = rows.cursor_key if rows.cursor > 0 else None
-        rows.set_source(_Rows(found), keep_key=chosen)
+        rows.set_source(_Rows(suggestions), keep_key=chosen)
         if chosen is None or rows.cursor_key != chosen:
-            rows.cursor = min(len(found), 1) - 1
-        self._show_config(bool(found))
+            rows.cursor = min(len(suggestions), 1) - 1
+        self._show_config(bool(suggestions))
         self.query_one("#labels", LineBlock).show(self._head)
         self.query_one(SheetFrame).retell()
-        if found:
+        if suggestions:
             self._preview(rows.cursor)
         self._show_run()
 
@@ -226,35 +228,39 @@ class SuggestScreen(Sheet[Starter | None]):
         state = controller.state if controller is not None else None
         if controller is None or state is None or state.found is None or index >= len(controller.suggestions):
             return
-        one, found = controller.suggestions[index], state.found
-        facts = paragraphs(list(facts_of(one, found)), 1)
+        suggestion, suggestions = controller.suggestions[index], state.found
+        facts = paragraphs(list(facts_of(suggestion, suggestions)), 1)
 
         def lines(width: int) -> list[Line]:
-            return [*view_lines(facts, width), ((f" {one.prototype_class}", "dim"),), *_config_lines(one.config, width)]
+            return [
+                *view_lines(facts, width),
+                ((f" {suggestion.prototype_class}", "dim"),),
+                *_config_lines(suggestion.config, width),
+            ]
 
         self.query_one("#config", LinesView).show(lines, keep_place=False)
 
     def _run_title(self) -> str:
-        shown = self.controller.shown if self.controller is not None else None
+        example = self.controller.shown if self.controller is not None else None
         state = self.controller.state if self.controller is not None else None
-        if shown is None or state is None:
+        if example is None or state is None:
             return "good or bad?"
-        runs = [one.run for one in state.given.examples.given]
-        return f"good or bad? {runs.index(shown.run) + 1} of {count(len(runs), 'run')}, {short_id(shown.run)}"
+        runs = [example.run for example in state.given.examples.given]
+        return f"good or bad? {runs.index(example.run) + 1} of {count(len(runs), 'run')}, {short_id(example.run)}"
 
     def _run(self, width: int) -> list[Line]:
-        shown = self.controller.shown if self.controller is not None else None
-        if shown is None:
+        example = self.controller.shown if self.controller is not None else None
+        if example is None:
             return []
-        said: Line = ((" not labelled yet", "dim"),)
-        if shown.good is not None:
-            name = "passed" if shown.good else "failed"
-            said = ((f" {glyph(name)} {'good' if shown.good else 'bad'}", name),)
-        calls = ", ".join(call.name for call in shown.transcript.tool_calls)
-        made: list[Line] = [said]
+        verdict: Line = ((" not labelled yet", "dim"),)
+        if example.good is not None:
+            name = "passed" if example.good else "failed"
+            verdict = ((f" {glyph(name)} {'good' if example.good else 'bad'}", name),)
+        calls = ", ".join(call.name for call in example.transcript.tool_calls)
+        rows: list[Line] = [verdict]
         if calls:
-            made.append(fit(((" calls ", "dim"), (one_line(calls, 200), "")), width))
-        return [*made, *paragraph(one_line(shown.transcript.final_output, _ANSWER) or "no answer", width)[:4]]
+            rows.append(fit(((" calls ", "dim"), (one_line(calls, 200), "")), width))
+        return [*rows, *paragraph(one_line(example.transcript.final_output, _ANSWER) or "no answer", width)[:4]]
 
 
 def _config_lines(text: str, width: int) -> list[Line]:
@@ -263,7 +269,7 @@ def _config_lines(text: str, width: int) -> list[Line]:
     lines: list[Line] = []
     at = 0
     for row in text.split("\n"):
-        shown, offsets = shown_line(row)
-        lines.append(fit(((" ", ""), *painted(shown, offsets, token_layers(tokens, at, at + len(row)))), width))
+        displayed, offsets = shown_line(row)
+        lines.append(fit(((" ", ""), *painted(displayed, offsets, token_layers(tokens, at, at + len(row)))), width))
         at += len(row) + 1
     return lines

@@ -37,13 +37,15 @@ class SuggestController:
 
     def read(self) -> SuggestedState:
         """The runs with their labels, and the criteria that agree with them. Raises AgentevalError without runs."""
-        given = examples_of_test(self._store, self.suite_key, self.test_id)
-        if self.state is None and any(one.run == self._at and one.good is not None for one in given.examples.given):
+        test_examples = examples_of_test(self._store, self.suite_key, self.test_id)
+        if self.state is None and any(
+            example.run == self._at and example.good is not None for example in test_examples.examples.given
+        ):
             self._at = ""  # the open run has a label already: a different run is more useful
         try:
-            self.state = SuggestedState(given, suggest(given.examples))
+            self.state = SuggestedState(test_examples, suggest(test_examples.examples))
         except AgentevalError as problem:
-            self.state = SuggestedState(given, None, problem)
+            self.state = SuggestedState(test_examples, None, problem)
         return self.state
 
     def check(self) -> None:
@@ -57,8 +59,8 @@ class SuggestController:
     @property
     def suggestions(self) -> tuple[Suggestion, ...]:
         """The criteria, best first."""
-        found = self.state.found if self.state is not None else None
-        return found.suggestions if found is not None else ()
+        suggestions = self.state.found if self.state is not None else None
+        return suggestions.suggestions if suggestions is not None else ()
 
     @property
     def shown(self) -> Example | None:
@@ -66,20 +68,20 @@ class SuggestController:
         if self.state is None:
             return None
         runs = self.state.given.examples.given
-        found = self.state.found
-        wanted = [self._at, found.label_next if found is not None else ""]
-        for run in filter(None, wanted):
-            for one in runs:
-                if one.run == run:
-                    return one
-        return next((one for one in runs if one.good is None), runs[0] if runs else None)
+        suggestions = self.state.found
+        run_ids = [self._at, suggestions.label_next if suggestions is not None else ""]
+        for run in filter(None, run_ids):
+            for example in runs:
+                if example.run == run:
+                    return example
+        return next((example for example in runs if example.good is None), runs[0] if runs else None)
 
     def step(self, by: int) -> None:
         """Show the run that is `by` older."""
-        shown, state = self.shown, self.state
-        if shown is not None and state is not None:
+        example, state = self.shown, self.state
+        if example is not None and state is not None:
             runs = state.given.examples.given
-            at = [one.run for one in runs].index(shown.run) + by
+            at = [example.run for example in runs].index(example.run) + by
             self._at = runs[min(max(at, 0), len(runs) - 1)].run
 
     def say(self, run: str, good: bool) -> SuggestedState:
@@ -100,5 +102,5 @@ class SuggestController:
 
     def starter(self, number: int) -> Starter:
         """A suggestion as a new criterion."""
-        one = self.suggestions[number]
-        return Starter("", one.name, one.prototype_class, one.config, "made from labelled runs")
+        suggestion = self.suggestions[number]
+        return Starter("", suggestion.name, suggestion.prototype_class, suggestion.config, "made from labelled runs")

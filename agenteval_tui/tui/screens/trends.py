@@ -55,8 +55,8 @@ class TrendsScreen(FrameScreen):
     def kept(self) -> dict[str, Any]:
         return self.controller.kept()
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
-        self.controller.restore(kept)
+    def restore(self, stored: Mapping[str, Any]) -> None:
+        self.controller.restore(stored)
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -101,18 +101,18 @@ class TrendsScreen(FrameScreen):
         request = controller.request(session.projects, now)
 
         def read() -> tuple[TrendQuery, Trend, int | None]:
-            query, found = read_trend(store, request)
-            if found.series or (elsewhere := session.workspace.elsewhere()):
-                return query, found, 0 if found.series else elsewhere
-            return query, found, 0 if session.workspace.has_run() else None
+            query, trend = read_trend(store, request)
+            if trend.series or (elsewhere := session.workspace.elsewhere()):
+                return query, trend, 0 if trend.series else elsewhere
+            return query, trend, 0 if session.workspace.has_run() else None
 
         def then(read: tuple[TrendQuery, Trend, int | None]) -> None:
-            query, found, elsewhere = read
+            query, trend, elsewhere = read
             if again:
                 self.ask(lambda: regrade_beside(store, query, now), self._show_regraded, group="beside", beside=True)
                 self.retitle()
                 return
-            controller.take_stored(found, elsewhere)
+            controller.take_stored(trend, elsewhere)
             self._paint()
             self.ask(lambda: read_beside(store, query, request.below, now), self._show_beside, group="beside")
 
@@ -122,8 +122,8 @@ class TrendsScreen(FrameScreen):
         self.controller.take_beside(beside)
         self._paint()
 
-    def _show_regraded(self, found: tuple[Regrading, ComparisonSeries]) -> None:
-        if self.controller.take_regraded(found):
+    def _show_regraded(self, regraded: tuple[Regrading, ComparisonSeries]) -> None:
+        if self.controller.take_regraded(regraded):
             self._paint()
 
     def _show_failure(self, error: AgentevalError) -> None:
@@ -143,10 +143,10 @@ class TrendsScreen(FrameScreen):
 
     def _say(self, lines: list[Line]) -> None:
         """These lines in place of the drawing."""
-        shown = keyed(lines, self.agenteval.keymap)
+        keyed_lines = keyed(lines, self.agenteval.keymap)
         self.query_one("#legend", LineBlock).show(lambda width: [])
         self.query_one("#plot", LineBlock).show(
-            lambda width: [fit(each, width) for line in shown for each in hanging(line, width)]
+            lambda width: [fit(each, width) for line in keyed_lines for each in hanging(line, width)]
         )
         self.query_one("#readout", LineBlock).show(lambda width: [])
         self.query_one("#beside").display = False
@@ -300,8 +300,8 @@ class TrendsScreen(FrameScreen):
             suite_key, test_id, criterion = rest
             store = self.agenteval.session.store
 
-            def show(found: tuple[str, list[str]]) -> None:
-                self.agenteval.inspect(found[0], criterion=criterion, runs=found[1])
+            def show(answer: tuple[str, list[str]]) -> None:
+                self.agenteval.inspect(answer[0], criterion=criterion, runs=answer[1])
 
             self.ask(lambda: newest_failure(store, suite_key, test_id), show, group="open")
         else:
@@ -337,9 +337,9 @@ class TrendsScreen(FrameScreen):
             self.agenteval.say("Choose a test, or press tab for the flaky ones.")
             return
 
-        def done(said: str | None) -> None:
-            if said:
-                self.agenteval.say(said)
+        def done(message: str | None) -> None:
+            if message:
+                self.agenteval.say(message)
                 self._changed()
 
         self.app.push_screen(

@@ -75,12 +75,12 @@ def read_trend(store: Store, request: TrendRequest) -> tuple[TrendQuery, Trend]:
     query = TrendQuery(since, now + 1, request.by, request.group, projects=request.projects)
     query = filtered(store, query, request.words)
     measures = () if request.shown == "rate" else (request.shown,)
-    found = trend(store, query, measures)
-    if request.by is None and 0 < found.eventful < FEW:
+    result = trend(store, query, measures)
+    if request.by is None and 0 < result.eventful < FEW:
         # A new history: as days it would be one dot on an empty plain.
         query = replace(query, by="execution")
-        found = trend(store, query, measures)
-    return query, found
+        result = trend(store, query, measures)
+    return query, result
 
 
 def read_beside(store: Store, query: TrendQuery, below: float | None, now: int) -> ComparisonSeries:
@@ -98,9 +98,9 @@ def regrade_beside(store: Store, query: TrendQuery, now: int) -> tuple[Regrading
     """All of it with today's criteria. Flaky tests and quarantines are those of the stored verdicts, and alerts are not
     wanted here. Raises `AgentevalError`."""
     again = regrade_history(store, query)
-    found, more = regraded_trend(store, query, MEASURES, again)
+    trend, more = regraded_trend(store, query, MEASURES, again)
     held = tuple(quarantines.active(store, now))
-    return again, ComparisonSeries(found, more, ledger(store, query, now, judges=False), None, held)
+    return again, ComparisonSeries(trend, more, ledger(store, query, now, judges=False), None, held)
 
 
 def newest_failure(store: Store, suite_key: str, test_id: str) -> tuple[str, list[str]]:
@@ -138,17 +138,17 @@ class TrendsController:
             "below": self.below, "filter": self.words,
         }  # fmt: skip
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, stored: Mapping[str, Any]) -> None:
         """Take what an earlier start kept."""
 
         def known(name: str, choices: Sequence[Any], default: Any) -> Any:
-            return kept.get(name) if kept.get(name) in choices else default
+            return stored.get(name) if stored.get(name) in choices else default
 
         self.window = known("window", WINDOWS, "30d")
         self.by, self.group = known("by", BYS, None), known("group", GROUPS, "")
         self.shown, self.view = known("shown", SHOWN, "rate"), known("view", VIEWS, "groups")
         self.below = known("below", _BELOW, None)
-        text = kept.get("filter")
+        text = stored.get("filter")
         self.words = text if isinstance(text, str) else ""
 
     # Reading
@@ -170,24 +170,24 @@ class TrendsController:
         """What is below the drawing no longer fits what is asked."""
         self._beside = None
 
-    def take(self, found: Trend) -> None:
+    def take(self, trend: Trend) -> None:
         """This is drawn now. The cursor stays at its time, or at the newest time in which anything ran."""
         before = self.trend
         at = before.bins[self.cursor].since_ms if before and 0 <= self.cursor < len(before.bins) else None
         newest = before is None or self.cursor in (-1, len(before.bins) - 1)
-        self.trend = found
-        self.cursor = len(found.bins) - 1
-        if at is not None and not newest and found.bins and found.bins[0].since_ms <= at:
-            self.cursor = max(n for n, one in enumerate(found.bins) if one.since_ms <= at)
-        elif found.series:
-            ran = [n for n in range(len(found.bins)) if any(one.points[n] is not None for one in found.series)]
+        self.trend = trend
+        self.cursor = len(trend.bins) - 1
+        if at is not None and not newest and trend.bins and trend.bins[0].since_ms <= at:
+            self.cursor = max(n for n, time_bin in enumerate(trend.bins) if time_bin.since_ms <= at)
+        elif trend.series:
+            ran = [n for n in range(len(trend.bins)) if any(series.points[n] is not None for series in trend.series)]
             self.cursor = ran[-1] if ran else self.cursor
 
-    def take_stored(self, found: Trend, elsewhere: int | None) -> None:
+    def take_stored(self, trend: Trend, elsewhere: int | None) -> None:
         """The stored verdicts are drawn; `elsewhere` executions of other projects are in the history, which is empty
         where it is None."""
         self._regraded, self.elsewhere = None, elsewhere
-        self.take(found)
+        self.take(trend)
 
     def take_beside(self, beside: ComparisonSeries) -> None:
         """This is listed below the drawing, which has all measures now."""
@@ -195,12 +195,12 @@ class TrendsController:
         if self.trend is not None and self.trend.bins == beside.trend.bins:
             self.trend = beside.trend
 
-    def take_regraded(self, found: tuple[Regrading, ComparisonSeries]) -> bool:
+    def take_regraded(self, regraded: tuple[Regrading, ComparisonSeries]) -> bool:
         """This is shown instead of the stored verdicts. False: those are wanted again by now."""
         if not self.today:
             return False
-        self._regraded, self._beside = found
-        self.take(found[1].trend)
+        self._regraded, self._beside = regraded
+        self.take(regraded[1].trend)
         return True
 
     def fail(self) -> None:
@@ -236,10 +236,10 @@ class TrendsController:
 
     def next_by(self) -> None:
         """Cut the window in other pieces of time than those that are shown."""
-        shown = self.trend.by if self.trend is not None else None
+        current = self.trend.by if self.trend is not None else None
         was = self.by
         self.by = BYS[(BYS.index(was) + 1) % len(BYS)]
-        if was is None and self.by == shown:
+        if was is None and self.by == current:
             self.by = BYS[(BYS.index(self.by) + 1) % len(BYS)]  # that is what is shown: a key must show something
 
     def next_window(self, by: int) -> None:
@@ -251,8 +251,8 @@ class TrendsController:
     def alert_choices(self) -> tuple[list[tuple[str, str, str]], str]:
         """The pass rates below which an alert can be: (value, words, ""), and the value that is chosen."""
         choices = [
-            ("" if one is None else str(one), "no alert" if one is None else f"below {one * 100:g} %", "")
-            for one in _BELOW
+            ("" if level is None else str(level), "no alert" if level is None else f"below {level * 100:g} %", "")
+            for level in _BELOW
         ]
         return choices, "" if self.below is None else str(self.below)
 
@@ -284,8 +284,8 @@ class TrendsController:
         suite_key, test_id, criterion = rest
         ledger, held = self._beside.ledger, self._beside.quarantines
         entries = [
-            one for test in ledger.tests if (test.suite_key, test.test_id) == (suite_key, test_id)
-            for one in (test, *ledger.criteria_of(test))
+            variance_component for test in ledger.tests if (test.suite_key, test.test_id) == (suite_key, test_id)
+            for variance_component in (test, *ledger.criteria_of(test))
         ]  # fmt: skip
         meant = next((entry for entry in entries if entry.criterion == criterion), None)
         return QuarantineTarget(
@@ -294,7 +294,7 @@ class TrendsController:
             criterion,
             [entry.criterion for entry in entries if entry.criterion],
             reason_text(meant) if meant and meant.flaky else "",
-            [one for one in held if (one.suite_key, one.test_id) == (suite_key, test_id)],
+            [quarantine for quarantine in held if (quarantine.suite_key, quarantine.test_id) == (suite_key, test_id)],
         )
 
     # Lines
@@ -385,27 +385,27 @@ class TrendsController:
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         """The left and right texts of the title."""
-        found = self.trend
-        by = found.by if found is not None else self.by
-        left: list[Cell] = [(window_label(window_ms(self.window)), "")]
+        trend = self.trend
+        by = trend.by if trend is not None else self.by
+        cells: list[Cell] = [(window_label(window_ms(self.window)), "")]
         if by:
-            left.append((f", by {by}", ""))
+            cells.append((f", by {by}", ""))
         if self.group:
-            left.append((f", one line for each {self.group}", ""))
+            cells.append((f", one line for each {self.group}", ""))
         if self.today:
             # The figures of the stored verdicts are shown until the others have arrived.
             regraded = self._regraded
-            said = regrading_text(regraded) if regraded is not None else "grading with today's criteria …"
+            progress = regrading_text(regraded) if regraded is not None else "grading with today's criteria …"
             if width >= _ROOM_FOR_SAID:
-                left.append((f"   {said}", "review"))
+                cells.append((f"   {progress}", "review"))
             else:
-                left.insert(0, ("by today's criteria   ", "review"))
+                cells.insert(0, ("by today's criteria   ", "review"))
         if self.words:
-            left.append((f"  “{one_line(self.words, 30)}”", "accent"))
+            cells.append((f"  “{one_line(self.words, 30)}”", "accent"))
         fired = len(self._beside.watched.fired) if self._beside and self._beside.watched else 0
         right: list[Cell] = [(f"{count(fired, 'alert')}   ", "failed")] if fired else []
-        right.append((count(found.runs, "run") if found is not None else "", "dim"))
-        return tuple(left), tuple(right)
+        right.append((count(trend.runs, "run") if trend is not None else "", "dim"))
+        return tuple(cells), tuple(right)
 
     def key_names(self) -> list[str]:
         """What can be done now: names of actions, the most important first."""

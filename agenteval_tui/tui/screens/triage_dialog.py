@@ -91,12 +91,12 @@ class TriageScreen(Sheet["dict[str, str] | None"]):
 
 def effect_of(decision: str, group: CauseGroup) -> str:
     """What deciding does, in a sentence."""
-    tests, runs, one = count(len(group.tests), "test"), count(group.count, "run"), len(group.tests) == 1
+    tests, runs, single = count(len(group.tests), "test"), count(group.count, "run"), len(group.tests) == 1
     name = f"{group.cause.criterion} of " if group.cause.kind in ("failed", "error") else ""
     return {
         "accept": f"{'Their' if len(group.tests) > 1 else 'Its'} newest runs become the baseline of {tests}.",
         "fix": "Its config opens in Inspect. The cause reopens if it still fails after the config changed.",
-        "quarantine": f"{name}{tests} still {'runs, but does not' if one else 'run, but do not'} gate until the date.",
+        "quarantine": f"{name}{tests} still {'runs, but does' if single else 'run, but do'} not gate until the date.",
         "label": f"{runs} {'gets' if group.count == 1 else 'get'} this verdict, unless already labelled.",
         "ignore": "It reopens when the criterion changes, when it appears in other tests, or when it grows by more "
         "than chance.",
@@ -108,10 +108,10 @@ def ask_to_decide(
 ) -> None:
     """Ask over `screen`, decide, say what was done; `then` is called when it is written."""
     app, store = screen.agenteval, screen.agenteval.session.store
-    known = row.standing.decision if row.standing is not None else None
+    earlier = row.standing.decision if row.standing is not None else None
 
-    def done(made: DecisionResult) -> None:
-        app.say(f"{made.said[:1].upper()}{made.said[1:]}.")
+    def done(decision_result: DecisionResult) -> None:
+        app.say(f"{decision_result.said[:1].upper()}{decision_result.said[1:]}.")
         then()
 
     def answered(values: dict[str, str] | None) -> None:
@@ -132,7 +132,7 @@ def ask_to_decide(
 
         screen.ask(work, done, group="decide")
 
-    note = known.note if known is not None and known.decision == decision else ""
+    note = earlier.note if earlier is not None and earlier.decision == decision else ""
     screen.app.push_screen(TriageScreen(row.group, decision, note), answered)
 
 

@@ -29,10 +29,10 @@ class TrustScreen(Sheet[str]):
         Binding("t", "answer('trust')", "trust", show=False),
     ]
 
-    def __init__(self, asked: Sequence[TrustQuestion], doing: str) -> None:
+    def __init__(self, trust_questions: Sequence[TrustQuestion], doing: str) -> None:
         """`doing`: what was asked for, as "Running this"."""
         super().__init__()
-        self._asked = tuple(asked)
+        self._asked = tuple(trust_questions)
         self._doing = doing
         self._reading = ReadingTime(self)
 

@@ -51,7 +51,7 @@ class CrashReport:
     def take_panic(self, *renderables: RenderableType) -> None:
         """What Textual would show and end with."""
         console = Console(file=io.StringIO(), width=120, no_color=True)
-        text = "".join(segment.text for one in renderables for segment in console.render(one))
+        text = "".join(segment.text for renderable in renderables for segment in console.render(renderable))
         path = log_text(text, "running the app", directories.data_dir())
         self._end_in(program_error(None, path))
 

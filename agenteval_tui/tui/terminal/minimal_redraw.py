@@ -187,9 +187,9 @@ def _key_like(event: events.CursorPosition) -> events.Key | None:
     number = modified_f3(event.y + 1, event.x + 1)
     if number is None:
         return None
-    known = ANSI_SEQUENCES_KEYS.get(f"\x1b[1;{number}R")
-    if isinstance(known, tuple):
-        return events.Key(known[0].value, None)
+    keys = ANSI_SEQUENCES_KEYS.get(f"\x1b[1;{number}R")
+    if isinstance(keys, tuple):
+        return events.Key(keys[0].value, None)
     held = [name for bit, name in enumerate(("shift", "alt", "ctrl", "super")) if (number - 1) >> bit & 1]
     return events.Key("+".join([*sorted(held), "f3"]), None)
 

@@ -58,24 +58,24 @@ def sanitize(text: str) -> str:
     """`text` (a piece of one line) without anything that a terminal acts on, in as many cells as it had."""
     # Marks that are too many on one letter are dropped by `displayable`; they take no cell. Those on no letter it would
     # put on a dot, which takes one.
-    kept = ""
+    clean = ""
     follows = False  # a joiner: what follows one was measured with it, and takes no cell
     for place, char in enumerate(text):
         joined, follows = follows, char == ZERO_WIDTH_JOINER and not follows
         if joined:
-            if kept[-1:] == ZERO_WIDTH_JOINER:
-                kept = kept + char if displayable(kept + char) == kept + char else kept[:-1]
+            if clean[-1:] == ZERO_WIDTH_JOINER:
+                clean = clean + char if displayable(clean + char) == clean + char else clean[:-1]
             continue
-        if is_joiner(text, place, kept):
-            kept += char
+        if is_joiner(text, place, clean):
+            clean += char
             continue
-        shown = "" if char in "\n\t" else stand_in(char)
-        if shown == char:
-            if not is_mark(char) or (kept and not kept[-1].isspace()):
-                kept += char
+        visible = "" if char in "\n\t" else stand_in(char)
+        if visible == char:
+            if not is_mark(char) or (clean and not clean[-1].isspace()):
+                clean += char
         elif (width := cell_len(char)) > 0:
-            kept += (shown or "·").ljust(width)[:width]
-    return displayable(kept)
+            clean += (visible or "·").ljust(width)[:width]
+    return displayable(clean)
 
 
 def as_ascii(text: str) -> str:

@@ -66,12 +66,12 @@ class Arrival:
 
     def answered(self, row: int, column: int, now: float) -> bool:
         """The terminal says that its cursor is there. False: there was no question."""
-        found = self._open.pop((row, column), None)
-        if found is None:
+        mark = self._open.pop((row, column), None)
+        if mark is None:
             return False
-        sent, at = found
+        sent, at = mark
         # What was asked before it has arrived too, or never will.
-        self._open = {place: one for place, one in self._open.items() if one[0] > sent}
+        self._open = {place: entry for place, entry in self._open.items() if entry[0] > sent}
         if self._last not in self._open:
             self._last = None
         self._arrived = max(self._arrived, sent)

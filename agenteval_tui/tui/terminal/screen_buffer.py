@@ -131,10 +131,10 @@ class _Row:
         self._erases = erases
         self._at = -1
 
-    def cost(self, wanted: Set[tuple[tuple[str, ...], str]]) -> int:
+    def cost(self, next_styles: Set[tuple[tuple[str, ...], str]]) -> int:
         """The number of characters to write, less those that the next row saves because a `wanted` style is set."""
         attributes, colour, _ = self.look
-        return sum(map(len, self.out)) - (len(colour) + 1 if (attributes, colour) in wanted else 0)
+        return sum(map(len, self.out)) - (len(colour) + 1 if (attributes, colour) in next_styles else 0)
 
     def erase(self, ground: range, background: str, then: Look) -> None:
         """Erase these cells to the background. `then`: the style of the next text, which is set already if the
@@ -219,15 +219,15 @@ class _Pen:
         if self._waiting is None:
             return
         (y, strokes), self._waiting = self._waiting, None
-        wanted = {stroke.look[:2] for stroke in then if stroke.words and stroke.look[1]}
+        next_styles = {stroke.look[:2] for stroke in then if stroke.words and stroke.look[1]}
         orders = [strokes]
         if len({stroke.look for stroke in strokes}) < len(strokes):
-            orders += _by_style(strokes, self._look), _by_style(strokes, self._look, wanted)
+            orders += _by_style(strokes, self._look), _by_style(strokes, self._look, next_styles)
         rows = [self._row(y, order) for order in orders]
-        best = min(rows, key=lambda row: row.cost(wanted))
+        best = min(rows, key=lambda row: row.cost(next_styles))
         if self._erases and (grounds := _grounds(strokes)):
             erased = [self._row(y, order, grounds) for order in orders]
-            best = min([best, *erased], key=lambda row: row.cost(wanted))
+            best = min([best, *erased], key=lambda row: row.cost(next_styles))
         self._out += best.out
         self._look = best.look
 
@@ -273,7 +273,7 @@ def _grounds(strokes: Sequence[_Stroke]) -> list[tuple[range, str]]:
 
 
 def _by_style(
-    strokes: Sequence[_Stroke], look: Look, wanted: Set[tuple[tuple[str, ...], str]] = frozenset()
+    strokes: Sequence[_Stroke], look: Look, next_styles: Set[tuple[tuple[str, ...], str]] = frozenset()
 ) -> list[_Stroke]:
     """The strokes of each style together; next comes the style that is set with the fewest bytes, and last one of the
     `wanted` ones, if there is any."""
@@ -281,9 +281,9 @@ def _by_style(
     for stroke in strokes:
         groups.setdefault(stroke.look, []).append(stroke)
     ordered: list[_Stroke] = []
-    kept = [each for each in groups if each[:2] in wanted and each[:2] != look[:2]]
+    matching = [each for each in groups if each[:2] in next_styles and each[:2] != look[:2]]
     while groups:
-        free = groups.keys() - kept[-1:] or groups.keys()
+        free = groups.keys() - matching[-1:] or groups.keys()
         nearest = min((each for each in groups if each in free), key=lambda each: _way(look, each))
         group = groups.pop(nearest)
         blanks = ((), "", nearest[2])
@@ -302,7 +302,7 @@ def _way(look: Look, other: Look) -> int:
 def _of_spaces(look: Look, background: str) -> Look:
     """The style to set for spaces, which show their background only: the one that is set, as far as it can stay."""
     attributes, colour, _ = look
-    return tuple(one for one in attributes if one not in _SEEN_ON_BLANKS), colour, background
+    return tuple(attribute for attribute in attributes if attribute not in _SEEN_ON_BLANKS), colour, background
 
 
 def _cells(strip: Strip, colours: ColorSystem) -> list[Cell] | None:
@@ -426,12 +426,12 @@ def _change(before: Look, after: Look) -> str:
         return "\x1b[0m"
     (old, old_colour, old_background), (new, colour, background) = before, after
     anew = ";".join(["0", *new, *filter(None, (colour, background))])
-    gone = [one for one in old if one not in new]
-    if not all(one in _OFF for one in gone):
+    gone = [attribute for attribute in old if attribute not in new]
+    if not all(attribute in _OFF for attribute in gone):
         return f"\x1b[{anew}m"
-    ends = dict.fromkeys(_OFF[one] for one in gone)
+    ends = dict.fromkeys(_OFF[attribute] for attribute in gone)
     # Bold and faint end together: the one that stays is set again.
-    codes = [*ends, *(one for one in new if one not in old or _OFF.get(one) in ends)]
+    codes = [*ends, *(attribute for attribute in new if attribute not in old or _OFF.get(attribute) in ends)]
     if colour != old_colour:
         codes.append(colour or "39")
     if background != old_background:

@@ -92,10 +92,10 @@ class SheetExit:
 
     def drops(self, message: Message) -> bool:
         """Is this something that comes too late to be done?"""
-        asked = isinstance(message, _ASKED) or (message.bubble and not isinstance(message, events.Event))
+        is_asked = isinstance(message, _ASKED) or (message.bubble and not isinstance(message, events.Event))
         if self._taken_away():
-            return asked or isinstance(message, _OF_ITS_LIFE)
-        return asked and self._done
+            return is_asked or isinstance(message, _OF_ITS_LIFE)
+        return is_asked and self._done
 
     def _taken_away(self) -> bool:
         # Where the app ends, its sheets are on the stack until all of them have gone.

@@ -25,27 +25,27 @@ def joined(parts: Iterable[tuple[str, Style | None]]) -> list[Segment]:
             alike[-1] = (alike[-1][0] + text, style)
         elif text:
             alike.append((text, style))
-    kept: list[tuple[str, Style | None]] = []
+    merged: list[tuple[str, Style | None]] = []
     for text, style in alike:
-        if kept:
-            before, before_style = kept[-1]
+        if merged:
+            before, before_style = merged[-1]
             if before_style == style or (text.isspace() and _blank_alike(before_style, style)):
-                kept[-1] = (before + text, before_style)
+                merged[-1] = (before + text, before_style)
                 continue
             if before.isspace() and _blank_alike(before_style, style):
-                kept[-1] = (before + text, style)
+                merged[-1] = (before + text, style)
                 continue
-        kept.append((text, style))
-    return [Segment(text, style) for text, style in kept]
+        merged.append((text, style))
+    return [Segment(text, style) for text, style in merged]
 
 
-def _blank_alike(one: Style | None, other: Style | None) -> bool:
+def _blank_alike(style: Style | None, other: Style | None) -> bool:
     """Does a space look the same in both styles?"""
-    if one is None or other is None:
+    if style is None or other is None:
         return False
-    if one.bgcolor != other.bgcolor:
+    if style.bgcolor != other.bgcolor:
         return False
-    return not any((one.underline, one.strike, one.reverse, other.underline, other.strike, other.reverse))
+    return not any((style.underline, style.strike, style.reverse, other.underline, other.strike, other.reverse))
 
 
 def selected(strip: Strip, start: int, end: int, style: Style) -> Strip:

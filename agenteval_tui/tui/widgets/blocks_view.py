@@ -188,8 +188,8 @@ class BlocksView(ScrollView, can_focus=True):
     def selected_text(self) -> str:
         """What was selected with the mouse, else the text of the block under the cursor, as it was stored."""
         selection = self.text_selection
-        if selection is not None and (found := self.get_selection(selection)) is not None:
-            return found[0]
+        if selection is not None and (selected := self.get_selection(selection)) is not None:
+            return selected[0]
         return self.document.text(self.cursor) if self.cursor >= 0 else ""
 
     # Going places
@@ -337,8 +337,8 @@ class BlocksView(ScrollView, can_focus=True):
 
     def validate_scroll_y(self, value: float) -> float:
         """Before anything comes into sight its height is made exact; what was in sight moves by whole rows only."""
-        known = self._known()
-        if known is not None and known.blocks and self._view_height():
+        blocks_document = self._known()
+        if blocks_document is not None and blocks_document.blocks and self._view_height():
             value = self._settled(value)
         return super().validate_scroll_y(value)
 
@@ -459,11 +459,11 @@ class BlocksView(ScrollView, can_focus=True):
         self._refresh_block(block, 1)
 
     def _refresh_block(self, block: int, width: int | None = None) -> None:
-        known = self._known()
-        if known is None or not 0 <= block < len(known.blocks):
+        blocks_document = self._known()
+        if blocks_document is None or not 0 <= block < len(blocks_document.blocks):
             return
-        top = max(known.top(block) - self.scroll_offset.y, 0)
-        bottom = min(known.bottom(block) - self.scroll_offset.y, self._view_height())
+        top = max(blocks_document.top(block) - self.scroll_offset.y, 0)
+        bottom = min(blocks_document.bottom(block) - self.scroll_offset.y, self._view_height())
         if bottom > top:
             self.refresh(Region(0, top, self._width() + self._margin if width is None else width, bottom - top))
 

@@ -439,8 +439,8 @@ class ConfigEditor(ExactTextArea):
     def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
         """The partner of the bracket under or before the cursor; found among the tokens, not in the characters."""
         self._refreshed()
-        found = partner(self._tokens, self._text, self._lines.offset(*search_from))
-        return None if found is None else self._lines.place(found[1])
+        pair = partner(self._tokens, self._text, self._lines.offset(*search_from))
+        return None if pair is None else self._lines.place(pair[1])
 
     # Painting
 
@@ -521,8 +521,8 @@ class ConfigEditor(ExactTextArea):
         if self._palette is None:
             self._palette = palette_of(self)
         palette = self._palette
-        shown, offsets = shown_line(text)
-        cells = (*gutter, (" " * indent, ""), *painted(shown + " ", offsets, layers))
+        displayed, offsets = shown_line(text)
+        cells = (*gutter, (" " * indent, ""), *painted(displayed + " ", offsets, layers))
         segments = [Segment(text, base + palette.style(style)) for text, style in cells if text]
         wide = width_of(cells)
         segments.append(Segment(" " * max(width - wide, 0), base))
@@ -633,8 +633,8 @@ class Popup(LineBlock):
         It stays right of the place where it can be read there, so that it covers what is being worked on the least.
         """
         screen = self.screen.size
-        made = make(max(screen.width - place.x, min(ROOM, screen.width)) - 1)
-        lines: list[Line] = [((BAR, "accent"), *line) for line in made]
+        content = make(max(screen.width - place.x, min(ROOM, screen.width)) - 1)
+        lines: list[Line] = [((BAR, "accent"), *line) for line in content]
         if not lines:
             self.close()
             return

@@ -185,13 +185,13 @@ class RowNavigator(DocumentNavigator):
         """The end of the row; there, the end of the line."""
         line, column = location
         breaks, size = self._wrapped.rows.breaks(line), len(self._wrapped.document.get_line(line))
-        end = next((one - 1 for one in breaks if one > column), size)
+        end = next((place - 1 for place in breaks if place > column), size)
         return line, size if end == column else end
 
     def get_location_home(self, location: Location, smart_home: bool = False) -> Location:
         """The start of the row; of a line's first row (or where it is that already) where its text begins, then 0."""
         line, column = location
-        start = next((one for one in reversed(self._wrapped.rows.breaks(line)) if one < column), 0)
+        start = next((place for place in reversed(self._wrapped.rows.breaks(line)) if place < column), 0)
         if start:
             return line, start
         text = self._wrapped.document.get_line(line)

@@ -82,7 +82,7 @@ class ChoiceField(Widget, can_focus=True):
     def __init__(self, choices: Sequence[tuple[str, str]], value: str = "", *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._choices = tuple(choices)
-        self._place = next((place for place, (one, _) in enumerate(self._choices) if one == value), 0)
+        self._place = next((place for place, (choice, _) in enumerate(self._choices) if choice == value), 0)
 
     @property
     def value(self) -> str:
@@ -93,7 +93,7 @@ class ChoiceField(Widget, can_focus=True):
         """Offer other choices; what is chosen stays, where it is among them."""
         value = self.value
         self._choices = tuple(choices)
-        self._place = next((place for place, (one, _) in enumerate(self._choices) if one == value), 0)
+        self._place = next((place for place, (choice, _) in enumerate(self._choices) if choice == value), 0)
         self.refresh()
 
     @property
@@ -103,9 +103,9 @@ class ChoiceField(Widget, can_focus=True):
 
     def choose(self, value: str, *, tell: bool = False) -> None:
         """Choose a value; one that is not offered is offered too. No `Changed` unless `tell`."""
-        if value not in (one for one, _ in self._choices):
+        if value not in (choice for choice, _ in self._choices):
             self._choices = (*self._choices, (value, f"{value} (unknown)"))
-        self._place = next(place for place, (one, _) in enumerate(self._choices) if one == value)
+        self._place = next(place for place, (choice, _) in enumerate(self._choices) if choice == value)
         self.refresh()
         if tell:
             self.post_message(self.Changed(self, value))
@@ -229,8 +229,8 @@ class Form(Vertical):
                 lines[row] = fit(((field.label, "dim"),), width)
                 if not self._below:
                     note = fit(self._note_beside(field), self._room_beside(widget))
-                    taken = width + widget.outer_size.width
-                    lines[row] = (*pad(lines[row], taken + NOTE_GAP), *note)
+                    used = width + widget.outer_size.width
+                    lines[row] = (*pad(lines[row], used + NOTE_GAP), *note)
             row += widget.outer_size.height
         return lines
 
@@ -242,10 +242,10 @@ class Form(Vertical):
         """The fields may be in other rows now, and their errors beside or below them. A placeholder that has no room
         ends in `…`: in a field of one row the rest would be in a row that nobody sees."""
         self.refresh()
-        said = {f"field-{field.name}": field.placeholder for field in self._fields if field.rows == 1}
+        placeholders = {f"field-{field.name}": field.placeholder for field in self._fields if field.rows == 1}
         for area in self.query(TextArea):
-            if area.id in said:
-                area.placeholder = fit_text(said[area.id], area.size.width)
+            if area.id in placeholders:
+                area.placeholder = fit_text(placeholders[area.id], area.size.width)
         for field in self._fields if not self._below else ():
             if self._said(field):
                 self._show_note(field)
@@ -277,18 +277,18 @@ class Form(Vertical):
         for field in self._fields:
             if field.name not in values:
                 continue
-            found, value = self.query_one(f"#field-{field.name}"), values[field.name]
-            if isinstance(found, ChoiceField):
-                if found.value != value:
-                    found.choose(value)
-            elif isinstance(found, TextArea):
+            widget, value = self.query_one(f"#field-{field.name}"), values[field.name]
+            if isinstance(widget, ChoiceField):
+                if widget.value != value:
+                    widget.choose(value)
+            elif isinstance(widget, TextArea):
                 if self._value(field) != value:
-                    with found.prevent(TextArea.Changed):
-                        found.load_text(value)
-                self._filled[field.name] = (value, found.text)
-            elif isinstance(found, Input) and found.value != value:
-                with found.prevent(Input.Changed):
-                    found.value = value
+                    with widget.prevent(TextArea.Changed):
+                        widget.load_text(value)
+                self._filled[field.name] = (value, widget.text)
+            elif isinstance(widget, Input) and widget.value != value:
+                with widget.prevent(Input.Changed):
+                    widget.value = value
 
     def offer(self, name: str, choices: Sequence[tuple[str, str]]) -> None:
         """Other choices for a field."""
@@ -308,24 +308,24 @@ class Form(Vertical):
     def complain(self, problems: dict[str, str]) -> None:
         """What is wrong, by field; nothing about those that are not named."""
         for field in self._fields:
-            said = problems.get(field.name, "")
-            if self._notes.get(field.name, ("", False))[0] != said:
-                self._notes[field.name] = (said, True)
+            message = problems.get(field.name, "")
+            if self._notes.get(field.name, ("", False))[0] != message:
+                self._notes[field.name] = (message, True)
                 self._show_note(field)
 
     def _value(self, field: Field) -> str:
-        found = self.query_one(f"#field-{field.name}")
-        if isinstance(found, ChoiceField):
-            return found.value
-        if isinstance(found, TextArea):
-            put, shown = self._filled.get(field.name, ("", ""))
-            return put if found.text == shown else found.text
-        return found.value.strip() if isinstance(found, Input) else ""
+        widget = self.query_one(f"#field-{field.name}")
+        if isinstance(widget, ChoiceField):
+            return widget.value
+        if isinstance(widget, TextArea):
+            filled, displayed = self._filled.get(field.name, ("", ""))
+            return filled if widget.text == displayed else widget.text
+        return widget.value.strip() if isinstance(widget, Input) else ""
 
     def _show_note(self, field: Field) -> None:
         self.refresh()
-        shown = self.query(f"#note-{field.name}").results(LineBlock)
-        note = next(shown, None)
+        line_blocks = self.query(f"#note-{field.name}").results(LineBlock)
+        note = next(line_blocks, None)
         if note is not None:
             note.show(self._words_below(field))
             note.display = self._is_below(field)
@@ -334,10 +334,12 @@ class Form(Vertical):
 
     def _is_below(self, field: Field) -> bool:
         """Whether something is said below the field: its error or hint, or its error where there is no room beside."""
-        said = self._said(field)
+        message = self._said(field)
         if self._below:
-            return bool(said or field.hint)
-        return bool(said) and cell_len(_error_words(said)) > self._room_beside(self.query_one(f"#field-{field.name}"))
+            return bool(message or field.hint)
+        return bool(message) and cell_len(_error_words(message)) > self._room_beside(
+            self.query_one(f"#field-{field.name}")
+        )
 
     def _room_beside(self, control: Widget) -> int:
         """Cells beside a field."""
@@ -350,15 +352,15 @@ class Form(Vertical):
         return LineBlock(self._words_below(field), id=f"note-{field.name}", classes="note")
 
     def _words_below(self, field: Field) -> Callable[[int], list[Line]]:
-        said = self._said(field)
+        message = self._said(field)
         if not self._is_below(field):
             return lambda width: []
-        words, style = (_error_words(said), "error") if said else (field.hint, "dim")
+        words, style = (_error_words(message), "error") if message else (field.hint, "dim")
         return lambda width: paragraph(words, width, style)
 
     def _note_beside(self, field: Field) -> Line:
-        said = self._said(field)
-        return ((_error_words(said), "error"),) if said and not self._is_below(field) else ((field.hint, "dim"),)
+        message = self._said(field)
+        return ((_error_words(message), "error"),) if message and not self._is_below(field) else ((field.hint, "dim"),)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """A letter more or less."""
@@ -390,5 +392,5 @@ class Form(Vertical):
         (self.screen.focus_next if by > 0 else self.screen.focus_previous)()
 
 
-def _error_words(said: str) -> str:
-    return f"! {one_line(said, MOST_OF_AN_ERROR)}"
+def _error_words(message: str) -> str:
+    return f"! {one_line(message, MOST_OF_AN_ERROR)}"

@@ -123,7 +123,7 @@ _LAYOUT = _SheetLayout()
 
 def _fitted(placements: Sequence[WidgetPlacement], rows: int) -> list[WidgetPlacement]:
     """The same parts in exactly this many rows."""
-    heights = [one.region.height for one in placements]
+    heights = [placement.region.height for placement in placements]
     over = sum(heights) - rows
     scrolls = [number for number, one in enumerate(placements) if one.widget.styles.overflow_y == "auto"]
     while over > 0 and (tallest := max(scrolls, key=heights.__getitem__, default=-1)) >= 0 and heights[tallest] > 1:
@@ -131,13 +131,13 @@ def _fitted(placements: Sequence[WidgetPlacement], rows: int) -> list[WidgetPlac
         over -= 1
     texts = [number for number in range(1, len(placements) - 1) if number not in scrolls]
     for number in (*reversed(texts), *reversed(scrolls)):
-        taken = min(max(over, 0), heights[number])
-        heights[number] -= taken
-        over -= taken
+        cut = min(max(over, 0), heights[number])
+        heights[number] -= cut
+        over -= cut
     if over < 0 and len(placements) > 2:
         heights[scrolls[-1] if scrolls else -2] -= over
-    y, made = 0, []
-    for one, height in zip(placements, heights, strict=True):
-        made.append(one._replace(region=one.region._replace(y=y, height=height)))
+    y, placed = 0, []
+    for placement, height in zip(placements, heights, strict=True):
+        placed.append(placement._replace(region=placement.region._replace(y=y, height=height)))
         y += height
-    return made
+    return placed

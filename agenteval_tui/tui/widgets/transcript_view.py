@@ -134,8 +134,8 @@ class TranscriptView(BlocksView, can_focus=True):
         self._marks = marks
         self._folds = {} if document is None else document.folds
         self._folded_all = False
-        made = document if document is not None and not self._raw and not marks else None
-        self._reset(made)
+        transcript_document = document if document is not None and not self._raw and not marks else None
+        self._reset(transcript_document)
 
     @property
     def lay_out(self) -> Callable[[Transcript, bool], TranscriptDocument]:
@@ -212,28 +212,28 @@ class TranscriptView(BlocksView, can_focus=True):
 
     def search(self, text: str) -> int:
         """Find `text`, go to the first place after the screen's first row; how often it is there. "" ends it."""
-        found = self.document.search(text)
-        if found:
+        count = self.document.search(text)
+        if count:
             self._jump(self.document.matches, 1)
         self.refresh()
-        return found
+        return count
 
     def searching(self, text: str) -> Iterator[int]:
         """The same in short slices, with how often it was found after each; goes to the first when it was found."""
         document = self.document
         went = False
         before = len(document.matches)
-        for found in document.searching(text):
-            if found != before or not found:
+        for count in document.searching(text):
+            if count != before or not count:
                 self.refresh()
-                before = found
-            if found and not went:
+                before = count
+            if count and not went:
                 # The first at or below the first row; further ones may still be found before it.
                 row = document.block_at(self.scroll_offset.y)
                 if document.matches[-1].block >= row:
                     went = True
                     self._jump(document.matches, 1)
-            yield found
+            yield count
         if document.matches and not went:
             self._jump(document.matches, 1)
         self.refresh()
@@ -263,13 +263,13 @@ class TranscriptView(BlocksView, can_focus=True):
             return ()
         document = self.document
         block = document.block_at(row)
-        shown, style = (" ", "")
+        sign, style = (" ", "")
         if self._strip is not None and (step := document.step_of(block)) is not None:
             first = document.first_of_step(block) and row == document.top(block)
-            shown, style = self._strip.cell(step, first=first)
+            sign, style = self._strip.cell(step, first=first)
         if self._palette is None:
             self._palette = palette_of(self)
-        return (Segment(shown, self._palette.style(style)),)
+        return (Segment(sign, self._palette.style(style)),)
 
     # Keys and mouse
 

@@ -210,8 +210,8 @@ class VirtualList(ScrollView, can_focus=True):
         """The row with `key`, None when there is none. Asks the source's own `index_of` where it has one."""
         finder = getattr(self._source, "index_of", None)
         if finder is not None:
-            found = finder(key)
-            return found if isinstance(found, int) else None
+            index = finder(key)
+            return index if isinstance(index, int) else None
         return next((index for index in range(self._count) if self._source.key(index) == key), None)
 
     def move_to_key(self, key: str, *, center: bool = False) -> bool:
@@ -351,10 +351,10 @@ class VirtualList(ScrollView, can_focus=True):
             name = "virtual-list--cursor" if self.has_focus else "virtual-list--cursor-blurred"
             cursor = self.get_component_rich_style(name)
             over = Style(bgcolor=cursor.bgcolor, reverse=cursor.reverse, underline=cursor.underline)
-            shown = joined((text, on(base, token, over)) for text, token in head)
+            segments = joined((text, on(base, token, over)) for text, token in head)
         else:
-            shown = joined((text, on(base, token)) for text, token in head)
-        return Strip([*shown, *joined((text, on(base, token)) for text, token in tail)], width)
+            segments = joined((text, on(base, token)) for text, token in head)
+        return Strip([*segments, *joined((text, on(base, token)) for text, token in tail)], width)
 
     def _span(self, width: int) -> int:
         """Cells of the cursor's background."""
@@ -400,7 +400,7 @@ class VirtualList(ScrollView, can_focus=True):
 
     def _tell(self) -> None:
         key = self.cursor_key
-        told = None if key is None else (self.cursor, key)
-        if key is not None and told != self._told and self.is_running:
+        position = None if key is None else (self.cursor, key)
+        if key is not None and position != self._told and self.is_running:
             self.post_message(self.Highlighted(self, self.cursor, key))
-        self._told = told if self.is_running else None
+        self._told = position if self.is_running else None

@@ -67,7 +67,7 @@ class ReasonsToRead(Struct, frozen=True):
     in_view: bool = False
 
 
-def read_comparison(session: Session, sides: Sides, known: Comparison | None = None) -> Comparison:
+def read_comparison(session: Session, sides: Sides, earlier: Comparison | None = None) -> Comparison:
     """Compare these sides; `known` itself where the same runs and quarantines would be compared again.
 
     Raises `AgentevalError`.
@@ -75,11 +75,11 @@ def read_comparison(session: Session, sides: Sides, known: Comparison | None = N
     a, b = sides_of(session.store, sides, session.projects)
     quarantined = active(session.store)
     # What criteria said of a run that has ended is never written again.
-    if known is not None and (known.a, known.b) == (a, b) and known.held_by(quarantined):
-        return known
-    found = compare(session.store, a, b, quarantined=quarantined)
-    found.check_in_common()
-    return found
+    if earlier is not None and (earlier.a, earlier.b) == (a, b) and earlier.held_by(quarantined):
+        return earlier
+    comparison = compare(session.store, a, b, quarantined=quarantined)
+    comparison.check_in_common()
+    return comparison
 
 
 def newest_execution(session: Session) -> str:
@@ -93,18 +93,18 @@ def read_versions(session: Session, versions: Versions) -> Comparison:
     return compare_versions(session.store, versions.suite_key, versions.test, old, new, versions.criterion)
 
 
-def explain(session: Session, wanted: ReasonsToRead) -> ChangeReasons:
+def explain(session: Session, reasons_to_read: ReasonsToRead) -> ChangeReasons:
     """Explain the first of these tests, and further ones as far as the time allows."""
-    found, end = ChangeReasons(), time.monotonic() + _AT_A_TIME_S
-    for change in wanted.who:
-        found.attributed[change.key] = attribute(session.store, change.pairs)
+    change_reasons, end = ChangeReasons(), time.monotonic() + _AT_A_TIME_S
+    for change in reasons_to_read.who:
+        change_reasons.attributed[change.key] = attribute(session.store, change.pairs)
         if time.monotonic() >= end:
-            return found
-    for change in wanted.metrics:
-        found.metrics[change.key] = metric_changes(session.store, change)
+            return change_reasons
+    for change in reasons_to_read.metrics:
+        change_reasons.metrics[change.key] = metric_changes(session.store, change)
         if time.monotonic() >= end:
-            return found
-    return found
+            return change_reasons
+    return change_reasons
 
 
 class CompareController:
@@ -178,14 +178,14 @@ class CompareController:
 
     def swapped(self) -> Sides | Versions | str | None:
         """The left side to the right: what to compare then, or why that can't be; None: nothing is compared."""
-        found, sides, versions = self.found, self.sides, self.versions
+        comparison, sides, versions = self.found, self.sides, self.versions
         if versions is not None:
             return replace(versions, old=versions.new, new=versions.old)
-        if sides is None or found is None:
+        if sides is None or comparison is None:
             return None
-        if found.a.kind == "baseline":
+        if comparison.a.kind == "baseline":
             return "The baseline stays on the left. Press {compare.left} to choose another left side."
-        a, b = found.a.reference, found.b.reference
+        a, b = comparison.a.reference, comparison.b.reference
         return replace(sides, a=b, b=a, agents=sides.agents[::-1], variations=sides.variations[::-1])
 
     def before_versions(self) -> Sides | None:
@@ -202,20 +202,20 @@ class CompareController:
 
     def reference(self, side: str) -> str:
         """How the "left" or "right" side is named; "" if it is not an execution."""
-        found = self.executions
-        if found is None:
+        comparison = self.executions
+        if comparison is None:
             return ""
-        return found.a.reference if side == "left" else found.b.reference
+        return comparison.a.reference if side == "left" else comparison.b.reference
 
     def command(self) -> list[str] | None:
         """The command that prints this comparison; None: nothing is compared."""
-        found, sides, versions = self.found, self.sides, self.versions
+        comparison, sides, versions = self.found, self.sides, self.versions
         if versions is not None:
             name = f"{versions.test}/{versions.criterion}"
             return ["agenteval", "criterion", name, "--compare", short_hash(versions.old), short_hash(versions.new)]
-        if found is None or sides is None:
+        if comparison is None or sides is None:
             return None
-        words = ["agenteval", "compare", found.a.reference, found.b.reference]
+        words = ["agenteval", "compare", comparison.a.reference, comparison.b.reference]
         words += [word for agent in sides.agents for word in ("--agent", agent)]
         return [*words, *(word for variation in sides.variations for word in ("--variation", variation))]
 
@@ -233,14 +233,14 @@ class CompareController:
 
     def go_to_test(self) -> str:
         """The first row of the test that was asked for ("" for none); one that did not change is shown for it."""
-        wanted, self._test = self._test, None
-        if wanted is None or self.found is None or self.rows is None:
+        test_key, self._test = self._test, None
+        if test_key is None or self.found is None or self.rows is None:
             return ""
-        asked = [test for test in self.found.tests if (test.suite_key, test.test) == wanted]
-        if asked and all(one.state == "same" for one in asked) and not self.everything:
+        test_changes = [test for test in self.found.tests if (test.suite_key, test.test) == test_key]
+        if test_changes and all(test_change.state == "same" for test_change in test_changes) and not self.everything:
             self.everything = True
             self.arrange()
-        keys = (row.key for row in self.rows.rows if row.change is not None and row.change in asked)
+        keys = (row.key for row in self.rows.rows if row.change is not None and row.change in test_changes)
         return next(keys, "")
 
     def criterion(self, row: CompareRow) -> str:
@@ -265,18 +265,18 @@ class CompareController:
     def next_to_explain(self, row: CompareRow | None, in_view: Iterable[CompareRow] = ()) -> ReasonsToRead | None:
         """What to explain now: the test under the cursor, with who changed the others `in_view`; who changed those that
         are listed; then their metrics, which are seen when the cursor comes to them. None: all are explained."""
-        known = self._explained
+        change_reasons = self._explained
         flipped = [test for test in self.found.tests if test.pairs][:MOST] if self.found is not None else []
-        unattributed = [test for test in flipped if test.key not in known.attributed]
+        unattributed = [test for test in flipped if test.key not in change_reasons.attributed]
         if row is not None and row.change is not None and self.lacks_explanation(row):
             own = row.change.key
-            seen = {one.change.key for one in in_view if one.change is not None}
-            beside = [test for test in unattributed if test.key in seen and test.key != own]
-            who = beside if own in known.attributed else [row.change, *beside]
+            keys = {compare_row.change.key for compare_row in in_view if compare_row.change is not None}
+            beside = [test for test in unattributed if test.key in keys and test.key != own]
+            who = beside if own in change_reasons.attributed else [row.change, *beside]
             return ReasonsToRead(who, [row.change], in_view=True)
         if unattributed:
             return ReasonsToRead(unattributed, [])
-        unmeasured = [test for test in flipped if test.key not in known.metrics]
+        unmeasured = [test for test in flipped if test.key not in change_reasons.metrics]
         return ReasonsToRead([], unmeasured) if unmeasured else None
 
     def lacks_explanation(self, row: CompareRow | None) -> bool:
@@ -297,13 +297,13 @@ class CompareController:
         """The row's change in full."""
         if row is None or row.change is None:
             return []
-        known, key = self._explained, row.change.key
+        change_reasons, key = self._explained, row.change.key
         return detail_lines(
             row,
             width,
-            known.attributed.get(key),
-            known.metrics.get(key),
-            waiting=key not in known.attributed and bool(row.change.pairs),
+            change_reasons.attributed.get(key),
+            change_reasons.metrics.get(key),
+            waiting=key not in change_reasons.attributed and bool(row.change.pairs),
             versions=self.of_versions,
             regressed=regressed_words(row.change, self._regressions),
         )
@@ -318,8 +318,8 @@ class CompareController:
             return empty_state(PURPOSE, "Nothing is compared yet.")
         if self.words:
             return empty_state("", "No test or criterion matches these words.", "esc", "clear the filter")
-        said = "Nothing changed: pass rates and scores are the same."
-        return empty_state("", said, "{compare.everything}", "show the unchanged tests too", style="passed")
+        message = "Nothing changed: pass rates and scores are the same."
+        return empty_state("", message, "{compare.everything}", "show the unchanged tests too", style="passed")
 
     def heading(self) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         """The left and right texts of the title."""

@@ -123,7 +123,7 @@ class CompareScreen(FilteredScreen):
         """As `open`; the sides as `Services.compare` takes them."""
         self.open(Sides(a, b, tuple(agents), tuple(variations)), test)
 
-    def open(self, sides: Sides, test: tuple[str, str] | None = None, *, known: Comparison | None = None) -> None:
+    def open(self, sides: Sides, test: tuple[str, str] | None = None, *, earlier: Comparison | None = None) -> None:
         """Compare these sides; without any: the newest execution with its baseline. `test`: the suite's key and the id
         of the test to begin with. `known`: what is shown, and stays as it is where nothing changed."""
         if not self._composed:
@@ -134,15 +134,15 @@ class CompareScreen(FilteredScreen):
             self._list.set_empty([(), (("  comparing …", "dim"),)])
 
         def then(comparison: Comparison) -> None:
-            if comparison is known:
+            if comparison is earlier:
                 return
-            if known is not None:
+            if earlier is not None:
                 self.controller.place = self._list.cursor_key or ""
             self.controller.take(comparison, sides, test)
             self._show()
             self._look_for_newer()
 
-        self.ask(lambda: read_comparison(session, sides, known), then, group="open", failed=self._failed)
+        self.ask(lambda: read_comparison(session, sides, earlier), then, group="open", failed=self._failed)
 
     def open_versions(self, suite_key: str, test: str, criterion: str, old: str, new: str) -> None:
         """Compare two versions of a criterion (hashes) over the stored runs of its test."""
@@ -154,8 +154,8 @@ class CompareScreen(FilteredScreen):
             return
         session = self.agenteval.session
 
-        def then(found: Comparison) -> None:
-            self.controller.take_versions(found, versions)
+        def then(comparison: Comparison) -> None:
+            self.controller.take_versions(comparison, versions)
             self._show()
 
         self.ask(lambda: read_versions(session, versions), then, group="open", failed=self._failed)
@@ -200,7 +200,7 @@ class CompareScreen(FilteredScreen):
         if not self.controller.of_newest:
             self._look_for_newer(renew=True)
         elif not self.controller.waits:
-            self.open(Sides(), known=self.controller.found)
+            self.open(Sides(), earlier=self.controller.found)
 
     def action_reload(self) -> None:
         self.controller.place = self._list.cursor_key or ""
@@ -213,13 +213,13 @@ class CompareScreen(FilteredScreen):
 
     def action_swap(self) -> None:
         """The left side to the right."""
-        wanted = self.controller.swapped()
-        if isinstance(wanted, str):
-            self.agenteval.say(wanted)
-        elif isinstance(wanted, Versions):
-            self._open_versions(wanted)
-        elif wanted is not None:
-            self.open(wanted)
+        swapped = self.controller.swapped()
+        if isinstance(swapped, str):
+            self.agenteval.say(swapped)
+        elif isinstance(swapped, Versions):
+            self._open_versions(swapped)
+        elif swapped is not None:
+            self.open(swapped)
 
     def action_left(self) -> None:
         self._choose("left")
@@ -228,15 +228,15 @@ class CompareScreen(FilteredScreen):
         self._choose("right")
 
     def _choose(self, side: str) -> None:
-        session, found = self.agenteval.session, self.controller.executions
-        wanted, value = self.controller.sides or Sides(), self.controller.reference(side)
+        session, comparison = self.agenteval.session, self.controller.executions
+        sides, value = self.controller.sides or Sides(), self.controller.reference(side)
 
         def answered(chosen: str | None) -> None:
             if chosen:
-                self.open(_chosen_sides(wanted, found, side, chosen))
+                self.open(_chosen_sides(sides, comparison, side, chosen))
 
         def read(then: Callable[[Sequence[Choice]], None]) -> None:
-            self.ask(lambda: _choices_of(session.store, found, side, session.projects), then, group="choose")
+            self.ask(lambda: _choices_of(session.store, comparison, side, session.projects), then, group="choose")
 
         def show(choices: Sequence[Choice]) -> None:
             self.app.push_screen(
@@ -335,16 +335,16 @@ class CompareScreen(FilteredScreen):
     def _explain(self) -> None:
         """Find out who changed the next tests: the one under the cursor and those in view, then down the list."""
         in_view = filter(None, map(self.controller.row_at, self._list.in_view))
-        found, wanted = self.controller.found, self.controller.next_to_explain(self._row, in_view)
-        if found is None or wanted is None:
+        comparison, reasons_to_read = self.controller.found, self.controller.next_to_explain(self._row, in_view)
+        if comparison is None or reasons_to_read is None:
             return
-        if wanted.in_view and wanted.metrics == self._explaining and is_busy(self, "attribution"):
+        if reasons_to_read.in_view and reasons_to_read.metrics == self._explaining and is_busy(self, "attribution"):
             return  # of the row under the cursor it is asked already
-        self._explaining = wanted.metrics
+        self._explaining = reasons_to_read.metrics
         session = self.agenteval.session
 
         def then(answer: ChangeReasons) -> None:
-            if not self.controller.take_explanation(found, answer):
+            if not self.controller.take_explanation(comparison, answer):
                 return
             if answer.attributed:
                 self._list.refresh()
@@ -353,8 +353,8 @@ class CompareScreen(FilteredScreen):
                 self._detail()
             self._explain()
 
-        beside, painted = True, not wanted.in_view
-        self.ask(lambda: explain(session, wanted), then, group="attribution", beside=beside, painted=painted)
+        beside, painted = True, not reasons_to_read.in_view
+        self.ask(lambda: explain(session, reasons_to_read), then, group="attribution", beside=beside, painted=painted)
 
     # What a person does with a change
 
@@ -427,13 +427,17 @@ class CompareScreen(FilteredScreen):
         change, session = chosen[1], self.agenteval.session
         names = [criterion.name for criterion in change.criteria]
 
-        def done(said: str | None) -> None:
-            if said:
-                self.agenteval.say(said)
+        def done(message: str | None) -> None:
+            if message:
+                self.agenteval.say(message)
                 self.action_reload()
 
         def show(held: ActiveQuarantines) -> None:
-            mine = [one for one in held if (one.suite_key, one.test_id) == (change.suite_key, change.test)]
+            mine = [
+                quarantine
+                for quarantine in held
+                if (quarantine.suite_key, quarantine.test_id) == (change.suite_key, change.test)
+            ]
             of_test = (change.suite_key, change.test)
             self.app.push_screen(sheet("quarantine_test", *of_test, criteria=names, held=mine), done)
 
@@ -449,19 +453,19 @@ class CompareScreen(FilteredScreen):
 
     def action_baseline(self) -> None:
         """The right side's execution becomes the baseline of its tests."""
-        found = self.controller.found
+        comparison = self.controller.found
         if self.controller.of_versions:
             self.agenteval.say("These are versions, not executions. Press {compare.left} to choose executions.")
-        elif found is not None:
-            ask_for_baseline(self, found.b)
+        elif comparison is not None:
+            ask_for_baseline(self, comparison.b)
         else:
             self._say_nothing_is_compared()
 
     def action_causes(self) -> None:
         """Why the right side's runs failed: decide about each cause once."""
-        found = self.controller.found
-        if found is not None and len(found.b.executions) == 1:
-            self.agenteval.show_causes(found.b.executions[0])
+        comparison = self.controller.found
+        if comparison is not None and len(comparison.b.executions) == 1:
+            self.agenteval.show_causes(comparison.b.executions[0])
         else:
             self.agenteval.say("Causes belong to one execution. Press {compare.right} to choose one.")
 
@@ -492,9 +496,9 @@ def _choices_of(store: Store, comparison: Comparison | None, side: str, projects
         choices.append((BASELINE, "baseline", "the baseline runs of these tests"))
         if comparison is not None:
             for kind, names in zip(("agent", "variation"), names_of(comparison.b.runs), strict=True):
-                for one, other in list(_comparable(comparison.b.runs, kind, names))[:_PAIRS]:
+                for first, other in list(_comparable(comparison.b.runs, kind, names))[:_PAIRS]:
                     about = f"two {kind}s of the right execution, compared with each other"
-                    choices.append((f"{kind}\x1f{one}\x1f{other}", f"{one} {_TO} {other}", about))
+                    choices.append((f"{kind}\x1f{first}\x1f{other}", f"{first} {_TO} {other}", about))
     rows = [
         row for row in store.execution_rows(store.execution_ids(RunFilter(projects=projects))[:EXECUTIONS]) if row.ended
     ]
@@ -511,7 +515,7 @@ def _comparable(runs: Sequence[ComparedRun], kind: str, names: Sequence[str]) ->
     tests: dict[str, set[tuple[str, str]]] = {}
     for run in runs:
         tests.setdefault(names_of([run])[index][0], set()).add((run.suite_key, run.test_id))
-    return ((one, other) for one, other in permutations(names, 2) if tests[one] & tests[other])
+    return ((first, other) for first, other in permutations(names, 2) if tests[first] & tests[other])
 
 
 def _execution(row: ExecutionRow) -> Choice:
@@ -521,18 +525,18 @@ def _execution(row: ExecutionRow) -> Choice:
     return row.id, name, f"{moment(row.started_ms)}  {count(row.runs, 'run')}  {share}  {row.agents}"
 
 
-def _chosen_sides(wanted: Sides, comparison: Comparison | None, side: str, chosen: str) -> Sides:
+def _chosen_sides(sides: Sides, comparison: Comparison | None, side: str, chosen: str) -> Sides:
     """The two sides, with what was chosen on one side."""
     kind, _, names = chosen.partition("\x1f")
-    right = wanted.b if comparison is None else comparison.b.reference
+    right = sides.b if comparison is None else comparison.b.reference
     if names:
         pair = tuple(names.split("\x1f"))
-        made = replace(wanted, a="", b=right, agents=(), variations=())
-        return replace(made, agents=pair) if kind == "agent" else replace(made, variations=pair)
-    made = replace(wanted, agents=wanted.agents[:1] * (len(wanted.agents) < 2), variations=())
+        new_sides = replace(sides, a="", b=right, agents=(), variations=())
+        return replace(new_sides, agents=pair) if kind == "agent" else replace(new_sides, variations=pair)
+    new_sides = replace(sides, agents=sides.agents[:1] * (len(sides.agents) < 2), variations=())
     if side == "left":
-        return replace(made, a=chosen, b=right)
-    left = wanted.a
+        return replace(new_sides, a=chosen, b=right)
+    reference = sides.a
     if comparison is not None and comparison.a.kind not in ("agent", "variation"):
-        left = comparison.a.reference
-    return replace(made, a=left, b=chosen)
+        reference = comparison.a.reference
+    return replace(new_sides, a=reference, b=chosen)

@@ -18,13 +18,13 @@ from agenteval_tui.tui.screens.file_conflict_dialog import diff_lines
 from agenteval_tui.tui.styled_text import Line
 
 
-def draft_question(doc: SuiteDocument, kept: StoredDraft) -> ConfirmScreen:
+def draft_question(doc: SuiteDocument, draft: StoredDraft) -> ConfirmScreen:
     """A draft is there: the difference to the file, and what to do with it."""
-    when = time.strftime("%H:%M", time.localtime(kept.when_ms / 1000))
-    day = time.strftime("%Y-%m-%d", time.localtime(kept.when_ms / 1000))
+    when = time.strftime("%H:%M", time.localtime(draft.when_ms / 1000))
+    day = time.strftime("%Y-%m-%d", time.localtime(draft.when_ms / 1000))
     today = day == time.strftime("%Y-%m-%d")
     restored = SuiteDocument(doc.loaded, doc.test_id, doc.base, doc.base.copy())
-    restored.restore(kept.data)
+    restored.restore(draft.data)
     diff = difference(doc.base, restored.form)
     title = f"{doc.test_id}: a draft of {when if today else f'{day} {when}'} was not saved"
     answers = [("r", "restore", "restore it"), ("d", "discard", "discard it")]
@@ -33,7 +33,7 @@ def draft_question(doc: SuiteDocument, kept: StoredDraft) -> ConfirmScreen:
 
 def delete_question(tests: Sequence[str], file: str) -> ConfirmScreen:
     """Shall these tests go?"""
-    said = f"Delete {tests[0]}?" if len(tests) == 1 else f"Delete {count(len(tests), 'test')}?"
+    title = f"Delete {tests[0]}?" if len(tests) == 1 else f"Delete {count(len(tests), 'test')}?"
     words = (
         f"This removes them from {one_line(file)}, with their comments: {', '.join(tests)}. "
         "Their runs stay in the history."
@@ -44,7 +44,7 @@ def delete_question(tests: Sequence[str], file: str) -> ConfirmScreen:
     def lines(width: int) -> list[Line]:
         return paragraph(words, width)
 
-    return ConfirmScreen(said, lines, [("y", "yes", "delete")], leave="keep")
+    return ConfirmScreen(title, lines, [("y", "yes", "delete")], leave="keep")
 
 
 def difference(before: TestForm, after: TestForm) -> str:

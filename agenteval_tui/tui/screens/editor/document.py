@@ -64,8 +64,10 @@ class SuiteDocument(Struct, eq=False):
         base = self.base.criteria
         return {
             number
-            for number, one in enumerate(self.form.criteria)
-            if one.source is None or one.source >= len(base) or one.values != base[one.source].values
+            for number, criterion_form in enumerate(self.form.criteria)
+            if criterion_form.source is None
+            or criterion_form.source >= len(base)
+            or criterion_form.values != base[criterion_form.source].values
         }
 
     # Steps
@@ -108,26 +110,26 @@ class SuiteDocument(Struct, eq=False):
             if now.values.get(key, "") != was.values.get(key, ""):
                 self.form.values[key] = now.values.get(key, "")
         there = {name: place for place, name in enumerate(_names(self.base.criteria))}
-        known = _names(was.criteria)
+        names = _names(was.criteria)
         if now.criteria == was.criteria:
             return
-        made: list[CriterionForm] = []
+        criterion_forms: list[CriterionForm] = []
         for criterion in now.criteria:
             place = (
-                there.get(known[criterion.source])
-                if criterion.source is not None and criterion.source < len(known)
+                there.get(names[criterion.source])
+                if criterion.source is not None and criterion.source < len(names)
                 else None
             )
             values = dict(criterion.values)
             if place is not None and criterion.source is not None:
                 old, file = was.criteria[criterion.source].values, self.base.criteria[place].values
                 values = {key: values[key] if values[key] != old[key] else file[key] for key in CRITERION_FIELDS}
-            made.append(CriterionForm(place, values))
-        others = [place for name, place in there.items() if name not in known]
-        made += [self.base.criteria[place].copy() for place in others]
-        self.form.criteria = made
+            criterion_forms.append(CriterionForm(place, values))
+        others = [place for name, place in there.items() if name not in names]
+        criterion_forms += [self.base.criteria[place].copy() for place in others]
+        self.form.criteria = criterion_forms
         number = data.get("criterion")
-        self.criterion = number if isinstance(number, int) and 0 <= number < len(made) else 0
+        self.criterion = number if isinstance(number, int) and 0 <= number < len(criterion_forms) else 0
 
 
 def carried_on(saved: TestForm, now: TestForm, file: TestForm) -> TestForm:
@@ -160,10 +162,10 @@ def carried_on(saved: TestForm, now: TestForm, file: TestForm) -> TestForm:
 def changed_by_both(base: TestForm, mine: TestForm, file: TestForm) -> list[tuple[str, str, str]]:
     """(what it is, mine, the file's) of each value that both sides changed, each to another one. In a config, each
     property counts alone."""
-    found = [
+    changes = [
         (label, mine.values[key], file.values[key])
         for key in TEST_FIELDS
-        if len({one.values[key] for one in (base, mine, file)}) == 3 and (label := key.replace("_", " "))
+        if len({form.values[key] for form in (base, mine, file)}) == 3 and (label := key.replace("_", " "))
     ]
     names, there = _names(base.criteria), {name: place for place, name in enumerate(_names(file.criteria))}
     for criterion in mine.criteria:
@@ -172,23 +174,23 @@ def changed_by_both(base: TestForm, mine: TestForm, file: TestForm) -> list[tupl
             continue
         sides = base.criteria[criterion.source].values, criterion.values, file.criteria[there[name]].values
         for key in CRITERION_FIELDS:
-            was, own, other = (one[key] for one in sides)
+            was, own, other = (side[key] for side in sides)
             if len({was, own, other}) < 3:
                 continue
             if key != "config_uxon":
-                found.append((f"{name[0]}: {key.replace('_', ' ')}", own, other))
+                changes.append((f"{name[0]}: {key.replace('_', ' ')}", own, other))
                 continue
-            found += values_of_both(name[0], merge(was, own, other).both)
-    return found
+            changes += values_of_both(name[0], merge(was, own, other).both)
+    return changes
 
 
 def _names(criteria: Sequence[CriterionForm]) -> list[tuple[str, int]]:
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     names = []
     for criterion in criteria:
         name = criterion.values.get("name", "")
-        seen[name] = seen.get(name, 0) + 1
-        names.append((name, seen[name]))
+        counts[name] = counts.get(name, 0) + 1
+        names.append((name, counts[name]))
     return names
 
 
@@ -205,14 +207,14 @@ def _form_from(data: Any) -> TestForm:
     values = data.get("values") if isinstance(data, Mapping) else None
     form = TestForm({key: _text(values, key) for key in TEST_FIELDS})
     criteria = data.get("criteria") if isinstance(data, Mapping) else None
-    for one in criteria if isinstance(criteria, list) else ():
-        if isinstance(one, Mapping):
-            source = one.get("source")
-            texts = {key: _text(one.get("values"), key) for key in CRITERION_FIELDS}
+    for criterion in criteria if isinstance(criteria, list) else ():
+        if isinstance(criterion, Mapping):
+            source = criterion.get("source")
+            texts = {key: _text(criterion.get("values"), key) for key in CRITERION_FIELDS}
             form.criteria.append(CriterionForm(source if isinstance(source, int) and source >= 0 else None, texts))
     return form
 
 
 def _text(values: Any, key: str) -> str:
-    found = values.get(key) if isinstance(values, Mapping) else None
-    return found if isinstance(found, str) else ""
+    value = values.get(key) if isinstance(values, Mapping) else None
+    return value if isinstance(value, str) else ""

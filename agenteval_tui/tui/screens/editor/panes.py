@@ -82,7 +82,7 @@ def _criterion_fields() -> list[Field]:
     """The fields of a criterion, without its config. Lists the prototype classes that are installed."""
     return [
         Field("name", "name"),
-        Field("prototype_class", "looks at", choices=tuple((one, one) for one in prototype_names())),
+        Field("prototype_class", "looks at", choices=tuple((prototype, prototype) for prototype in prototype_names())),
         Field("expected_value", "expected", rows=1, placeholder="{{expected_value}} in the config"),
         Field("severity", "severity", choices=SEVERITIES),
         Field("weight", "weight", placeholder="empty: 1"),
@@ -132,10 +132,10 @@ class TestListPane(TitledPane[EditorController]):
         if overview is None:
             return
         self.tests.set_empty([(), (("  No tests here.", ""),), (("  Press {edit.new} to make one.", "dim"),)])
-        shown = (overview, self._controller.edited_keys(), self._words)
-        if shown != self._shown:  # each list that is shown anew is sent anew, also in answer to a letter
-            self._shown = shown
-            self.tests.set_source(TestRows(*shown), keep_key=self.tests.cursor_key)
+        contents = (overview, self._controller.edited_keys(), self._words)
+        if contents != self._shown:  # each list that is shown anew is sent anew, also in answer to a letter
+            self._shown = contents
+            self.tests.set_source(TestRows(*contents), keep_key=self.tests.cursor_key)
         self.retitle()
 
     def open_filter(self) -> None:
@@ -301,14 +301,14 @@ class CriteriaPane(TitledPane[EditorController]):
     def fill(self) -> None:
         """Show the chosen criterion."""
         doc = self._controller.doc
-        one = doc.chosen if doc is not None else None
-        self.form.display = self.config.display = one is not None
-        if one is None:
+        criterion = doc.chosen if doc is not None else None
+        self.form.display = self.config.display = criterion is not None
+        if criterion is None:
             return
-        self.form.fill({key: value for key, value in one.values.items() if key != "config_uxon"})
-        self._grow(one.values)
-        if self.config.text != one.values["config_uxon"]:
-            self.config.load(one.values["config_uxon"])
+        self.form.fill({key: value for key, value in criterion.values.items() if key != "config_uxon"})
+        self._grow(criterion.values)
+        if self.config.text != criterion.values["config_uxon"]:
+            self.config.load(criterion.values["config_uxon"])
         saved = doc.saved_criterion if doc is not None else None
         self.config.compare_with(saved.values["config_uxon"] if saved is not None else None)
 
@@ -328,9 +328,9 @@ class CriteriaPane(TitledPane[EditorController]):
     def apply_fix(self) -> None:
         """Apply the fix of the problem at the config's cursor, or of its first one that has a fix."""
         here = self.config.diagnostic_at_cursor()
-        for one in (here, *self._controller.diagnostics):
-            if one is not None and one.fix is not None:
-                self.config.apply_fix(one.fix)
+        for diagnostic in (here, *self._controller.diagnostics):
+            if diagnostic is not None and diagnostic.fix is not None:
+                self.config.apply_fix(diagnostic.fix)
                 return
         services(self).say("No problem in this config has an automatic fix.")
 
@@ -466,17 +466,17 @@ class PreviewPane(TitledPane[EditorController]):
 
     def choose_relaxation(self, config: ConfigEditor) -> None:
         """Let a person choose from the smallest edits of the config under which the run passes."""
-        found = self._to_relax()
-        if found is not None:
-            sheet = RelaxScreen(*found, config.text, self._controller.preview.alone)
+        relaxable = self._to_relax()
+        if relaxable is not None:
+            sheet = RelaxScreen(*relaxable, config.text, self._controller.preview.alone)
             self.app.push_screen(sheet, lambda text: config.replace_all(text) if text else None)
 
     def relax(self, config: ConfigEditor) -> None:
         """Apply the first suggestion at once."""
-        found = self._to_relax()
-        if found is None:
+        relaxable = self._to_relax()
+        if relaxable is None:
             return
-        (bench, number), before, app = found, config.text, services(self)
+        (bench, number), before, app = relaxable, config.text, services(self)
 
         async def put() -> None:
             suggestions = await self._controller.preview.alone(lambda: next(bench.relaxations(number, before), ()))
@@ -490,11 +490,11 @@ class PreviewPane(TitledPane[EditorController]):
 
     def _to_relax(self) -> tuple[Workbench, int] | None:
         """The workbench and the criterion's number in it, where the criterion fails on this run; else say why not."""
-        found = self._controller.preview.to_relax()
-        if isinstance(found, str):
-            services(self).say(found)
+        relaxable = self._controller.preview.to_relax()
+        if isinstance(relaxable, str):
+            services(self).say(relaxable)
             return None
-        return found
+        return relaxable
 
 
 def _flips_key(pane: TitledPane[EditorController]) -> str:

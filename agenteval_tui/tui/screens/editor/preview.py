@@ -81,13 +81,13 @@ class CriterionPreview:
 
     async def _turn(self, store: Store, doc: SuiteDocument) -> Trial | None:
         """The trial of this test, on the run that is wanted."""
-        wanted = self.run_wanted
+        run = self.run_wanted
         if self._opened is not doc:
             saved = [spec_from(criterion.values) for criterion in doc.base.criteria]
-            self._forget(await self.alone(partial(open_trial, store, doc.loaded, doc.test_id, saved, wanted)))
+            self._forget(await self.alone(partial(open_trial, store, doc.loaded, doc.test_id, saved, run)))
             self._opened = doc
-        elif wanted and self.trial is not None:
-            self.trial = await self.alone(partial(self.trial.on, wanted))
+        elif run and self.trial is not None:
+            self.trial = await self.alone(partial(self.trial.on, run))
         self.run_wanted = ""
         return self.trial
 

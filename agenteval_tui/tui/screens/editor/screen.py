@@ -554,7 +554,7 @@ class EditorScreen(FrameScreen):
                 self.agenteval.say(f"{words}. Press {key_of('edit.undo', self.agenteval.keymap)} to undo.")
             self.reload()
 
-        change_files(self, [(doc.loaded, [doc.test_id])], change, f"{verb} {doc.test_id}", done, taken=taken)
+        change_files(self, [(doc.loaded, [doc.test_id])], change, f"{verb} {doc.test_id}", done, written_files=taken)
 
     # Saving
 

@@ -68,19 +68,21 @@ class ListedRows(Struct, frozen=True):
 def read_list(session: Session, request: ListRequest, near: int, want: Callable[[int], None]) -> ListedRows:
     """The ids of all rows, and the rows of the first page and of page `near`. Other pages are asked of `want` when they
     are painted. Raises `AgentevalError`."""
-    store, wanted = session.store, request.wanted
-    if not wanted.execution_id:
-        wanted = replace(wanted, projects=session.projects)
+    store, run_filter = session.store, request.wanted
+    if not run_filter.execution_id:
+        run_filter = replace(run_filter, projects=session.projects)
     rows: Rows
     if request.runs:
-        ids = store.run_ids(wanted)
-        if wanted.execution_id and not wanted.text:
+        ids = store.run_ids(run_filter)
+        if run_filter.execution_id and not run_filter.text:
             ids = array("q", reversed(ids))  # an execution reads in the order of its plan
-        rows = RunRows(ids, want, request.execution if wanted.execution_id else None)
+        rows = RunRows(ids, want, request.execution if run_filter.execution_id else None)
     else:
-        rows = ExecutionRows(store.execution_ids(wanted), want)
-        rows.places = not wanted.projects and store.read(several_projects)
-    elsewhere = 0 if rows.count() or wanted != RunFilter(projects=wanted.projects) else session.workspace.elsewhere()
+        rows = ExecutionRows(store.execution_ids(run_filter), want)
+        rows.places = not run_filter.projects and store.read(several_projects)
+    elsewhere = (
+        0 if rows.count() or run_filter != RunFilter(projects=run_filter.projects) else session.workspace.elsewhere()
+    )
     for page in {0, near}:
         read_page(session, rows, page)()
     marked = request.marked_runs, request.marked_executions
@@ -89,7 +91,7 @@ def read_list(session: Session, request: ListRequest, near: int, want: Callable[
 
 def _gone(read: Callable[[Sequence[int]], Sequence[RunRow | ExecutionRow]], marked: Sequence[int]) -> frozenset[str]:
     there = {row.rowid for row in read(marked)} if marked else set()
-    return frozenset(str(one) for one in marked if one not in there)
+    return frozenset(str(rowid) for rowid in marked if rowid not in there)
 
 
 def read_tests(store: Store, row: ExecutionRow) -> list[TestOutcome]:
@@ -106,8 +108,8 @@ def read_page(session: Session, rows: Rows, page: int) -> Callable[[], None]:
     if isinstance(rows, RunRows):
         runs, of_runs = store.run_rows(ids), store.read(lambda c: notes_of_runs(c, numbers))
         return lambda: rows.put(page, runs, of_runs)
-    found, noted = store.execution_rows(ids), store.read(lambda c: notes_of_executions(c, numbers))
-    return lambda: rows.put(page, found, noted)
+    execution_rows, noted = store.execution_rows(ids), store.read(lambda c: notes_of_executions(c, numbers))
+    return lambda: rows.put(page, execution_rows, noted)
 
 
 class Selection(Struct, frozen=True):
@@ -177,10 +179,10 @@ class Deletion(Struct, frozen=True):
         words = [f"Runs that {KEPT_FOR.get(why, why)}: {number:,}." for why, number in self.worth.items()]
         if self.running:
             words.append(f"{count(self.running, 'execution')} is still running and stays.")
-        one = len(self.runs) == 1
+        single = len(self.runs) == 1
         words.append(
             "This deletes it for good, with its transcript and results."
-            if one
+            if single
             else "This deletes them for good, with their transcripts and results."
         )
         return words
@@ -190,10 +192,17 @@ def execution_to_compare_with(store: Store, row: ExecutionRow) -> str | None:
     """Its other side: "" for its tests' baseline, else the id of the execution of these suites before it; None: there
     is none."""
     tests = {(run.suite_key, run.test_id) for run in store.runs_of_execution(row.id)}
-    if any(one.execution_id != row.id for one in baselines_of(store, tests).values()):
+    if any(baseline.execution_id != row.id for baseline in baselines_of(store, tests).values()):
         return ""
     page = store.executions(200, before=row.rowid)
-    return next((one.id for one in page if one.kind != "fork" and set(one.suite_keys) & set(row.suite_keys)), None)
+    return next(
+        (
+            execution_row.id
+            for execution_row in page
+            if execution_row.kind != "fork" and set(execution_row.suite_keys) & set(row.suite_keys)
+        ),
+        None,
+    )
 
 
 class HistoryController:
@@ -231,9 +240,9 @@ class HistoryController:
     def request(self, now_ms: int) -> ListRequest:
         """What to read for the list."""
         execution = self.execution.id if self.execution else ""
-        wanted = self._query.filter(now_ms, execution=execution, failed_only=self.failed_only)
+        run_filter = self._query.filter(now_ms, execution=execution, failed_only=self.failed_only)
         runs, executions = (tuple(map(int, self._marks[kind.__name__])) for kind in (RunRows, ExecutionRows))
-        return ListRequest(wanted, self.showing_runs, self.execution, runs, executions)
+        return ListRequest(run_filter, self.showing_runs, self.execution, runs, executions)
 
     def take(self, listed: ListedRows, cursor: str | None, *, all_projects: bool) -> tuple[str | None, bool]:
         """Show this list. Gives the row for the cursor, and whether the list starts at its top: it is a different list,
@@ -376,13 +385,13 @@ class HistoryController:
             "cursor": cursor or "",
         }
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, stored: Mapping[str, Any]) -> None:
         """Take what an earlier start kept; the execution that was open must still be read (`restored_execution`)."""
-        self.runs_of_all, self.failed_only = flag(kept, "runs"), flag(kept, "failed")
-        self.restored_execution = text(kept, "execution")
-        self.search(text(kept, "search"))
-        shown = RunRows if self.restored_execution or self.showing_runs else ExecutionRows
-        self._cursors[shown.__name__] = text(kept, "cursor")
+        self.runs_of_all, self.failed_only = flag(stored, "runs"), flag(stored, "failed")
+        self.restored_execution = text(stored, "execution")
+        self.search(text(stored, "search"))
+        rows_class = RunRows if self.restored_execution or self.showing_runs else ExecutionRows
+        self._cursors[rows_class.__name__] = text(stored, "cursor")
 
     # The tests of the execution with the cursor
 
@@ -405,10 +414,10 @@ class HistoryController:
         """The tests of an execution, which is the chosen one now. False: it is shown as it is already."""
         while len(self._tests) >= EXECUTIONS_KEPT:
             self._tests.pop(next(iter(self._tests)))
-        shown, self._shown = self._shown, (row, self._tests.setdefault(row.id, tests))
+        earlier, self._shown = self._shown, (row, self._tests.setdefault(row.id, tests))
         if row.status == "running":
             self._shown = (row, tests)
-        return shown != self._shown
+        return earlier != self._shown
 
     def tests_heading(self) -> tuple[str, str]:
         """The title over the tests."""
@@ -471,13 +480,13 @@ class HistoryController:
         """The left and right texts of the title."""
         if self.rows is None:
             return (), ()
-        left: list[Cell] = []
+        cells: list[Cell] = []
         if self._query.words.strip():
-            left.append((f"“{one_line(self._query.words.strip(), 30)}”", ""))
-        left += [(f"  {name}:{one_line(value, 20)}", "accent") for name, value in self._query.fields]
+            cells.append((f"“{one_line(self._query.words.strip(), 30)}”", ""))
+        cells += [(f"  {name}:{one_line(value, 20)}", "accent") for name, value in self._query.fields]
         if self.failed_only:
-            left.append(("  not passed", "failed"))
+            cells.append(("  not passed", "failed"))
         right: list[Cell] = [(count(self.rows.count(), "run" if self.showing_runs else "execution"), "dim")]
         if self.rows.marked:
             right.insert(0, (f"{len(self.rows.marked)} marked  ", "accent"))
-        return tuple(left), tuple(right)
+        return tuple(cells), tuple(right)

@@ -109,8 +109,8 @@ class HistoryScreen(FrameScreen):
     def kept(self) -> dict[str, Any] | None:
         return self.controller.kept(self._list.cursor_key)
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
-        self.controller.restore(kept)
+    def restore(self, stored: Mapping[str, Any]) -> None:
+        self.controller.restore(stored)
 
     @property
     def _list(self) -> VirtualList:
@@ -219,20 +219,26 @@ class HistoryScreen(FrameScreen):
 
     def _show_tests(self) -> None:
         session, controller = self.agenteval.session, self.controller
-        asked = controller.execution_at(self._list.cursor)
-        if asked is None or not self.query_one("#below").display:
+        execution_row = controller.execution_at(self._list.cursor)
+        if execution_row is None or not self.query_one("#below").display:
             return
 
         def then(tests: list[TestOutcome]) -> None:
-            if controller.take_tests(asked, tests):
+            if controller.take_tests(execution_row, tests):
                 self.query_one("#tests-title", PaneTitle).retitle()
                 self.query_one("#tests", LineBlock).show(self._test_lines)
 
-        known = controller.tests_of(asked)
-        if known is not None:
-            then(known)
+        test_outcomes = controller.tests_of(execution_row)
+        if test_outcomes is not None:
+            then(test_outcomes)
         else:
-            self.ask(lambda: read_tests(session.store, asked), then, group="tests", failed=lambda _: None, beside=True)
+            self.ask(
+                lambda: read_tests(session.store, execution_row),
+                then,
+                group="tests",
+                failed=lambda _: None,
+                beside=True,
+            )
 
     def _test_lines(self, width: int) -> list[Line]:
         return self.controller.test_lines(width, max(self.query_one("#below").size.height - 1, 1))
@@ -270,12 +276,12 @@ class HistoryScreen(FrameScreen):
                 rows = self.controller.rows
                 assert rows is not None
                 try:
-                    put = await asyncio.to_thread(read_page, session, rows, page)
+                    apply = await asyncio.to_thread(read_page, session, rows, page)
                 except AgentevalError as error:
                     self.controller.cannot_read(rows, page)
                     self.agenteval.say_error(error)
                 else:
-                    put()
+                    apply()
                 top = view.scroll_offset.y
                 if rows is self.controller.rows and top // PAGE <= page <= (top + view.size.height) // PAGE:
                     view.refresh_rows()
@@ -313,7 +319,7 @@ class HistoryScreen(FrameScreen):
         self._list.focus()
 
     def step_back(self) -> bool:
-        left = "list"
+        place = "list"
         if self._search_box.display:
             self.controller.search("")
             self._leave_search()
@@ -321,10 +327,10 @@ class HistoryScreen(FrameScreen):
             self._show_marks()
             return True
         else:
-            left = self.controller.leave()
-        if left:
+            place = self.controller.leave()
+        if place:
             self.reload()
-        return left == "list"
+        return place == "list"
 
     def action_toggle_view(self) -> None:
         self.controller.toggle_view()
@@ -351,18 +357,20 @@ class HistoryScreen(FrameScreen):
                     self.controller.enter(executions[0])
                     self.reload()
 
-            known = rows.row(index)
-            if known is not None:
-                enter([known])
+            execution_row = rows.row(index)
+            if execution_row is not None:
+                enter([execution_row])
             else:
                 self.ask(lambda: session.store.execution_rows([number]), enter, group="around")
             return
         ids = self.controller.around(index)
 
         def inspect(around: list[RunRow]) -> None:
-            opened = next((one.id for one in around if one.rowid == number), None)
+            opened = next((run_row.id for run_row in around if run_row.rowid == number), None)
             if opened is not None:
-                self.agenteval.inspect(opened, runs=[one.id for one in around], search=self.controller.search_term)
+                self.agenteval.inspect(
+                    opened, runs=[run_row.id for run_row in around], search=self.controller.search_term
+                )
 
         self.ask(lambda: session.store.run_rows(ids), inspect, group="around")
 
@@ -419,16 +427,16 @@ class HistoryScreen(FrameScreen):
 
     def action_watch(self) -> None:
         """The chosen execution if it runs now, else one of those that do."""
-        chosen, session, shown = self._selection, self.agenteval.session, self.controller.execution
+        chosen, session, execution_row = self._selection, self.agenteval.session, self.controller.execution
 
         def read() -> tuple[list[Live], str]:
-            wanted = shown.id if shown is not None else ""
-            if not wanted and chosen.ids and not chosen.of_runs:
-                wanted = next((row.id for row in session.store.execution_rows(chosen.ids[:1])), "")
-            return live_executions(), wanted
+            execution_id = execution_row.id if execution_row is not None else ""
+            if not execution_id and chosen.ids and not chosen.of_runs:
+                execution_id = next((row.id for row in session.store.execution_rows(chosen.ids[:1])), "")
+            return live_executions(), execution_id
 
-        def show(found: tuple[list[Live], str]) -> None:
-            live = next((one for one in found[0] if one.execution == found[1]), None)
+        def show(pair: tuple[list[Live], str]) -> None:
+            live = next((execution for execution in pair[0] if execution.execution == pair[1]), None)
             if live is not None:
                 self.agenteval.watch_live(live)
             else:
@@ -462,8 +470,8 @@ class HistoryScreen(FrameScreen):
             self.agenteval.say("Mark two to compare them with each other.")
         elif chosen.of_runs and chosen.ids:
             # One run: what its execution has changed, from its test on.
-            def from_its_test(found: list[tuple[RunRow, ExecutionRow]]) -> None:
-                for row, of in found:
+            def from_its_test(rows: list[tuple[RunRow, ExecutionRow]]) -> None:
+                for row, of in rows:
                     self._compare_one(of, (row.suite_key, row.test_id))
 
             self.ask(lambda: chosen.runs_with_execution(session.store), from_its_test, group="chosen")
@@ -505,20 +513,20 @@ class HistoryScreen(FrameScreen):
 
     def action_baseline(self) -> None:
         """Of an execution or a run; where the runs of an execution are shown, it is asked which."""
-        chosen, shown = self._selection, self.controller.execution
+        chosen, execution_row = self._selection, self.controller.execution
         if len(chosen.ids) != 1:
             self.agenteval.say("Choose one execution or one run to be the baseline.")
             return
         if not chosen.of_runs:
             self._with_executions(lambda rows: self._baseline_execution(rows[0]) if rows else None)
             return
-        if shown is None:
+        if execution_row is None:
             self._with_run(self._baseline_run)
             return
 
         def answered(answer: str | None) -> None:
             if answer == "execution":
-                self._baseline_execution(shown)
+                self._baseline_execution(execution_row)
             elif answer:
                 self._with_run(self._baseline_run)
 
@@ -582,13 +590,13 @@ class HistoryScreen(FrameScreen):
     def action_delete(self) -> None:
         chosen, session = self._selection, self.agenteval.session
 
-        def then(found: Deletion) -> None:
-            if found.all_running:
+        def then(deletion: Deletion) -> None:
+            if deletion.all_running:
                 self.agenteval.say(
                     "It is still running. Press {history.watch} to go to it, and {run.cancel} there to stop it."
                 )
             else:
-                self._ask_yes(found.question, found.warnings, "delete", lambda: self._delete(found))
+                self._ask_yes(deletion.question, deletion.warnings, "delete", lambda: self._delete(deletion))
 
         if chosen.ids:
             self.ask(lambda: chosen.deletion(session.store), then, group="chosen")
@@ -661,7 +669,7 @@ class HistoryScreen(FrameScreen):
 
     def _ask_yes(self, title: str, words: Sequence[str], label: str, then: Callable[[], None]) -> None:
         def lines(width: int) -> list[Line]:
-            return [line for said in words for line in paragraph(said, width)]
+            return [line for sentence in words for line in paragraph(sentence, width)]
 
         self.app.push_screen(
             ConfirmScreen(title, lines, [("y", "yes", label)]), lambda answer: then() if answer else None

@@ -23,10 +23,13 @@ class BranchesController:
     ) -> Callable[[], Divergence]:
         """What reads the repetitions of a run's test: to be called in a thread. `other_scope`: all executions where
         it was one, one where it was all; `other_arguments`: whether arguments count, the other way round too."""
-        known = self.divergence
+        divergence = self.divergence
         everywhere = with_arguments = None
-        if known is not None and run in known.rows:
-            everywhere, with_arguments = known.everywhere != other_scope, known.with_arguments != other_arguments
+        if divergence is not None and run in divergence.rows:
+            everywhere, with_arguments = (
+                divergence.everywhere != other_scope,
+                divergence.with_arguments != other_arguments,
+            )
 
         def read() -> Divergence:
             row = session.store.run(run)
@@ -50,8 +53,8 @@ class BranchesController:
         if divergence is None or divergence.fork is None or rows is None:
             return None
         mine = divergence.fork.branch_of(divergence.run)
-        found = [rows.row_of(one) for one in (mine, divergence.fork.branches[0]) if one is not None]
-        return next((one for one in found if one is not None), None)
+        places = [rows.row_of(node) for node in (mine, divergence.fork.branches[0]) if node is not None]
+        return next((place for place in places if place is not None), None)
 
     def fold(self, row: TreeRow) -> int | None:
         """Open what is folded in a row, or fold everything again; the row where that step is now."""
@@ -73,11 +76,11 @@ class BranchesController:
         divergence = self.divergence
         if divergence is None:
             return None
-        found = divergence.fork.representatives() if divergence.fork is not None else None
-        if found is None:
+        representatives = divergence.fork.representatives() if divergence.fork is not None else None
+        if representatives is None:
             root = divergence.tree.root
             return (root.runs[-1], root.runs[0]) if root.passed and root.failed else None
-        passing, failing = found
+        passing, failing = representatives
         mine = divergence.fork.branch_of(divergence.run) if divergence.fork is not None else None
         if mine is not None and passing in mine.runs and divergence.rows[divergence.run].status == "passed":
             passing = divergence.run

@@ -165,7 +165,7 @@ class InspectController:
         return (
             self.result is not None
             and self.result.outcome == "error"
-            and any(one.severity == "error" for one in self.diagnostics)
+            and any(diagnostic.severity == "error" for diagnostic in self.diagnostics)
         )
 
     @property
@@ -184,7 +184,7 @@ class InspectController:
         """Did the open run not pass, or does it not pass under the criteria as they are shown?"""
         bad = ("failed", "error", "needs_review")
         return self.bench is not None and (
-            self.bench.run.status in bad or any(one.outcome in bad for one in self.results)
+            self.bench.run.status in bad or any(result.outcome in bad for result in self.results)
         )
 
     def place(self) -> str:
@@ -197,7 +197,7 @@ class InspectController:
     @property
     def was_graded(self) -> bool:
         """Was the run graded with the chosen criterion when it ran? The history knows no other."""
-        return self.bench is not None and any(one.criterion == self.criterion_name for one in self.bench.stored)
+        return self.bench is not None and any(result.criterion == self.criterion_name for result in self.bench.stored)
 
     def names_by_hash(self) -> dict[str, str]:
         """The names of the criteria by their hashes: of those that the run was graded with, and of today's."""
@@ -235,15 +235,15 @@ class InspectController:
         to other runs of its test.
         """
         runs = list(how.get("runs", ()))
-        known = self.around if run_id in self.around.runs and not runs else None
-        new = how.get("new") or (self.new_criterion if known is not None else None)
+        reusable = self.around if run_id in self.around.runs and not runs else None
+        new = how.get("new") or (self.new_criterion if reusable is not None else None)
         of_test = self._draft_key()[:2] if self.bench is not None and how.get("new") is None else None
 
         def read() -> LoadedRun:
             bench = session.workspace.workbench(run_id)
             if new is not None and of_test in (None, (bench.run.suite_key, bench.run.test_id)):
                 bench = with_new(bench, new)
-            around = known or runs_around(bench, runs)
+            around = reusable or runs_around(bench, runs)
             term = term_in(bench.transcript, how.get("search", ""))
             record = decoded(bench.store.around_of(bench.run.execution_id))
             facts = facts_of_run(bench.store, bench.run)
@@ -266,7 +266,7 @@ class InspectController:
         last = len(bench.criteria) - 1
         if bench.criteria[last].new and (how.get("new") is not None or name == bench.criteria[last].name):
             number = last
-        was_judged = any(one.criterion == name for one in bench.stored)
+        was_judged = any(result.criterion == name for result in bench.stored)
         if bench.criteria[number].name != name and (config is not None or was_judged):
             self._say(f"{one_line(name, 60)} is no longer in the file.")
             config = None
@@ -364,7 +364,7 @@ class InspectController:
             return None
         number, metric = failed[0]
         steps: list[str | int] = ["metrics", number]
-        failing = next((one for one in metric.evidence if one.passed is False), None)
+        failing = next((line for line in metric.evidence if line.passed is False), None)
         if failing is not None:
             steps += [int(index) if index else name for name, index in _STEPS.findall(failing.condition)]
             arguments = failing.fields.get("arguments")
@@ -395,14 +395,14 @@ class InspectController:
 
         # As it is saved it was judged when the run was opened.
         is_saved = text == bench.criteria[number].text
-        known = (
+        cached = (
             self._verdict[2]
             if is_saved and self._verdict is not None and self._verdict[:2] == (bench, number)
             else None
         )
 
         def work() -> tuple[CriterionResult, tuple[Diagnostic, ...]]:
-            result = known or bench.judge(number, text)
+            result = cached or bench.judge(number, text)
             return result, tuple(diagnose(text, bench.criteria[number].spec.prototype_class))
 
         result, self.diagnostics = await self.alone(work)
@@ -482,7 +482,7 @@ class InspectController:
     def errors_of(self, saving: EditToSave) -> list[Diagnostic]:
         """What in the config would keep the suite from running."""
         prototype_class = saving.bench.criteria[self.criterion].spec.prototype_class
-        return [one for one in diagnose(saving.text, prototype_class) if one.severity == "error"]
+        return [diagnostic for diagnostic in diagnose(saving.text, prototype_class) if diagnostic.severity == "error"]
 
     def is_open(self, key: DraftKey) -> bool:
         """Whether this criterion is the one in the editor."""
@@ -520,11 +520,11 @@ class InspectController:
 
     def _restore_draft(self, key: DraftKey, saved: str) -> None:
         """An edit that an earlier start could not save is here again."""
-        kept = self.drafts.found(key) if key not in self._drafts and not self.is_new else None
-        if kept is None or kept[0].text == saved:
+        draft = self.drafts.found(key) if key not in self._drafts and not self.is_new else None
+        if draft is None or draft[0].text == saved:
             return
-        self._drafts[key] = kept[0]
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(kept[1] / 1000))
+        self._drafts[key] = draft[0]
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(draft[1] / 1000))
         self._say(f"Your unsaved edit of {when} is back. Press {{inspect.revert}} to drop it.")
 
     def _draft_key(self, number: int | None = None) -> DraftKey:
@@ -536,15 +536,15 @@ class InspectController:
         return bench.run.suite_key, bench.run.test_id, names[-1], names.count(names[-1])
 
 
-def term_in(transcript: Transcript, wanted: str) -> str:
+def term_in(transcript: Transcript, term: str) -> str:
     """What to search for in a transcript, out of the text that found the run in a list: all of it if the transcript
     contains it, else its longest word that the transcript contains, else all of it, which is then reported as not
     found. "" for nothing."""
-    wanted = wanted.strip()
-    words = sorted(wanted.split(), key=len, reverse=True) if wanted else ()
-    texts = [text.lower() for text in _texts_of(transcript)] if wanted else []
-    candidates = dict.fromkeys((wanted, *words))
-    return next((one for one in candidates if any(one.lower() in text for text in texts)), wanted)
+    term = term.strip()
+    words = sorted(term.split(), key=len, reverse=True) if term else ()
+    texts = [text.lower() for text in _texts_of(transcript)] if term else []
+    candidates = dict.fromkeys((term, *words))
+    return next((candidate for candidate in candidates if any(candidate.lower() in text for text in texts)), term)
 
 
 def _texts_of(transcript: Transcript) -> Iterator[str]:

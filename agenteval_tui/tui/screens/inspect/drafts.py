@@ -35,11 +35,13 @@ class ConfigDrafts:
         if key in self._looked:
             return None
         self._looked.add(key)
-        kept = self._store.find(*_place(key))
-        text, base = (kept.data.get("text"), kept.data.get("base")) if kept is not None else (None, None)
-        if kept is None or not isinstance(text, str) or not isinstance(base, str):
+        stored_draft = self._store.find(*_place(key))
+        text, base = (
+            (stored_draft.data.get("text"), stored_draft.data.get("base")) if stored_draft is not None else (None, None)
+        )
+        if stored_draft is None or not isinstance(text, str) or not isinstance(base, str):
             return None
-        return Draft(text, base), kept.when_ms
+        return Draft(text, base), stored_draft.when_ms
 
     def put(self, key: DraftKey, draft: Draft | None) -> bool:
         """As `Drafts.put`, of the edit as it is now; None: there is none any more."""
@@ -83,7 +85,7 @@ def index_in(fresh: LoadedSuite, saving: EditToSave) -> int:
     *_, name, number = saving.key
     for test in fresh.suite.tests if fresh.suite is not None else ():
         if test.id == saving.bench.run.test_id:
-            places = [index for index, one in enumerate(test.criterion_names) if one == name]
+            places = [index for index, criterion_name in enumerate(test.criterion_names) if criterion_name == name]
             if len(places) >= number:
                 return places[number - 1]
     raise AgentevalError(

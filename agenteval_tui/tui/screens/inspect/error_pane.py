@@ -92,8 +92,8 @@ class ErrorPane(TitledPane[None]):
         def lines(width: int) -> list[Line]:
             if error is None and not raised:
                 return [(), ((" The agent finished: this run has no error.", "dim"),)]
-            shown, self._rows = raised_lines(error, raised, width, place, all_frames=all_frames)
-            return shown
+            visible, self._rows = raised_lines(error, raised, width, place, all_frames=all_frames)
+            return visible
 
         self.view.show(lines, keep_place=keep_place)
         self.retitle()

@@ -65,8 +65,8 @@ class ForksController:
         if not row or row > len(self.tree.forks.branches):
             return self.tree.forks.run.id, []
         branch = self.tree.forks.branches[row - 1]
-        found = representative(branch)
-        return (found.id if found is not None else "", [one.run.id for one in branch.answers])
+        run_row = representative(branch)
+        return (run_row.id if run_row is not None else "", [answer.run.id for answer in branch.answers])
 
 
 def step_at(transcript: Transcript, key: BlockKey | None) -> int:
@@ -94,9 +94,9 @@ def keys_of(transcript: Transcript, step: int) -> list[BlockKey]:
 
 def ended_of(store: Store, executions: Sequence[str]) -> list[str]:
     """Which of these executions have ended, or died."""
-    running = [one for one in executions if store.execution(one).status == "running"]
-    living = {one.execution for one in live_executions()} if running else set()
-    return [one for one in executions if one not in running or one not in living]
+    running = [execution for execution in executions if store.execution(execution).status == "running"]
+    living = {live_execution.execution for live_execution in live_executions()} if running else set()
+    return [execution for execution in executions if execution not in running or execution not in living]
 
 
 async def stop_execution(live: Live) -> None:
@@ -110,24 +110,26 @@ async def stop_execution(live: Live) -> None:
 def forks_of(store: Store, run: str) -> ForkTree:
     """The forks of a run with the transcripts that stand for their branches."""
     row = _root(store, store.run(run))
-    found = stored_forks(store, row, at_work=True)
-    tried = [branch for branch in found.branches if branch.purpose == "shrink"]
-    forks = replace(found, branches=ranked(tuple(one for one in found.branches if one.purpose != "shrink")))
-    shown = [row, *(best for branch in forks.branches if (best := representative(branch)) is not None)]
-    transcripts = dict(store.transcripts([one.id for one in shown]))
+    all_forks = stored_forks(store, row, at_work=True)
+    tried = [branch for branch in all_forks.branches if branch.purpose == "shrink"]
+    forks = replace(
+        all_forks, branches=ranked(tuple(branch for branch in all_forks.branches if branch.purpose != "shrink"))
+    )
+    run_rows = [row, *(best for branch in forks.branches if (best := representative(branch)) is not None)]
+    transcripts = dict(store.transcripts([run_row.id for run_row in run_rows]))
     original = transcripts.get(row.id, Transcript())
     shared: dict[str, int] = {}
     for branch in forks.branches:
         try:
-            told = len(fork(original, branch.step, branch.edits).messages)
+            prompts = len(fork(original, branch.step, branch.edits).messages)
         except ForkError:  # an edit of a newer program
-            told = branch.step + 1
+            prompts = branch.step + 1
         # Its agent may have put a system prompt before what it was told.
-        for one in branch.answers:
-            made = transcripts.get(one.run.id)
-            more = 0 if made is None else _prompts(made) - _prompts(original)
-            shared[one.run.id] = told + max(more, 0)
-    running = sum(one.status in AT_WORK for one in store.forks_of(row.id))
+        for answer in branch.answers:
+            transcript = transcripts.get(answer.run.id)
+            more = 0 if transcript is None else _prompts(transcript) - _prompts(original)
+            shared[answer.run.id] = prompts + max(more, 0)
+    running = sum(run_row.status in AT_WORK for run_row in store.forks_of(row.id))
     return ForkTree(forks, transcripts, shared, running, run, sum(len(branch.answers) for branch in tried))
 
 

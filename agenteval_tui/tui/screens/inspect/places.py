@@ -40,7 +40,7 @@ class Places:
     def step_run(self, run: str) -> None:
         """Another run is open, in the same view: of the one before only the transcript is worth going back to, and
         that of this one now."""
-        self._before = [Place(run, "transcript")] if any(one.view == "transcript" for one in self._before) else []
+        self._before = [Place(run, "transcript")] if any(place.view == "transcript" for place in self._before) else []
 
     def back(self) -> Place | None:
         """The place before, which is shown now; None: there is none inside Inspect."""

@@ -26,8 +26,8 @@ class RunPair(Struct, frozen=True):
     def place(self, pair: int, side: str) -> BlockKey | None:
         """Where step `pair` is in the transcript of a side ("left", "right"); of a step that only the other has: the
         last one before. None: there is none."""
-        for one in reversed(self.alignment.pairs[: pair + 1]):
-            step = one.left if side == "left" else one.right
+        for other_pair in reversed(self.alignment.pairs[: pair + 1]):
+            step = other_pair.left if side == "left" else other_pair.right
             if step is not None:
                 return step.place
         return None
@@ -44,14 +44,14 @@ def pair_reader(session: Session, run: str, other: str = "") -> Callable[[], Run
     def read() -> RunPair | None:
         store = session.store
         left = store.run(run)
-        found = store.run(other) if other else _continued(store, left)
-        if found is None:
-            found = run_to_compare(left, repetitions(store, left, everywhere=True))
-        if found is None:
-            found = run_to_compare(left, [run for run in runs_to_choose(store, left) if run.row_key == left.row_key])
-        if found is None:
+        right = store.run(other) if other else _continued(store, left)
+        if right is None:
+            right = run_to_compare(left, repetitions(store, left, everywhere=True))
+        if right is None:
+            right = run_to_compare(left, [run for run in runs_to_choose(store, left) if run.row_key == left.row_key])
+        if right is None:
             return None
-        return RunPair(left, found, align(store.transcript(left.id), store.transcript(found.id)))
+        return RunPair(left, right, align(store.transcript(left.id), store.transcript(right.id)))
 
     return read
 

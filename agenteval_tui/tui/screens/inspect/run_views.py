@@ -233,8 +233,8 @@ class BranchesPane(TitledPane[BranchesController]):
     def heading(self) -> Heading:
         if self.shows_forks and self.forks.tree is not None:
             return "where runs diverge", count(len(self.forks.tree.forks.branches), "fork")
-        found = self._controller.divergence
-        return "where runs diverge", count(len(found.rows), "run") if found is not None else ""
+        divergence = self._controller.divergence
+        return "where runs diverge", count(len(divergence.rows), "run") if divergence is not None else ""
 
     def on_resize(self, event: Resize) -> None:
         """The details have the side that has room."""
@@ -273,8 +273,8 @@ class BranchesPane(TitledPane[BranchesController]):
     def _head_lines(self, width: int) -> list[Line]:
         if self.shows_forks and self.forks.tree is not None:
             return keyed(fork_columns.head_lines(self.forks.tree, width), services(self).keymap)
-        found = self._controller.divergence
-        return head_lines(found, width) if found is not None else []
+        divergence = self._controller.divergence
+        return head_lines(divergence, width) if divergence is not None else []
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Open a fold; else inspect a run of this branch."""

@@ -259,7 +259,7 @@ class RunController:
             return "This run has not ended yet. You see its answer as it streams."
         if run.status == "skipped":
             return "This run was not needed, because its test's pass rate was already decided."
-        return [ref for ref, one in self.view.runs.items() if one.ended and one.status != "skipped"]
+        return [ref for ref, run_state in self.view.runs.items() if run_state.ended and run_state.status != "skipped"]
 
     # Its transcript
 
@@ -325,9 +325,9 @@ class RunController:
         if self.view is None or self.view.progress is None:
             return None
         # Keys are faster than the figures that come back: count from what was asked for a moment ago.
-        now, (asked_at, asked) = time.monotonic(), self._asked_at_once
-        known = asked if now - asked_at < ASKED_SECONDS else self.view.progress.concurrency
-        self._asked_at_once = (now, max(known + step, 1))
+        now, (asked_at, requested) = time.monotonic(), self._asked_at_once
+        current = requested if now - asked_at < ASKED_SECONDS else self.view.progress.concurrency
+        self._asked_at_once = (now, max(current + step, 1))
         return self._asked_at_once[1]
 
     @property
@@ -378,7 +378,7 @@ class RunController:
         if self.running and self.watch is not None and self.shows_watched:
             slowed = self.watch.slowed()
         elif self.running:
-            slowed = [(one, one.wait_s) for one in self.view.throttled.values()]
+            slowed = [(throttled, throttled.wait_s) for throttled in self.view.throttled.values()]
         return facts(self.view, self._agents, self.expected, slowed, width, lost=self.lost, resume_key=self.resume_key)
 
     def offer_lines(self, row: int, width: int, keymap: Mapping[str, str]) -> list[Line]:

@@ -188,11 +188,11 @@ class RunScreen(FrameScreen):
         """Compare an execution that has ended with its baseline by itself, and say what changed."""
         store = self.agenteval.session.store
 
-        def say(found: tuple[str, str] | None) -> None:
-            if found is not None:
-                said, severity = found
+        def say(answer: tuple[str, str] | None) -> None:
+            if answer is not None:
+                message, severity = answer
                 hint = "Press {run.compare} to compare." if self.is_current else "Press {go.compare} to compare."
-                self.agenteval.say(f"{said} {hint}", severity=severity)
+                self.agenteval.say(f"{message} {hint}", severity=severity)
 
         self.ask(lambda: baseline_changes(store, execution), say, group="baseline", beside=True)
 
@@ -272,14 +272,14 @@ class RunScreen(FrameScreen):
 
     def _fit_cells(self) -> None:
         """Above the transcript the cells take no more rows than there are tests; at most two fifths of the screen."""
-        left, rows, grid = self.query_one("#left"), None, self.controller.grid
+        widget, rows, grid = self.query_one("#left"), None, self.controller.grid
         if self.has_class("narrow") and grid is not None and not self.pane_focus.zoomed:
             most = round(self.query_one("#body").size.height * 0.4)
-            wanted = grid.count() + len(self.controller.legend_lines(left.size.width)) + 1
-            rows = max(min(wanted, most), LEAST_ROWS)
+            height = grid.count() + len(self.controller.legend_lines(widget.size.width)) + 1
+            rows = max(min(height, most), LEAST_ROWS)
         if rows != self._rows:
             self._rows = rows
-            left.styles.height = rows
+            widget.styles.height = rows
 
     def _choose(self, run: str) -> None:
         row, cells = self.controller.choose(run), self._cells
@@ -294,8 +294,8 @@ class RunScreen(FrameScreen):
         if run is None:
             return
         if self._refused is not None:
-            asked, reason = self._refused
-            if asked != run.ref.run or controller.runs_to_inspect(run) != reason:
+            run_id, reason = self._refused
+            if run_id != run.ref.run or controller.runs_to_inspect(run) != reason:
                 self._refused = None
                 self.agenteval.take_back(reason)
         begins = controller.watch_stream(run)

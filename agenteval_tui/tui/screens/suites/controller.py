@@ -77,7 +77,7 @@ class FileChange(Struct, frozen=True):
     def said(self, written: int) -> str:
         """What was done, after this many of the files were written: "one-2 copied to a.suite.yaml"."""
         some = "" if written == len(self.files) else "Not all: "
-        files = ", ".join(one.path.name for one in self.undo)
+        files = ", ".join(written_file.path.name for written_file in self.undo)
         return f"{some}{self.who} {self.done} {_CHANGES[self.done][1]} {files}"
 
 
@@ -94,10 +94,12 @@ def read_runs(store: Store, suite_key: str, test_id: str) -> TestRuns:
 
 def newest_execution(store: Store, suite_key: str, test_id: str = "") -> str:
     """The id of the newest execution of a suite, or of one of its tests. Raises `AgentevalError`."""
-    found = store.execution_rows(store.execution_ids(RunFilter(suite_key=suite_key, test_id=test_id, counted=True))[:1])
-    if not found:
+    execution_rows = store.execution_rows(
+        store.execution_ids(RunFilter(suite_key=suite_key, test_id=test_id, counted=True))[:1]
+    )
+    if not execution_rows:
         raise AgentevalError("this has never run, so there is nothing to compare", mend="press {suites.run} to run it")
-    return found[0].id
+    return execution_rows[0].id
 
 
 def is_running(store: Store, tree: SuiteTree) -> bool:
@@ -183,14 +185,14 @@ class SuitesController:
 
     def _first_tree(self, overview: Overview, on_samples: bool) -> str | None:
         """As the last start left it."""
-        kept, self._restored = self._restored, {}
-        self.filter_text = self.filter_text or text(kept, "filter")
+        stored, self._restored = self._restored, {}
+        self.filter_text = self.filter_text or text(stored, "filter")
         tree = self.tree = SuiteTree(
             overview,
-            folded=texts(kept, "folded"),
-            opened=texts(kept, "opened"),
+            folded=texts(stored, "folded"),
+            opened=texts(stored, "opened"),
             query=Query.parse(self.filter_text),
-            worst_first=bool(text(kept, "worst_first")),
+            worst_first=bool(text(stored, "worst_first")),
         )
         # The demo begins with labelled runs of a single test: nothing was run by the person all the same.
         begun = sum(len(suite.summaries) for suite in overview.suites)
@@ -198,14 +200,14 @@ class SuitesController:
         self._began_without_runs = not tree.has_runs or bool(self._before)
         if self.wanted:
             return None
-        cursor = text(kept, "cursor")
+        cursor = text(stored, "cursor")
         return cursor if any(row.key == cursor for row in tree.rows) else self._first_cursor(tree)
 
     def _first_cursor(self, tree: SuiteTree) -> str | None:
         """Where to begin without a row that was kept: on the test that failed in the newest execution, else on the
         first. A suite that can't be read has no tests: the cursor stays on it."""
-        shown = {row.key for row in tree.rows}
-        failed = [] if self._began_without_runs else [one for one in tree.failed_tests() if one.key in shown]
+        keys = {row.key for row in tree.rows}
+        failed = [] if self._began_without_runs else [node for node in tree.failed_tests() if node.key in keys]
         newest = max(failed, key=_newest_execution, default=None)
         return newest.key if newest is not None else next((row.key for row in tree.rows[1:2] if row.test), None)
 
@@ -232,13 +234,13 @@ class SuitesController:
 
     def go_to_wanted(self) -> str:
         """The row that was asked for ("" for none), whatever was folded or filtered: it is shown now."""
-        wanted, self.wanted = self.wanted, ""
-        if wanted and self.tree is not None:
-            self.tree.folded.discard(wanted.partition("\x1f")[0])
+        test_key, self.wanted = self.wanted, ""
+        if test_key and self.tree is not None:
+            self.tree.folded.discard(test_key.partition("\x1f")[0])
             if self.tree.query:
                 self.filter_text, self.tree.query = "", Query()
             self.tree.arrange()
-        return wanted
+        return test_key
 
     def wait(self, action: Callable[[], None]) -> bool:
         """Are the suites still being read? Then `action` is done when they have been (`waiting`)."""
@@ -259,8 +261,11 @@ class SuitesController:
         """The changed suites that have been read and checked: key, file's name, and how many errors are in the file."""
         changed, self._read = self._read, set()
         suites = self.tree.overview.suites if self.tree is not None else ()
-        found = [suite for suite in suites if suite.loaded.path.resolve() in changed] if changed else []
-        return [(one.loaded.key, one.loaded.path.name, len(one.own_errors)) for one in found]
+        suite_overviews = [suite for suite in suites if suite.loaded.path.resolve() in changed] if changed else []
+        return [
+            (suite_overview.loaded.key, suite_overview.loaded.path.name, len(suite_overview.own_errors))
+            for suite_overview in suite_overviews
+        ]
 
     # The runs of a test
 
@@ -279,11 +284,11 @@ class SuitesController:
 
     def run_to_open(self, node: Node) -> RunToOpen | None:
         """The newest run of the row's test that failed, else the newest; None: it was not run yet."""
-        known = self._runs.get(node.test_key)
-        if known is None or not known.rows:
+        test_runs = self._runs.get(node.test_key)
+        if test_runs is None or not test_runs.rows:
             return None
-        opened = next((run.id for run in known.rows if run.status in ("failed", "error")), known.rows[0].id)
-        return RunToOpen(opened, node.criterion_name, [run.id for run in known.rows])
+        opened = next((run.id for run in test_runs.rows if run.status in ("failed", "error")), test_runs.rows[0].id)
+        return RunToOpen(opened, node.criterion_name, [run.id for run in test_runs.rows])
 
     # The filter
 
@@ -325,8 +330,8 @@ class SuitesController:
 
     def selected_tests(self, node: Node | None) -> list[Node]:
         """The marked tests, else the cursor's."""
-        one = [Node("test", node.suite, node.test)] if node is not None and node.test is not None else []
-        return self.marked or one
+        alone = [Node("test", node.suite, node.test)] if node is not None and node.test is not None else []
+        return self.marked or alone
 
     def mark(self, node: Node) -> None:
         """Mark the row's test, or take its mark away; of a suite all of its tests that are shown."""
@@ -341,12 +346,12 @@ class SuitesController:
     def mark_range(self, node: Node) -> str:
         """Mark all tests between the one that was marked last and this row's. Gives "", or why not."""
         assert self.tree is not None
-        shown = [one.test_key for one in self.tree.shown_tests()]
+        keys = [node.test_key for node in self.tree.shown_tests()]
         here = node.test_key
-        if self._mark_from not in shown or here not in shown:
+        if self._mark_from not in keys or here not in keys:
             return "Mark a test with {suites.mark} first, then press {suites.mark_range} to mark all up to the cursor."
-        first, last = sorted((shown.index(self._mark_from), shown.index(here)))
-        self.tree.marked |= set(shown[first : last + 1])
+        first, last = sorted((keys.index(self._mark_from), keys.index(here)))
+        self.tree.marked |= set(keys[first : last + 1])
         self._mark_from = here
         return ""
 
@@ -370,10 +375,10 @@ class SuitesController:
     def run_shown(self) -> RunRequest | str:
         """All tests that are shown."""
         assert self.tree is not None
-        shown = self.tree.shown_tests()
-        if not shown:
+        nodes = self.tree.shown_tests()
+        if not nodes:
             return "There is no test in the list to run."
-        request = _run_of(shown, "what was shown")
+        request = _run_of(nodes, "what was shown")
         return request if self.tree.query else RunRequest(request.paths, (), "all suites")
 
     def run_failed(self) -> RunRequest | str:
@@ -392,13 +397,13 @@ class SuitesController:
         if node.test is not None:
             return PlanRequest(suite, [node.test], _run_of([node], node.test.id))
         path, title = node.suite.loaded.path, node.suite_name
-        shown = self.tree.tests_of(node.suite)
-        if not self.tree.query or len(shown) == len(suite.tests):
+        suite_nodes = self.tree.tests_of(node.suite)
+        if not self.tree.query or len(suite_nodes) == len(suite.tests):
             return PlanRequest(suite, list(suite.tests), RunRequest([path], (), title))
-        wanted = {one.test_key for one in shown}
-        nodes = [one for one in self.tree.all_tests() if one.suite is node.suite and one.test_key in wanted]
-        chosen = [one.test for one in nodes if one.test is not None]
-        return PlanRequest(suite, chosen, RunRequest([path], tuple(one.selector for one in nodes), title))
+        keys = {node.test_key for node in suite_nodes}
+        nodes = [other for other in self.tree.all_tests() if other.suite is node.suite and other.test_key in keys]
+        chosen = [node.test for node in nodes if node.test is not None]
+        return PlanRequest(suite, chosen, RunRequest([path], tuple(node.selector for node in nodes), title))
 
     # What is changed in the files
 
@@ -422,9 +427,9 @@ class SuitesController:
         """The change was made in this many of its files and can be undone. Returns what was done; "" for nothing."""
         if not change.undo:
             return ""
-        said = change.said(written)
-        self._undo = [*self._undo[1 - MOST_UNDONE :], (said, change.undo)]
-        return said
+        description = change.said(written)
+        self._undo = [*self._undo[1 - MOST_UNDONE :], (description, change.undo)]
+        return description
 
     @property
     def can_undo(self) -> bool:
@@ -435,9 +440,9 @@ class SuitesController:
         """The change to undo, in words and with its files; it counts as undone."""
         return self._undo.pop()
 
-    def keep_change(self, said: str, files: list[WrittenFile], *, last: bool) -> None:
+    def keep_change(self, description: str, files: list[WrittenFile], *, last: bool) -> None:
         """It could not be undone in these files: it is again the `last` one, or those before it come first."""
-        self._undo.insert(len(self._undo) if last else 0, (said, files))
+        self._undo.insert(len(self._undo) if last else 0, (description, files))
 
     # What is kept for the next start
 
@@ -454,9 +459,9 @@ class SuitesController:
             "cursor": cursor or "",
         }
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, stored: Mapping[str, Any]) -> None:
         """Take what an earlier start kept, for the first tree."""
-        self._restored = kept
+        self._restored = stored
 
     # Lines
 
@@ -470,17 +475,17 @@ class SuitesController:
             facts.append(count(overview.criteria, "criterion"))
         if not overview.checked:
             facts.append("checking …")
-        said: list[tuple[str, str]] = []
+        parts: list[tuple[str, str]] = []
         if self.tree.query:
-            said.append((f"{len(self.tree.shown_tests())} shown", "dim"))
+            parts.append((f"{len(self.tree.shown_tests())} shown", "dim"))
         if self.tree.worst_first:
-            said.append(("worst first", "dim"))
+            parts.append(("worst first", "dim"))
         if self.tree.marked:
-            said.append((f"{len(self.tree.marked)} marked", "accent"))
-        left = tuple(("  " * bool(place) + words, style) for place, (words, style) in enumerate(said))
-        return left, ((" · ".join(facts), "dim"),)
+            parts.append((f"{len(self.tree.marked)} marked", "accent"))
+        cells = tuple(("  " * bool(place) + words, style) for place, (words, style) in enumerate(parts))
+        return cells, ((" · ".join(facts), "dim"),)
 
-    def hint(self, width: int, *, samples: str, keymap: Mapping[str, str], asked: bool = True) -> list[Line]:
+    def hint(self, width: int, *, samples: str, keymap: Mapping[str, str], explicit: bool = True) -> list[Line]:
         """What is not understood in the filter; at the first start what is here and which key to press; after the first
         run its clearest failure.
 
@@ -498,7 +503,7 @@ class SuitesController:
             return []
         if self._running:
             return banner(_first_runs(width - 4, keymap))
-        return banner(_first_start(tree, samples, width - 4, keymap, asked=asked))
+        return banner(_first_start(tree, samples, width - 4, keymap, explicit=explicit))
 
     # The first run
 
@@ -518,8 +523,8 @@ class SuitesController:
         return self._began_without_runs and self.offer is None and self._only_execution() is not None
 
     def _only_execution(self) -> int | None:
-        found = _executions(self.tree) - self._before if self.tree is not None else set()
-        return found.pop() if len(found) == 1 else None
+        executions = _executions(self.tree) - self._before if self.tree is not None else set()
+        return executions.pop() if len(executions) == 1 else None
 
     def take_offer(self, offer: Offer | None) -> str:
         """The clearest failure of the first run; None: there is none yet. Gives the row to put the cursor on."""
@@ -593,7 +598,7 @@ class SuitesController:
             names = ["run", "duplicate", "delete", "tag", "mark", "mark_range", "unmark"]
         elif node.test is None:
             names = ["run", "run_shown", "run_failed", "plan", "filter", "new", "causes"]
-        elif (known := self.runs(node)) is not None and not known.rows:
+        elif (test_runs := self.runs(node)) is not None and not test_runs.rows:
             names = ["run", "run_shown", "plan", "edit", "filter", "new"]
         else:
             names = ["run", "run_failed", "inspect", "edit", "causes", "compare", "filter"]
@@ -604,7 +609,12 @@ class SuitesController:
 
 
 def _executions(tree: SuiteTree) -> set[int]:
-    return {one for suite in tree.overview.suites for test in suite.summaries.values() for one in test.executions}
+    return {
+        execution
+        for suite in tree.overview.suites
+        for test in suite.summaries.values()
+        for execution in test.executions
+    }
 
 
 def _newest_execution(node: Node) -> int:
@@ -620,14 +630,14 @@ def _run_of(nodes: Iterable[Node], title: str) -> RunRequest:
     return RunRequest(paths, tuple(node.selector for node in chosen if node.test is not None), title)
 
 
-def _first_start(tree: SuiteTree, samples: str, width: int, keymap: Mapping[str, str], *, asked: bool) -> list[Line]:
+def _first_start(tree: SuiteTree, samples: str, width: int, keymap: Mapping[str, str], *, explicit: bool) -> list[Line]:
     run = (key_of("suites.run_shown", keymap), "run all now")
     look = (key_of("suites.inspect", keymap), "look at one")
     if not samples:
-        said = paragraph("Nothing has run yet.", width)
-        return [*said, *key_entries(width, run, (key_of("suites.run", keymap), "run what is selected"), look)]
+        lines = paragraph("Nothing has run yet.", width)
+        return [*lines, *key_entries(width, run, (key_of("suites.run", keymap), "run what is selected"), look)]
     what = f"{count(len(tree.overview.suites), 'sample suite')} with {count(tree.overview.tests, 'test')}."
-    if not asked:
+    if not explicit:
         what = f"This folder has no suites (agenteval init writes one). Here are {what}"
     place = f"They are copies that you can edit; git diff shows your changes: {samples}"
     if not Path(samples).is_relative_to(directories.demo_dir()):
@@ -642,8 +652,8 @@ def _first_start(tree: SuiteTree, samples: str, width: int, keymap: Mapping[str,
 
 
 def _first_runs(width: int, keymap: Mapping[str, str]) -> list[Line]:
-    said = paragraph("Tests are running now. Each result appears here when its run ends.", width)
-    return [*said, *key_entries(width, (key_of("go.run", keymap), "watch them"))]
+    lines = paragraph("Tests are running now. Each result appears here when its run ends.", width)
+    return [*lines, *key_entries(width, (key_of("go.run", keymap), "watch them"))]
 
 
 def _offered(offer: Offer, width: int, keymap: Mapping[str, str]) -> list[Line]:

@@ -22,36 +22,38 @@ def change_files(
     what: str,
     done: Callable[[list[LoadedSuite]], None],
     *,
-    taken: list[WrittenFile] | None = None,
+    written_files: list[WrittenFile] | None = None,
 ) -> None:
     """Make `change(suite, ids)` in each of the files, one after the other.
 
     `what` says it in a few words ("copy one-2"). `done` gets the suites that were written, all or those before the
-    person left one as it is; it is called in every case, so that what the files say now can be shown. `taken` gets what
-    undoing each change needs.
+    person left one as it is; it is called in every case, so that what the files say now can be shown.
+    `written_files` gets what undoing each change needs.
     """
     if not screen.still_writes("change"):
-        _FileChanges(screen, list(files), change, what, done, taken if taken is not None else []).begin()
+        _FileChanges(
+            screen, list(files), change, what, done, written_files if written_files is not None else []
+        ).begin()
 
 
 def undo_files(
     screen: FrameScreen,
     files: Iterable[WrittenFile],
     done: Callable[[], None],
-    kept: Callable[[list[WrittenFile], bool], None],
+    on_stop: Callable[[list[WrittenFile], bool], None],
 ) -> None:
     """Write each file as it was before its change. If a file can't be written, show why, and call `kept` with the
     remaining files, and with whether somebody else has changed the first file since. Then its undo has to wait."""
-    left, workspace = list(files), screen.agenteval.session.workspace
+    remaining, workspace = list(files), screen.agenteval.session.workspace
 
     def work() -> None:
-        while left:
-            workspace.undo(left[0])
-            del left[0]
+        while remaining:
+            workspace.undo(remaining[0])
+            del remaining[0]
 
     def failed(error: AgentevalError) -> None:
         screen.agenteval.say_error(error)
-        kept(left, isinstance(error, ChangedSince))
+        on_stop(remaining, isinstance(error, ChangedSince))
 
     screen.ask(work, lambda _: done(), group="change", failed=failed)
 
@@ -66,14 +68,14 @@ class _FileChanges:
         change: Change,
         what: str,
         done: Callable[[list[LoadedSuite]], None],
-        taken: list[WrittenFile],
+        written_files: list[WrittenFile],
     ) -> None:
         self._screen = screen
         self._todo = todo
         self._change = change
         self._what = what
         self._done = done
-        self._taken = taken
+        self._taken = written_files
         self._written: list[LoadedSuite] = []
 
     def begin(self) -> None:

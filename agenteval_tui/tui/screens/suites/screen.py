@@ -114,8 +114,8 @@ class SuitesScreen(FrameScreen):
     def kept(self) -> dict[str, Any] | None:
         return self.controller.kept(self._list.cursor_key)
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
-        self.controller.restore(kept)
+    def restore(self, stored: Mapping[str, Any]) -> None:
+        self.controller.restore(stored)
 
     @property
     def selected_test(self) -> str:
@@ -146,7 +146,7 @@ class SuitesScreen(FrameScreen):
         tree, store = self.controller.tree, self.agenteval.session.store
         if tree is None:
             return
-        seen = tree.overview
+        overview = tree.overview
 
         def then(summaries: Mapping[str, Mapping[str, TestSummary]]) -> None:
             if self.controller.take_summaries(tree, summaries):
@@ -154,7 +154,7 @@ class SuitesScreen(FrameScreen):
             self._look_for_offer()
             self._look_for_running()
 
-        self.ask(lambda: seen.read_summaries(store), then, group="figures", failed=lambda error: None, beside=True)
+        self.ask(lambda: overview.read_summaries(store), then, group="figures", failed=lambda error: None, beside=True)
 
     def show_test(self, file: str, test: str) -> None:
         """Read the suites again and put the cursor on a test."""
@@ -162,12 +162,12 @@ class SuitesScreen(FrameScreen):
         if self.controller.tree is not None:
             self.reload()
 
-    def _check(self, seen: Overview) -> None:
+    def _check(self, overview: Overview) -> None:
         """Find out what is wrong with the suites that are shown: the tree does not wait for it."""
         session = self.agenteval.session
         self.ask(
-            lambda: session.workspace.problems(seen),
-            lambda found: self._show_problems(seen, found),
+            lambda: session.workspace.problems(overview),
+            lambda problems: self._show_problems(overview, problems),
             group="problems",
             painted=True,
         )
@@ -196,15 +196,17 @@ class SuitesScreen(FrameScreen):
     def _say_drafts(self, tree: SuiteTree) -> None:
         """Edits of an earlier start that were not saved are in the Editor."""
 
-        def then(kept: int) -> None:
-            if kept:
-                it = "it" if kept == 1 else "them"
-                self.agenteval.say(f"{count(kept, 'unsaved edit')}. Press {{go.editor}} to restore {it} in the Editor.")
+        def then(unsaved: int) -> None:
+            if unsaved:
+                it = "it" if unsaved == 1 else "them"
+                self.agenteval.say(
+                    f"{count(unsaved, 'unsaved edit')}. Press {{go.editor}} to restore {it} in the Editor."
+                )
 
         def count_kept() -> int:
-            kept = [f"{one.suite}\x1f{one.test}" for one in Drafts().listed("test")]
-            known = {node.test_key for node in tree.all_tests()} if kept else set()
-            return sum(one in known for one in kept)
+            draft_keys = [f"{stored_draft.suite}\x1f{stored_draft.test}" for stored_draft in Drafts().listed("test")]
+            test_keys = {node.test_key for node in tree.all_tests()} if draft_keys else set()
+            return sum(key in test_keys for key in draft_keys)
 
         self.ask(count_kept, then, group="drafts", beside=True)
 
@@ -236,13 +238,13 @@ class SuitesScreen(FrameScreen):
         """The rows anew; the cursor on `cursor`, or where it is."""
         tree = self.controller.tree
         assert tree is not None
-        wanted = self.controller.go_to_wanted()
-        if wanted:
+        test_key = self.controller.go_to_wanted()
+        if test_key:
             self._show_filter_text()
         self._list.set_empty(self._empty_lines())
         self._list.set_source(tree, keep_key=cursor or self._list.cursor_key)
-        if wanted:
-            self._list.set_source(tree, keep_key=wanted)
+        if test_key:
+            self._list.set_source(tree, keep_key=test_key)
             self._list.focus()
         self.query_one("#hint", LineBlock).show(self._hint_lines)
         self.retitle()
@@ -282,8 +284,8 @@ class SuitesScreen(FrameScreen):
     def _hint_lines(self, width: int) -> list[Line]:
         session = self.agenteval.session
         samples = one_line(str(session.paths_looked_in[0])) if session.on_samples() else ""
-        asked = bool(session.paths) or session.db == directories.demo_history()
-        lines = self.controller.hint(width, samples=samples, keymap=self.agenteval.keymap, asked=asked)
+        explicit = bool(session.paths) or session.db == directories.demo_history()
+        lines = self.controller.hint(width, samples=samples, keymap=self.agenteval.keymap, explicit=explicit)
         return lines[: max((self.size.height - FRAME) // 2, 1)]  # the list has at least as many rows
 
     def _look_for_agents(self) -> None:
@@ -737,14 +739,14 @@ class SuitesScreen(FrameScreen):
         doing = self.controller.change(what, nodes)
 
         def done(written: list[LoadedSuite]) -> None:
-            if said := self.controller.remember(doing, len(written)):
-                self.agenteval.say(f"{said}. Press {key_of('suites.undo', self.agenteval.keymap)} to undo.")
+            if message := self.controller.remember(doing, len(written)):
+                self.agenteval.say(f"{message}. Press {key_of('suites.undo', self.agenteval.keymap)} to undo.")
             self.reload()
 
         # 90 ms with what reads suites, as above.
         from agenteval_tui.tui.screens.suites.file_changes import change_files
 
-        change_files(self, doing.files, change, doing.title, done, taken=doing.undo)
+        change_files(self, doing.files, change, doing.title, done, written_files=doing.undo)
 
     def action_undo(self) -> None:
         """Take the last change of files back."""
@@ -753,14 +755,14 @@ class SuitesScreen(FrameScreen):
             return
         if self.still_writes("change"):
             return
-        said, files = self.controller.last_change()
+        description, files = self.controller.last_change()
 
         def done() -> None:
-            self.agenteval.say(f"Undone: {said}.")
+            self.agenteval.say(f"Undone: {description}.")
             self.reload()
 
-        def kept(left: list[WrittenFile], changed_since: bool) -> None:
-            self.controller.keep_change(said, left, last=not changed_since)
+        def kept(remaining: list[WrittenFile], changed_since: bool) -> None:
+            self.controller.keep_change(description, remaining, last=not changed_since)
             self.reload()
 
         # As in `_change`.
@@ -774,9 +776,9 @@ class SuitesScreen(FrameScreen):
             self.agenteval.say("Choose a test, or one of its criteria.")
             return
 
-        def done(said: str | None) -> None:
-            if said:
-                self.agenteval.say(said)
+        def done(message: str | None) -> None:
+            if message:
+                self.agenteval.say(message)
                 self.reload()
 
         self.app.push_screen(sheet("quarantine", node.suite, node.test, node.criterion), done)
