@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.quarantine_gate import gating
@@ -33,12 +33,7 @@ class Alert(OutcomeRates, frozen=True, kw_only=True):
     key: str
     below: Share
     state: State
-
-    @property
-    def by_chance(self) -> bool:
-        """Whether so few runs can be under the threshold by chance alone: it lies in the interval, or there are too few
-        for one."""
-        return self.state == "alert" and (self.interval is None or self.interval[0] <= self.below <= self.interval[1])
+    by_chance: Annotated[bool, Meta(description="the threshold lies in the interval, or there is none")]
 
 
 class FeedbackAlert(Struct, frozen=True):
@@ -104,12 +99,17 @@ def watch(store: Store, trend_query: TrendQuery, below: float, at_ms: int) -> Al
     alerts = []
     for key, (name, tallies) in grouped.items():
         rates = figures(tallies, count_errors=trend_query.count_errors)
-        alerts.append(extended(Alert, rates, key=key, name=name, below=below, state=_state(rates, below)))
+        alerts.append(_alert(rates, key, name, below, _state(rates, below)))
     if not alerts:
-        alerts = [extended(Alert, figures([]), key="", name="", below=below, state="empty")]
+        alerts = [_alert(figures([]), "", "", below, "empty")]
     order = {"alert": 0, "errors": 1, "empty": 2, "ok": 3}
     alerts.sort(key=lambda alert: (order[alert.state], alert.rate or 0.0, alert.name))
     return AlertCheck(tuple(alerts), left_out)
+
+
+def _alert(rates: OutcomeRates, key: str, name: str, below: float, state: State) -> Alert:
+    by_chance = state == "alert" and (rates.interval is None or rates.interval[0] <= below <= rates.interval[1])
+    return extended(Alert, rates, key=key, name=name, below=below, state=state, by_chance=by_chance)
 
 
 _ENDS = ("passed", "failed", "error", "needs_review")

@@ -266,7 +266,7 @@ def test_an_alert_fires_below_its_threshold_and_not_at_it(store: Store) -> None:
     assert rate is not None
     assert watch(store, day, rate, NOW).fired == ()
     (alert,) = watch(store, day, 0.9, NOW).fired
-    assert (alert.figures.n, alert.figures.passed, alert.by_chance) == (9, 8, True)
+    assert (alert.n, alert.passed, alert.by_chance) == (9, 8, True)
     groups = watch(store, replace(day, group="test"), 0.9, NOW).alerts
     assert [(one.name, one.state) for one in groups] == [("refunds", "alert"), ("greeting", "ok"), ("orders", "ok")]
 
@@ -286,11 +286,11 @@ def test_what_is_in_quarantine_fires_no_alert(tmp_path: Path) -> None:
         quarantines.put(store, held).result()
         one = watch(store, ALL, 0.95, NOW)
         assert one.fired == (), "without the criterion the run passes"
-        assert (one.alerts[0].figures.n, one.alerts[0].figures.passed) == (9, 9)
+        assert (one.alerts[0].n, one.alerts[0].passed) == (9, 9)
         assert [q.criterion for q in one.left_out] == ["right"]
         assert [a.state for a in watch(store, replace(ALL, group="tag"), 0.95, NOW).alerts] == ["ok", "ok"]
         quarantines.put(store, replace(held, criterion="")).result()
-        assert watch(store, ALL, 0.95, NOW).alerts[0].figures.n == 6, "the whole test is left out"
+        assert watch(store, ALL, 0.95, NOW).alerts[0].n == 6, "the whole test is left out"
         assert watch(store, ALL, 0.95, NOW + DAY).fired, "its day is over"
 
 

@@ -114,12 +114,6 @@ class Regraded(Document, frozen=True, kw_only=True):
     cut: Annotated[bool, Meta(description="older runs of the window were not graded")]
 
 
-class TrendAlert(Alert, frozen=True, kw_only=True):
-    """What the window says of one group."""
-
-    by_chance: Annotated[bool, Meta(description="the threshold lies in the interval, or there is none")]
-
-
 class LeftOut(Document, frozen=True, kw_only=True):
     """A test or criterion in quarantine. `until`: milliseconds since 1970."""
 
@@ -144,7 +138,7 @@ class TrendAlerts(Document, frozen=True, kw_only=True):
 
     fired: bool
     feedback: tuple[TrendFeedbackAlert, ...]
-    groups: tuple[TrendAlert, ...]
+    groups: tuple[Alert, ...]
     left_out: Annotated[tuple[LeftOut, ...], Meta(description="what is in quarantine")]
 
 
@@ -269,7 +263,7 @@ def _alerts(watched: AlertCheck) -> TrendAlerts:
             )
             for alert in watched.feedback
         ),
-        groups=tuple(extended(TrendAlert, alert) for alert in watched.alerts),
+        groups=watched.alerts,
         left_out=tuple(
             LeftOut(
                 file=excluded.suite_key,
