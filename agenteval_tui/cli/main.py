@@ -184,10 +184,10 @@ def _run(invocation: Invocation, arguments: list[str]) -> int:
 
 def _name_foreign_files(err: Output, arguments: Sequence[str]) -> None:
     """Of files that are another tool's: whose, and what reads them."""
-    if "import" in arguments[:1] or "record" in arguments[:1]:
-        return  # it said so itself; its files are another program's words
+    if arguments[:1] in (["import"], ["grade"], ["record"]):
+        return  # they read such files, or their words are another program's
     paths = [Path(word) for word in arguments if not word.startswith("-")]
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, AgentevalError):  # what is wrong was said
         if any(path.exists() for path in paths):
             # The formats take 60 ms to import, and a right command needs none.
             from agenteval_tui.formats.foreign_file import one_for_each_page
