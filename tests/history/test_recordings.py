@@ -60,7 +60,7 @@ def figures(store: Store) -> tuple[int, int, int, int]:
     (entry,) = ledger(store, TrendQuery(since_ms=NOW - 10_000, until_ms=NOW + 10_000), NOW).tests
     assert (entry.n, entry.passed) == (overall.n, overall.passed)
     alert = watch(store, TrendQuery(since_ms=NOW - 10_000, until_ms=NOW + 10_000), 0.5, NOW).alerts[0]
-    assert (alert.figures.n, alert.figures.passed) == (overall.n, overall.passed)
+    assert (alert.n, alert.passed) == (overall.n, overall.passed)
     summary = store.test_summaries("/s")["t"]
     counts = store.counts()
     assert summary.total == counts.runs

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.agents.recording.session import Session
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.options import OptionError, Options
 from agenteval_tui.runs.budget import FIRST, Budget, Spending, dollars
+from agenteval_tui.runs.fork.options import ContinuationOptions
 from agenteval_tui.runs.plan.model import Limits
+from agenteval_tui.runs.plan.options import PlanOptions
+from agenteval_tui.runs.proxy_options import ProxyOptions
 
 
 @given(st.integers(1, 100), st.integers(1, 20), st.integers(0, 40), st.integers(1, 10))
@@ -32,11 +34,11 @@ def test_runs_that_cost_alike_never_go_over_the_limit(limit: int, at_once: int, 
     assert began == runs or used + cost > limit
 
 
-def test_what_is_no_number_is_no_limit() -> None:
-    with pytest.raises(AgentevalError, match="a limit is a number, not nan"):
-        Limits(cost=math.nan)
-    with pytest.raises(AgentevalError, match="a limit is a number, not nan"):
-        Session(max_cost=math.nan)
+@pytest.mark.parametrize("options", [PlanOptions, ProxyOptions, ContinuationOptions])
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_what_is_no_number_is_no_limit(options: type[Options], number: float) -> None:
+    with pytest.raises(OptionError, match=f"max_cost must be a number of US dollars .*, not {number}"):
+        options(max_cost=number)
 
 
 def test_each_limit_says_its_name() -> None:
