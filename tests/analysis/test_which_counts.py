@@ -19,11 +19,10 @@ from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.analysis.regrade import rules_of_suites
 from agenteval_tui.analysis.regression_gate import BaselineResult, GateOptions, compare_to_baseline
 from agenteval_tui.analysis.summary import execution_stats
-from agenteval_tui.analysis.trend_alerts import Alert, _state
+from agenteval_tui.analysis.trend_alerts import _alert, _state
 from agenteval_tui.analysis.trend_scores import Scores, criterion_labels
 from agenteval_tui.analysis.trends import TrendQuery, figures, groups_of, select_runs
 from agenteval_tui.analysis.triage import Recurrence, open_reason
-from agenteval_tui.core.document import extended
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.quarantines import ActiveQuarantines, Quarantine
@@ -231,8 +230,8 @@ def test_an_alert_is_below_its_threshold(rate: float | None, state: str) -> None
 def test_an_alert_is_by_chance_where_its_threshold_lies_in_the_interval() -> None:
     found = replace(figures([]), rate=0.4, interval=(0.2, 0.6))
     for below, by_chance in ((0.19, False), (0.2, True), (0.6, True), (0.61, False)):
-        assert extended(Alert, found, key="", name="", below=below, state="alert").by_chance is by_chance
-        assert not extended(Alert, found, key="", name="", below=below, state="ok").by_chance
+        assert _alert(found, key="", name="", below=below, state="alert").by_chance is by_chance
+        assert not _alert(found, key="", name="", below=below, state="ok").by_chance
 
 
 @pytest.mark.parametrize(
