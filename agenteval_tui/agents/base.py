@@ -244,14 +244,16 @@ class LogLine(Struct, frozen=True):
 
 class ModelAsked(Struct, frozen=True):
     """A request to a model that the agent made, with its answer: OpenAI chat messages, system prompts among them.
-    `about`: all else that is known of it, by the names of a request. `duration_ms`: until now. `unrecorded`: what of it
-    is not known. Without `messages`, it is only known that there was a request."""
+    `about`: all else that is known of it, by the names of a request. `duration_ms`: until now, or, where it is known by
+    the agent's own clock, from `started_ms` on. `unrecorded`: what of it is not known. Without `messages`, it is only
+    known that there was a request."""
 
     messages: Sequence[Mapping[str, Any]] | None = None
     answer: Mapping[str, Any] | None = None
     about: Mapping[str, Any] = {}
     agent: str = ""
     error: str = ""
+    started_ms: float | None = None
     duration_ms: float = 0.0
     unrecorded: Sequence[RequestPart] = ()
 

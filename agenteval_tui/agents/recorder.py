@@ -320,12 +320,15 @@ class Recorder:
         from agenteval_tui.agents.recording.told_requests import asked_in
 
         messages, answer = event.messages, event.answer
+        # By the agent's clock where it tells that: when an event arrives here says little on a busy machine, and
+        # requests that seem to overlap would be of two agents.
+        started = event.started_ms if event.started_ms is not None else max(0.0, self._now - event.duration_ms)
         return asked_in(
             None if messages is None else list(map(dict, messages)),
             [] if answer is None else [dict(answer)],
             number=len(self._asked),
-            started=max(0.0, self._now - event.duration_ms),
-            ended=self._now,
+            started=started,
+            ended=self._now if event.started_ms is None else started + event.duration_ms,
             about=event.about,
             agent=event.agent,
             error=event.error,

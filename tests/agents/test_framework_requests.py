@@ -161,3 +161,18 @@ def test_answers_in_another_order_than_their_requests() -> None:
     assert transcript.requests is not None
     lines = {one.answer: transcript.requests.line(one.line).name for one in transcript.requests.all}
     assert lines == {1: "b", 2: "a"}
+
+
+def test_requests_one_after_the_other_are_of_one_agent_however_late_their_events_come() -> None:
+    other = {"role": "system", "content": "be brief"}
+    transcript = transcript_of(
+        asked(SYSTEM, HELLO, answer=FIRST, started_ms=0, duration_ms=10),
+        TextDelta("yes?"),
+        TurnEnded(),
+        asked(
+            other, HELLO, FIRST, LATER, answer={"role": "assistant", "content": "now"}, started_ms=20, duration_ms=9e4
+        ),
+        TextDelta("now"),
+    )
+    assert transcript.requests is not None
+    assert [request.line for request in transcript.requests.all] == [1, 1]

@@ -169,6 +169,7 @@ class EventReader:
                 about=about,
                 agent=agent,
                 error=error,
+                started_ms=duration_in(event.get("started_ms")),
                 duration_ms=duration_in(event.get("duration_ms")) or 0.0,
                 unrecorded=missing,
             )

@@ -64,6 +64,7 @@ class _Requests:
         self._open: Any = {}
         self._places: Any = {}  # of each message that was told, by its JSON
         self._lock = threading.Lock()
+        self._began = time.perf_counter()
 
     def asked(self, key: Any, read: Any) -> None:
         """A request begins, or it is known better now. `read` gives its fields as the event has them, with messages as
@@ -79,7 +80,9 @@ class _Requests:
         if event:
             answer = {"messages": []} if read is None else self._read(lambda: {"messages": read()})
             about = {"answer": (*answer.get("messages", ()), None)[0], "error": error}
-            event = dict(event, **about, duration_ms=(time.perf_counter() - began) * 1000) if answer else {}
+            about["started_ms"] = (began - self._began) * 1000
+            about["duration_ms"] = (time.perf_counter() - began) * 1000
+            event = dict(event, **about) if answer else {}
         with self._lock:
             if event:
                 event["messages"] = [self._place(one) for one in event["messages"]]

@@ -105,6 +105,9 @@ class ModelRequestEvent(_Event, frozen=True, kw_only=True, tag="model_request"):
         UNSET
     )
     error: Annotated[str | UnsetType, Meta(description="why there is no answer")] = UNSET
+    started_ms: Annotated[
+        float | UnsetType, Meta(description="when the model was asked, by the program's clock, from the run's start on")
+    ] = UNSET
     duration_ms: float | UnsetType = UNSET
 
 
