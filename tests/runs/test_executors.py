@@ -71,7 +71,13 @@ EVENTS: list[AgentEvent] = [
     LogLine("a warning"),
     Printed("log", "slow\n", "WARNING", "shop"),
     ModelAsked(
-        [{"role": "user", "content": "a"}], {"role": "assistant"}, {"tools": []}, "desk", "", 1.5, ["parameters"]
+        [{"role": "user", "content": "a"}],
+        {"role": "assistant"},
+        {"tools": []},
+        agent="desk",
+        started_ms=1.5,
+        duration_ms=2.5,
+        unrecorded=["parameters"],
     ),
     Recorded(Transcript((Message("assistant", "yes"),), final_output="yes")),
     Seen(Transcript((Message("assistant", "y"),), final_output="y")),
