@@ -132,7 +132,7 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
     overall = execution_stats(runs)["overall"]
     if not progress.quiet:
         out.line()
-    out.view(ended_view(row, runs, progress.errors(), progress.not_observed()))
+    out.view(ended_view(row, runs, progress.errors(), progress.not_observed(), progress.problems_around()))
     if not progress.quiet:
         out.view(causes_in_short(*causes_of_execution(store, row.id), row.id, db_option(store.path)))
         out.view(rate_view(row, overall, progress.retries))

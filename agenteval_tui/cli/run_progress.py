@@ -15,11 +15,19 @@ from agenteval_tui.core.numbers import dollars, duration
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.sentences import not_made_sentence, why_not_observed
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.events import AttemptFailed, Event, HistoryAwaited, RunState, ServiceChanged, Throttled
+from agenteval_tui.runs.events import (
+    AroundProblem,
+    AttemptFailed,
+    Event,
+    HistoryAwaited,
+    RunState,
+    ServiceChanged,
+    Throttled,
+)
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.views.evidence import results_in_short
-from agenteval_tui.views.execution import NotObserved
+from agenteval_tui.views.execution import NotObserved, around_sentence
 
 _BAR = 20
 STATUS_S = 0.1  # between two versions of the line at the bottom
@@ -96,6 +104,7 @@ class RunProgress:
         self._next = 0
         self._retried: set[tuple[str, str]] = set()
         self._errors: dict[str, int] = {}
+        self._around: Counter[AroundProblem] = Counter()
         self._not_observed: dict[str, NotObserved] = {}
         self._throttled: dict[str, Throttled] = {}
         self._dropped = 0  # runs that were cancelled together with the whole test
@@ -211,6 +220,7 @@ class RunProgress:
             # Who ends an execution of hundreds of tests wants their number, not a line for each.
             self._dropped += len(ended)
             return
+        self._problems_around(ended)
         if self.quiet and status in ("passed", "skipped") and not any(run.not_made for run in ended):
             return
         passed = sum(run.status == "passed" for run in ended)
@@ -231,6 +241,19 @@ class RunProgress:
         if self._verbose:
             self._each(runs)
         self._why(runs, told_before)
+
+    def _problems_around(self, runs: Iterable[RunState]) -> None:
+        """What failed around runs and ends nothing: a line the first time, with all else counted."""
+        for run in runs:
+            for problem in run.around:
+                self._around[problem] += 1
+                if self._around[problem] == 1:
+                    remedy = f" ({one_line(problem.mend, 200)})" if problem.mend else ""
+                    self._line(
+                        (f"  {problem.kind} ", "warn"),
+                        f"{one_line(run.ref.test)}: {around_sentence(problem)}",
+                        (remedy, "dim"),
+                    )
 
     def _count_not_observed(self, runs: Iterable[RunState]) -> None:
         """Take in which criteria were not checked because nobody could see what they look at."""
@@ -299,6 +322,10 @@ class RunProgress:
             return
         remedy = alike[0].mend or self._known.remedy(alike[0].ref.run)
         self._line("      ", both_ends(error, 400), (f" ({one_line(remedy, 800)})" if remedy else "", "dim"))
+
+    def problems_around(self) -> list[tuple[AroundProblem, int]]:
+        """What failed around more than one run and ended none of them, with the number of runs, most often first."""
+        return [(problem, runs) for problem, runs in self._around.most_common() if runs > 1]
 
     def not_observed(self) -> list[NotObserved]:
         """Which criteria were not checked because nobody could see what they look at: each reason once, of most runs

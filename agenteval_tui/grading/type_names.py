@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 
 _SEPARATORS = re.compile(r"[\\/.:]+")
+STATE = "State"
+"""The prototype class that grades what a probe read."""
 _SUFFIXES = ("TestCriterion", "TestMetric", "Criterion", "Metric")
 
 

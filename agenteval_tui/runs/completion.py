@@ -17,6 +17,7 @@ from msgspec import Struct
 from agenteval_tui.history.records import RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_pool import asked_hash
+from agenteval_tui.runs.around.problems import problems_around
 from agenteval_tui.runs.attempt import RunAttempts
 from agenteval_tui.runs.early_stopping import Repetitions
 from agenteval_tui.runs.events import AgentFinished, Graded, Tell
@@ -72,7 +73,8 @@ class RunCompletion:
             error, mend = transcript.error.message, transcript.error.mend
         ending = ending_of(transcript)
         ended = ("", "") if ending is None else (ending.code, ending.finish_reason)
-        self._tell(AgentFinished, attempts.run, attempts.duration_ms, error, mend, attempts.cached, *ended)
+        around = tuple(problems_around(transcript, attempts.plan.specs))
+        self._tell(AgentFinished, attempts.run, attempts.duration_ms, error, mend, attempts.cached, *ended, around)
         return transcript
 
     def end(self, attempts: RunAttempts, transcript: Transcript, judged: GradedRun) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from msgspec import Struct, convert, field, to_builtins
 from msgspec.structs import replace
@@ -206,6 +206,16 @@ class AttemptFailed(Event, frozen=True, omit_defaults=True):
     mend: str = ""
 
 
+class AroundProblem(Struct, frozen=True, omit_defaults=True):
+    """Something around a run that failed and ends nothing: a hook `after` it, or a `probe` of its state. `name` says
+    which one, `message` why, `mend` how to fix it."""
+
+    kind: Literal["after", "probe"]
+    name: str
+    message: str
+    mend: str = ""
+
+
 class AgentFinished(Event, frozen=True, omit_defaults=True):
     """The agent is done (or failed: `error` says why, `mend` how to fix it) and grading starts. `cached`: the answer
     was in the history already, so no agent was asked. `ending` and `finish_reason`: why the answer ended
@@ -219,6 +229,8 @@ class AgentFinished(Event, frozen=True, omit_defaults=True):
     cached: bool = False
     ending: str = ""
     finish_reason: str = ""
+    around: tuple[AroundProblem, ...] = ()
+    """What went wrong around the run, and ends nothing."""
 
 
 class Graded(Event, frozen=True, omit_defaults=True):
@@ -334,6 +346,7 @@ class RunState(Struct, omit_defaults=True):
     ending: str = ""
     """What ended its answer, a code of `transcripts.finish_reason`; "": it ended by itself."""
     finish_reason: str = ""
+    around: tuple[AroundProblem, ...] = ()
     preparing: bool = False
     """What it needs before its agent is asked is not there yet."""
 

@@ -330,6 +330,7 @@ class ExecutionView:
             run.mend = event.mend
             run.ending = event.ending
             run.finish_reason = event.finish_reason
+            run.around = event.around
             run.cached = event.cached
             run.retry_in_s = None
 

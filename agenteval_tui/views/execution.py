@@ -11,10 +11,12 @@ from msgspec.structs import replace
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line, told_apart
 from agenteval_tui.core.ids import short_id
+from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.core.timespan import IN_FUTURE, in_future
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
 from agenteval_tui.history.recordings import PROGRAM
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
+from agenteval_tui.runs.events import AroundProblem
 from agenteval_tui.suites.commits import Commit
 from agenteval_tui.views.evidence import place_of
 from agenteval_tui.views.fork_origin import origin_text
@@ -193,16 +195,29 @@ def ended_view(
     runs: Sequence[RunRow],
     errors: Sequence[tuple[str, int]] = (),
     not_observed: Sequence[NotObserved] = (),
+    around: Sequence[tuple[AroundProblem, int]] = (),
 ) -> View:
     """How the runs of an execution ended: first what was not checked because nobody could see it, then the same error
-    of many once (`errors`), then how many ended how."""
+    of many once (`errors`), and what failed `around` them, then how many ended how."""
     lines = [_not_observed_text(entry) for entry in not_observed[:_MOST_ERRORS]]
     lines += [
         text((f"{count:,} runs in error: ", "broken"), one_line(reason, 300)) for reason, count in errors[:_MOST_ERRORS]
     ]
     if len(errors) > _MOST_ERRORS:
         lines.append(text((f"and {len(errors) - _MOST_ERRORS} more kinds of errors", "dim")))
+    lines += [
+        text((f"in {count:,} runs: ", "warn"), around_sentence(problem, 300))
+        for problem, count in around[:_MOST_ERRORS]
+    ]
     return paragraphs([*lines, *_ends(row, runs)])
+
+
+def around_sentence(problem: AroundProblem, most: int = 400) -> str:
+    """What failed around a run, in one line of at most `most` characters."""
+    message = problem.message
+    if problem.kind == "probe":
+        message = f"the probe {quoted(problem.name)} could not be read, and no criterion asks for it: {message}"
+    return one_line(message, most)
 
 
 def _not_observed_text(what: NotObserved) -> Text:

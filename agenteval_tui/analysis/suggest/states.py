@@ -12,8 +12,8 @@ from agenteval_tui.analysis.suggest.texts import literally
 from agenteval_tui.core.phrasing import shown
 from agenteval_tui.grading.extracted_value import ExtractionError, JsonValue
 from agenteval_tui.grading.extractors.state import State
+from agenteval_tui.grading.type_names import STATE
 
-STATE = "State"
 _LONGEST = 400
 """Characters of a value that is expected as a whole."""
 _SHORT = 60

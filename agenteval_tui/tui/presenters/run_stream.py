@@ -19,6 +19,7 @@ from agenteval_tui.tui.presenters.text_layout import LABEL, labelled, wrap_to
 from agenteval_tui.tui.presenters.tool_results import result_body
 from agenteval_tui.tui.presenters.transcript_blocks import SIMULATED
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, width_of
+from agenteval_tui.views.execution import around_sentence
 
 _ENDING = "ending"
 """The last part of a stored transcript: why its answer ended."""
@@ -96,6 +97,10 @@ def _ending(run: RunState, width: int) -> list[Line]:
         lines += [(), *labelled(f"{glyph('error')} error", run.error, width, label_style="error", style="")]
         if run.mend:
             lines += labelled("remedy", run.mend, width, label_style="accent", style="")
+    for problem in run.around:
+        lines += [(), *labelled(problem.kind, around_sentence(problem), width, label_style="warning", style="")]
+        if problem.mend:
+            lines += labelled("remedy", problem.mend, width, label_style="accent", style="")
     if run.failed:
         lines.append(())
         for name, why in run.failed:
