@@ -199,7 +199,7 @@ def module_name(source: Path) -> str:
     return f"{stem or 'promptfoo'}_assertions"
 
 
-_HEAD = '''"""Assertions of SOURCE that are code, called as promptfoo calls them.
+_HEAD = r'''"""Assertions of SOURCE that are code, called as promptfoo calls them.
 
 `agenteval import` wrote this file; it is yours to change. JavaScript needs Node.js.
 """
@@ -213,11 +213,28 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-NODE = """
+NODE = r"""
 const {pathToFileURL} = require("node:url");
 console.log = console.info = console.error;
 process.mainModule = process.mainModule || {require};
 const asked = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
+const compiles = code => { try { return Boolean(new Function(code)); } catch { return false; } };
+
+// A line is an expression, perhaps after declarations; several lines are the body of a function.
+function bodyOf(assertion) {
+  const lines = assertion.trimEnd();
+  if (lines.includes("\n")) return lines;
+  const code = lines.trim().replace(/;+\s*$/, "");
+  if (!/^(const|let|var)\s/.test(code)) return `return ${code}`;
+  for (let at = code.length; (at = code.lastIndexOf(";", at - 1)) > 0; ) {
+    const declared = code.slice(0, at + 1), last = code.slice(at + 1);
+    // In a text or a block it leaves something open; in a comment anything may follow.
+    const isSeparator = compiles(declared) && !compiles(declared + "@");
+    if (isSeparator && !/^(\s|;|\/\/.*|\/\*.*?\*\/)*$/.test(last)) return `${declared} return ${last}`;
+  }
+  return code;
+}
+
 (async () => {
   let call;
   if (asked.file) {
@@ -225,10 +242,13 @@ const asked = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
     const whole = module.default ?? module;
     call = asked.name ? module[asked.name] ?? whole[asked.name] : whole.default ?? whole;
     if (typeof call !== "function") throw new Error(`${asked.file} exports no function ${asked.name}`);
+  } else if (asked.check) {
+    const check = new Function("text", "value", "util", `return ${asked.check}`);
+    call = text => check(text, asked.value, require("node:util"));
   } else {
-    call = new Function("output", "context", "process", "value", "util", asked.code);
+    call = new Function("output", "context", "process", asked.code ?? bodyOf(asked.assertion));
   }
-  const value = await call(asked.output, asked.context, process, asked.value, require("node:util"));
+  const value = await call(asked.output, asked.context, process);
   process.stdout.write(JSON.stringify({value}));
 })().catch(error => { console.error(String(error)); process.exit(1); });
 """
@@ -254,18 +274,6 @@ def run_node(**asked):
     return json.loads(done.stdout).get("value")
 
 
-def body_of(code):
-    """A line is an expression, perhaps after declarations; several lines are the body of a function."""
-    code = code.strip()
-    if "\\n" in code:
-        return code
-    code = code.rstrip("; ")
-    if re.match(r"(const|let|var)\\s", code):
-        declared, _, last = code.rpartition(";")
-        return f"{declared}; return {last}" if declared else code
-    return f"return {code}"
-
-
 def filled(value, context):
     """With the test's variables in place of {{name}}."""
     if isinstance(value, list):
@@ -279,12 +287,12 @@ def filled(value, context):
             found = found.get(part, "") if isinstance(found, dict) else ""
         return found if isinstance(found, str) else json.dumps(found)
 
-    return re.sub(r"\\{\\{\\s*([A-Za-z_]\\w*(?:\\.\\w+)*)\\s*\\}\\}", of, value)
+    return re.sub(r"\{\{\s*([A-Za-z_]\w*(?:\.\w+)*)\s*\}\}", of, value)
 
 
 def javascript(code, output, context, **how):
-    code = body_of(filled(code, context))
-    return judged(lambda: run_node(code=code, output=output, context=context), **how)
+    code = filled(code, context)
+    return judged(lambda: run_node(assertion=code, output=output, context=context), **how)
 
 
 def javascript_file(file, name, output, context, **how):
@@ -294,12 +302,11 @@ def javascript_file(file, name, output, context, **how):
 
 def on_text(check, value, output, context, **how):
     text = output if isinstance(output, str) else json.dumps(output, separators=(",", ":"), ensure_ascii=False)
-    code = f"const text = output; return {check}"
-    return judged(lambda: run_node(code=code, output=text, context={}, value=filled(value, context)), **how)
+    return judged(lambda: run_node(check=check, output=text, value=filled(value, context)), **how)
 
 
 def changed_by_javascript(code, output, context):
-    code = code if "\\n" in code else f"return {code}"
+    code = code if "\n" in code else f"return {code}"
     return changed(run_node(code=code, output=output, context=context))
 
 
