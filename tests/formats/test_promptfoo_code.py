@@ -35,7 +35,7 @@ def imported(folder: Path, assertion: dict[str, Any], **config: Any) -> FoundTes
     (folder / "asserts" / "my-checks.py").write_text(PYTHON_FILE)
     (folder / "check.js").write_text(JAVASCRIPT_FILE)
     (folder / "check.mjs").write_text(MODULE_FILE)
-    test = {"vars": {"n": 2, "word": "sheep", "deep": {"x": "7"}}, "assert": [assertion]}
+    test = {"vars": {"n": 2, "word": "sheep", "deep": {"x": "7", "none": None, "list": [1, None, [2.0, "a"]], "yes": True}}, "assert": [assertion]}
     given = {"prompts": ["q"], "providers": ["echo"], "tests": [test], **config}
     return read_tests(given, folder / "promptfooconfig.yaml")
 
@@ -84,6 +84,10 @@ def verdict(folder: Path, found: FoundTests, output: str) -> bool | str:
         ({"value": "const q = '''';\nreturn true"}, "syntax error", False),
         ({"value": "output.includes('{{word}}')"}, "two sheep", True),
         ({"value": "output === '{{ deep.x }}'"}, "7", True),
+        ({"value": "'{{ deep.none }}{{ deep.missing.x }}{{ missing }}' === ''"}, "x", True),
+        ({"value": "'{{ deep.list }}' === '1,,2,a' && '{{deep}}' === '[object Object]'"}, "x", True),
+        ({"value": "'{{ deep.yes }} {{ n }} {{ word.length }}' === 'true 2 5'"}, "x", True),
+        ({"value": "'{{ env.PATH }}'.length > 0"}, "x", True),
         ({"value": "output === context.vars.word"}, "sheep", True),
         ({"value": "context.config.most > output.length", "config": {"most": 3}}, "ab", True),
         ({"value": "({pass: false, score: 0.9, reason: 'no'})"}, "x", False),
@@ -140,6 +144,8 @@ def test_python(tmp_path: Path, assertion: dict[str, Any], output: str, passes: 
     [
         ({"type": "equals", "value": "b", "transform": "file://checks.py"}, "a|b", True),
         ({"type": "equals", "value": "{{word}}", "transform": "output.trim()"}, " sheep ", True),
+        ({"type": "equals", "value": "{{deep.none}}", "transform": "output.trim()"}, " ", True),
+        ({"type": "contains-all", "value": ["{{deep.list}}", "b"], "transform": "output + 'b'"}, "1,,2,a", True),
         ({"type": "equals", "value": {"x": 1}, "transform": "output.slice(1)"}, '?{"x":1}', True),
         ({"type": "contains", "value": "B", "transform": "file://check.mjs"}, "abc", True),
         ({"type": "not-contains", "value": "B", "transform": "file://check.mjs"}, "abc", False),
@@ -183,6 +189,7 @@ def test_without_node_there_is_no_verdict(tmp_path: Path, monkeypatch: pytest.Mo
     "assertion",
     [
         {"type": "javascript", "value": "{{ word | upper }}"},
+        {"type": "javascript", "value": "{{ true }}"},
         {"type": "javascript", "value": "package:@me/checks:fn"},
         {"type": "javascript", "value": "file:///etc/x.js"},
         {"type": "python", "value": "file:///etc/x.py"},

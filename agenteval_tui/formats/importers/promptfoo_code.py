@@ -22,7 +22,7 @@ _MOST = 500  # functions of a module
 _TIMEOUT = 60
 _JAVASCRIPT_FILE = re.compile(r"file://((?!/)[^\s:]+\.[cm]?[jt]s)(?::([\w$]+))?")
 _PYTHON_FILE = re.compile(r"file://((?!/)[^\s:]+\.py)(?::(\w+))?")
-_VARIABLE = re.compile(r"\{\{\s*[A-Za-z_]\w*(?:\.\w+)*\s*\}\}")
+_VARIABLE = re.compile(r"\{\{\s*(?!(?:true|false|none|null)\s*\}\})[A-Za-z_]\w*(?:\.\w+)*\s*\}\}")
 """The templates that the module fills in; others need promptfoo's."""
 _STRUCTURED = "try { return JSON.parse(output) }\ncatch { return output }"
 _ON_TEXT = {
@@ -206,7 +206,6 @@ _HEAD = r'''"""Assertions of SOURCE that are code, called as promptfoo calls the
 
 import functools
 import json
-import re
 import runpy
 import subprocess
 import sys
@@ -219,6 +218,15 @@ console.log = console.info = console.error;
 process.mainModule = process.mainModule || {require};
 const asked = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
 const compiles = code => { try { return Boolean(new Function(code)); } catch { return false; } };
+
+// With the test's variables in place of {{name}}, as Nunjucks writes them.
+function filled(value) {
+  if (Array.isArray(value)) return value.map(filled);
+  if (typeof value !== "string") return value;
+  const names = {env: process.env, ...asked.context.vars};
+  return value.replace(/\{\{\s*([A-Za-z_]\w*(?:\.\w+)*)\s*\}\}/g, (_, path) =>
+    String(path.split(".").reduce((parent, name) => parent?.[name], names) ?? ""));
+}
 
 // A line is an expression, perhaps after declarations; several lines are the body of a function.
 function bodyOf(assertion) {
@@ -244,9 +252,9 @@ function bodyOf(assertion) {
     if (typeof call !== "function") throw new Error(`${asked.file} exports no function ${asked.name}`);
   } else if (asked.check) {
     const check = new Function("text", "value", "util", `return ${asked.check}`);
-    call = text => check(text, asked.value, require("node:util"));
+    call = text => check(text, filled(asked.value), require("node:util"));
   } else {
-    call = new Function("output", "context", "process", asked.code ?? bodyOf(asked.assertion));
+    call = new Function("output", "context", "process", asked.code ?? bodyOf(filled(asked.assertion)));
   }
   const value = await call(asked.output, asked.context, process);
   process.stdout.write(JSON.stringify({value}));
@@ -274,24 +282,7 @@ def run_node(**asked):
     return json.loads(done.stdout).get("value")
 
 
-def filled(value, context):
-    """With the test's variables in place of {{name}}."""
-    if isinstance(value, list):
-        return [filled(each, context) for each in value]
-    if not isinstance(value, str):
-        return value
-
-    def of(match):
-        found = context["vars"]
-        for part in match[1].split("."):
-            found = found.get(part, "") if isinstance(found, dict) else ""
-        return found if isinstance(found, str) else json.dumps(found)
-
-    return re.sub(r"\{\{\s*([A-Za-z_]\w*(?:\.\w+)*)\s*\}\}", of, value)
-
-
 def javascript(code, output, context, **how):
-    code = filled(code, context)
     return judged(lambda: run_node(assertion=code, output=output, context=context), **how)
 
 
@@ -302,7 +293,7 @@ def javascript_file(file, name, output, context, **how):
 
 def on_text(check, value, output, context, **how):
     text = output if isinstance(output, str) else json.dumps(output, separators=(",", ":"), ensure_ascii=False)
-    return judged(lambda: run_node(check=check, output=text, value=filled(value, context)), **how)
+    return judged(lambda: run_node(check=check, value=value, output=text, context=context), **how)
 
 
 def changed_by_javascript(code, output, context):
