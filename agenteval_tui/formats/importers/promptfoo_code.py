@@ -206,12 +206,15 @@ _HEAD = r'''"""Assertions of SOURCE that are code, called as promptfoo calls the
 
 import functools
 import json
+import math
+import re
 import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+NUMBER = r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 NODE = r"""
 const {pathToFileURL} = require("node:url");
 console.log = console.info = console.error;
@@ -320,28 +323,42 @@ def python_file(file, name):
 
 
 def python(check, output, context, **how):
-    return judged(lambda: check(output, context), strict=True, **how)
+    return judged(lambda: check(output, context), python=True, **how)
 
 
-def judged(call, threshold=None, inverse=False, strict=False):
-    """The verdict: code that raises an error fails. A number passes above 0, or from the threshold on; so does the
-    score of an object, if it is `strict`."""
+def judged(call, threshold=None, inverse=False, python=False):
+    """The verdict: code that raises an error, or returns something else, fails. A number passes above 0, or from the
+    threshold on; so does the score of an object, if it is Python's, which may also return what it means as a text."""
     try:
         result = call()
-        if isinstance(result, str):
-            result = json.loads(result.lower() if result.lower() in ("true", "false") else result)
+        if python and isinstance(result, str):
+            result = read(result)
         if isinstance(result, bool):
             return {"pass": result != inverse, "score": float(result != inverse), "reason": f"returned {result}"}
         if isinstance(result, (int, float)):
-            passed = (result > 0 if threshold is None else result >= threshold) != inverse
+            passed = (finite(result) > 0 if threshold is None else finite(result) >= threshold) != inverse
             return {"pass": passed, "score": min(max(float(result), 0.0), 1.0), "reason": f"returned {result}"}
         passed = result["pass_"] if "pass_" in result else result["pass"]
-        if strict and threshold is not None:
-            passed = passed and result["score"] >= threshold
-        score = min(max(float(result.get("score", passed)), 0.0), 1.0)
-        return {**result, "pass": bool(passed) != inverse, "score": score}
+        score = finite(result["score"])
+        if not isinstance(passed, bool) or not isinstance(result["reason"], str):
+            raise TypeError("`pass` must be true or false, and `reason` a text")
+        if python and threshold is not None:
+            passed = passed and score >= threshold
+        return {**result, "pass": passed != inverse, "score": min(max(float(score), 0.0), 1.0)}
     except (ImportError, NoNodeError):
         raise  # it never ran
     except Exception as error:
         return {"pass": False, "score": 0.0, "reason": f"{type(error).__name__}: {error}"}
+
+
+def read(text):
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    return json.loads(text) if text.startswith("{") else float(re.match(NUMBER, text)[0])
+
+
+def finite(number):
+    if isinstance(number, bool) or not math.isfinite(number):
+        raise ValueError(f"{number} is no finite number")
+    return number
 '''
