@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from pathlib import Path
 from types import ModuleType
@@ -35,7 +36,15 @@ def imported(folder: Path, assertion: dict[str, Any], **config: Any) -> FoundTes
     (folder / "asserts" / "my-checks.py").write_text(PYTHON_FILE)
     (folder / "check.js").write_text(JAVASCRIPT_FILE)
     (folder / "check.mjs").write_text(MODULE_FILE)
-    test = {"vars": {"n": 2, "word": "sheep", "deep": {"x": "7", "none": None, "list": [1, None, [2.0, "a"]], "yes": True}}, "assert": [assertion]}
+    test = {
+        "vars": {
+            "n": 2,
+            "word": "sheep",
+            "not_a_number": math.nan,
+            "deep": {"x": "7", "none": None, "list": [1, None, [2.0, "a"]], "yes": True},
+        },
+        "assert": [assertion],
+    }
     given = {"prompts": ["q"], "providers": ["echo"], "tests": [test], **config}
     return read_tests(given, folder / "promptfooconfig.yaml")
 
@@ -90,6 +99,10 @@ def verdict(folder: Path, found: FoundTests, output: str) -> bool | str:
         ({"value": "'{{ env.PATH }}'.length > 0"}, "x", True),
         ({"value": "output === context.vars.word"}, "sheep", True),
         ({"value": "context.config.most > output.length", "config": {"most": 3}}, "ab", True),
+        ({"value": "context.config.most > output.length", "config": {"most": math.inf}}, "ab", True),
+        ({"value": "context.config[1].most > output.length", "config": {"1": {"most": -math.inf}}}, "ab", False),
+        ({"value": "Number.isNaN(context.config.list[1])", "config": {"list": [1, math.nan]}}, "ab", True),
+        ({"value": "Number.isNaN(context.vars.not_a_number)"}, "ab", True),
         ({"value": "({pass: false, score: 0.9, reason: 'no'})"}, "x", False),
         ({"value": "({pass: true, score: 0.1, reason: ''})", "threshold": 0.5}, "x", True),
         ({"value": "'a text'"}, "x", False),
@@ -142,6 +155,7 @@ def test_javascript(tmp_path: Path, assertion: dict[str, Any], output: str, pass
         ({"type": "not-python", "value": "float('nan')"}, "x", False),
         ({"type": "not-python", "value": "'NaN'"}, "x", False),
         ({"value": "None"}, "x", False),
+        ({"value": "context['config'] == {'most': None}", "config": {"most": math.inf}}, "x", True),
         ({"type": "not-python", "value": "output == 'a'"}, "b", True),
         ({"value": "file://checks.py", "config": {"right": "yes"}}, "yes", True),
         ({"value": "file://checks.py", "config": {"right": "yes"}}, "no", False),
@@ -166,6 +180,7 @@ def test_python(tmp_path: Path, assertion: dict[str, Any], output: str, passes: 
         ({"type": "equals", "value": "{{deep.none}}", "transform": "output.trim()"}, " ", True),
         ({"type": "contains-all", "value": ["{{deep.list}}", "b"], "transform": "output + 'b'"}, "1,,2,a", True),
         ({"type": "equals", "value": {"x": 1}, "transform": "output.slice(1)"}, '?{"x":1}', True),
+        ({"type": "equals", "value": {"x": math.nan}, "transform": "output.slice(1)"}, '?{"x":1}', False),
         ({"type": "contains", "value": "B", "transform": "file://check.mjs"}, "abc", True),
         ({"type": "not-contains", "value": "B", "transform": "file://check.mjs"}, "abc", False),
         ({"type": "icontains-all", "value": "a, B", "transform": "output + 'b'"}, "A", True),

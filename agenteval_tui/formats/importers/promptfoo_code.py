@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -75,7 +76,7 @@ class AssertionCode:
                 return None
             body.append(line)
         if isinstance(config := one.get("config"), Mapping):
-            body.append(f'context = {{**context, "config": {dict(config)!r}}}')
+            body.append(f'context = {{**context, "config": {_literal(config, in_json=kind == "python")}}}')
         rest = f", threshold={threshold!r}" if threshold is not None else ""
         rest += ", inverse=True" if inverse else ""
         lines = (
@@ -185,7 +186,18 @@ def _text_check(kind: str, value: Any, rest: str) -> list[str] | None:
 
 
 def _check(code: str, value: Any, rest: str) -> str:
-    return f"return on_text({code!r}, {value!r}, output, context{rest})"
+    return f"return on_text({code!r}, {_literal(value)}, output, context{rest})"
+
+
+def _literal(value: Any, *, in_json: bool = False) -> str:
+    """A value of the configuration in Python. `in_json`: promptfoo passes it on as JSON, where NaN is null."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key!r}: {_literal(item, in_json=in_json)}' for key, item in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(_literal(item, in_json=in_json) for item in value)}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "None" if in_json else f"float({str(value)!r})"
+    return repr(value)
 
 
 def _is_plain(text: str) -> bool:
@@ -219,7 +231,8 @@ NODE = r"""
 const {pathToFileURL} = require("node:url");
 console.log = console.info = console.error;
 process.mainModule = process.mainModule || {require};
-const asked = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
+// Python's JSON has NaN and Infinity, which are JavaScript.
+const asked = new Function(`return ${require("node:fs").readFileSync(0, "utf8")}`)();
 const compiles = code => { try { return Boolean(new Function(code)); } catch { return false; } };
 
 // With the test's variables in place of {{name}}, as Nunjucks writes them.
