@@ -26,6 +26,8 @@ def imports(output, context): import no_such_package
 JAVASCRIPT_FILE = """
 module.exports = (output, context) => output.length < 5 && context.vars.n === 2;
 module.exports.scored = async output => ({pass: true, score: 7, reason: output});
+module.exports.raises = output => { throw new Error("never"); };
+module.exports.needs = output => require("no-such-package");
 """
 MODULE_FILE = "export default output => output.toUpperCase();\nexport const named = output => ({pass: false});\n"
 
@@ -35,6 +37,8 @@ def imported(folder: Path, assertion: dict[str, Any], **config: Any) -> FoundTes
     (folder / "asserts").mkdir()
     (folder / "asserts" / "my-checks.py").write_text(PYTHON_FILE)
     (folder / "check.js").write_text(JAVASCRIPT_FILE)
+    (folder / "broken.js").write_text("module.exports = output => {")
+    (folder / "needs.js").write_text("module.exports = require('no-such-package')")
     (folder / "check.mjs").write_text(MODULE_FILE)
     test = {
         "vars": {
@@ -49,20 +53,26 @@ def imported(folder: Path, assertion: dict[str, Any], **config: Any) -> FoundTes
     return read_tests(given, folder / "promptfooconfig.yaml")
 
 
-def verdict(folder: Path, found: FoundTests, output: str) -> bool | str:
-    """What the first criterion's function says; the name of what it raises."""
+def called(folder: Path, found: FoundTests, output: str) -> dict[str, Any]:
+    """What the first criterion's function returns."""
     (metric,) = found.tests[0]["criteria"][0]["config_uxon"]["metrics"]
     assert metric["type"] == "Python", metric
     module = ModuleType("module")
     module.__file__ = str(folder / f"{found.module}.py")
     exec(compile(found.module_text, module.__file__, "exec"), module.__dict__)
-    variables = found.tests[0]["variables"]
+    function = getattr(module, metric["function"].partition(":")[2])
+    result: dict[str, Any] = function(output, {"vars": found.tests[0]["variables"]})
+    return result
+
+
+def verdict(folder: Path, found: FoundTests, output: str) -> bool | str:
+    """Whether the first criterion passes; the name of what it raises."""
     try:
-        said = getattr(module, metric["function"].partition(":")[2])(output, {"vars": variables})
+        result = called(folder, found, output)
     except Exception as error:
         return type(error).__name__
-    assert 0 <= said["score"] <= 1
-    return bool(said["pass"])
+    assert 0 <= result["score"] <= 1
+    return bool(result["pass"])
 
 
 @NODE
@@ -125,6 +135,13 @@ def verdict(folder: Path, found: FoundTests, output: str) -> bool | str:
         ({"value": "file://check.js:scored"}, "x", True),
         ({"value": "file://check.mjs:named"}, "x", False),
         ({"value": "file://missing.js"}, "x", "FileNotFoundError"),
+        ({"value": "file://broken.js"}, "x", "NotRunError"),
+        ({"value": "file://needs.js"}, "x", "NotRunError"),
+        ({"value": "file://check.mjs:missing"}, "x", "NotRunError"),
+        ({"type": "not-javascript", "value": "file://broken.js"}, "x", "NotRunError"),
+        ({"value": "file://check.js:needs"}, "x", "NotRunError"),
+        ({"value": "process.mainModule.require('no-such-package')"}, "x", "NotRunError"),
+        ({"value": "file://check.js:raises"}, "x", False),
     ],
 )
 def test_javascript(tmp_path: Path, assertion: dict[str, Any], output: str, passes: bool | str) -> None:
@@ -213,10 +230,17 @@ def test_an_answer_of_a_schema_is_an_object(tmp_path: Path) -> None:
     assert verdict(tmp_path, found, "no JSON") is False
 
 
+@NODE
+def test_the_error_names_the_file_that_can_not_be_loaded(tmp_path: Path) -> None:
+    found = imported(tmp_path, {"type": "javascript", "value": "file://broken.js"})
+    with pytest.raises(Exception, match=r"broken\.js: SyntaxError: Unexpected end of input$"):
+        called(tmp_path, found, "x")
+
+
 def test_without_node_there_is_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     found = imported(tmp_path, {"type": "javascript", "value": "true"})
-    assert verdict(tmp_path, found, "x") == "NoNodeError"
+    assert verdict(tmp_path, found, "x") == "NotRunError"
 
 
 @pytest.mark.parametrize(

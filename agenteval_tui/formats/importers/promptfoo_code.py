@@ -259,6 +259,7 @@ function bodyOf(assertion) {
   return code;
 }
 
+let isLoading = Boolean(asked.file);
 (async () => {
   let call;
   if (asked.file) {
@@ -272,9 +273,14 @@ function bodyOf(assertion) {
   } else {
     call = new Function("output", "context", "process", asked.code ?? bodyOf(filled(asked.assertion)));
   }
+  isLoading = false;
   const value = await call(asked.output, asked.context, process);
   process.stdout.write(JSON.stringify({value}));
-})().catch(error => { console.error(String(error)); process.exit(1); });
+})().catch(error => {
+  const isMissing = ["MODULE_NOT_FOUND", "ERR_MODULE_NOT_FOUND"].includes(error?.code);
+  const place = isLoading ? `${asked.file}: ` : "";
+  process.stdout.write(JSON.stringify({error: place + String(error), ran: !isLoading && !isMissing}));
+});
 """
 
 
@@ -282,8 +288,8 @@ class JavaScriptError(Exception):
     """The code raised an error."""
 
 
-class NoNodeError(Exception):
-    """JavaScript can't run here."""
+class NotRunError(Exception):
+    """JavaScript that can't run here: without Node.js, or without a file or package that it needs."""
 
 
 def run_node(**asked):
@@ -292,10 +298,13 @@ def run_node(**asked):
             ["node", "-e", NODE], input=json.dumps(asked, default=str), capture_output=True, text=True, cwd=HERE
         )
     except FileNotFoundError:
-        raise NoNodeError("node was not found: install Node.js, or put it on the PATH") from None
+        raise NotRunError("node was not found: install Node.js, or put it on the PATH") from None
     if done.returncode:
         raise JavaScriptError((done.stderr.strip().splitlines() or ["node failed"])[-1])
-    return json.loads(done.stdout).get("value")
+    reply = json.loads(done.stdout)
+    if "error" in reply:
+        raise (JavaScriptError if reply["ran"] else NotRunError)(reply["error"])
+    return reply.get("value")
 
 
 def javascript(code, output, context, **how):
@@ -358,7 +367,7 @@ def judged(call, threshold=None, inverse=False, python=False):
         if python and threshold is not None:
             passed = passed and score >= threshold
         return {**result, "pass": passed != inverse, "score": min(max(float(score), 0.0), 1.0)}
-    except (ImportError, NoNodeError):
+    except (ImportError, NotRunError):
         raise  # it never ran
     except Exception as error:
         return {"pass": False, "score": 0.0, "reason": f"{type(error).__name__}: {error}"}
