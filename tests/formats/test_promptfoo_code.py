@@ -230,6 +230,23 @@ def test_an_answer_of_a_schema_is_an_object(tmp_path: Path) -> None:
     assert verdict(tmp_path, found, "no JSON") is False
 
 
+@pytest.mark.parametrize(
+    ("assertion", "names_files"),
+    [
+        ({"type": "javascript", "value": "open_file(output) === 'file://x.js'"}, False),
+        ({"type": "python", "value": "python_file('x', 'y') == output"}, False),
+        ({"type": "equals", "value": "_file(", "transform": "output.trim()"}, False),
+        ({"type": "equals", "value": "x", "transform": "file://checks.py"}, True),
+        ({"type": "javascript", "value": "file://check.js"}, True),
+        ({"type": "python", "value": "file://checks.py"}, True),
+    ],
+)
+def test_code_in_files_is_told_from_code_that_speaks_of_files(
+    tmp_path: Path, assertion: dict[str, Any], names_files: bool
+) -> None:
+    assert imported(tmp_path, assertion).names_files is names_files
+
+
 @NODE
 def test_the_error_names_the_file_that_can_not_be_loaded(tmp_path: Path) -> None:
     found = imported(tmp_path, {"type": "javascript", "value": "file://broken.js"})

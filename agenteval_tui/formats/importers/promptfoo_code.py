@@ -89,7 +89,8 @@ class AssertionCode:
         if lines is None:
             return None
         key = (*body, *lines)
-        self.names_files = self.names_files or any("_file(" in line for line in key)
+        code = [*transforms, value] if kind in ("javascript", "python") else transforms
+        self.names_files = self.names_files or any(text.startswith("file://") for text in code)
         if key not in self._functions:
             if len(self._functions) >= _MOST:
                 return None
