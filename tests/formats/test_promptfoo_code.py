@@ -282,6 +282,32 @@ def test_a_person_is_asked_for_what_has_no_counterpart(tmp_path: Path, assertion
     assert found.module_text == ""
 
 
+@pytest.mark.parametrize(
+    ("assertion", "file"),
+    [
+        ({"type": "javascript", "value": "file://../check.js"}, "../check.js"),
+        ({"type": "javascript", "value": "file://asserts/../../check.js:fn"}, "asserts/../../check.js:fn"),
+        ({"type": "python", "value": "file://./..\\checks.py"}, "./..\\checks.py"),
+        ({"type": "python", "value": "file:///etc/checks.py"}, "/etc/checks.py"),
+        ({"type": "python", "value": "True", "transform": "file://../checks.py"}, "../checks.py"),
+        ({"type": "contains", "value": "x", "transform": "file://../check.mjs"}, "../check.mjs"),
+    ],
+)
+def test_code_outside_the_folder_is_not_called(tmp_path: Path, assertion: dict[str, Any], file: str) -> None:
+    found = imported(tmp_path, assertion)
+    (metric,) = found.tests[0]["criteria"][0]["config_uxon"]["metrics"]
+    assert metric["type"] == "Human"
+    assert found.module_text == ""
+    assert f"{file} is outside the folder and is not called" in found.notes
+
+
+@NODE
+def test_a_path_that_comes_back_into_the_folder_is_called(tmp_path: Path) -> None:
+    found = imported(tmp_path, {"type": "javascript", "value": "file://asserts/../..check.js"})
+    (tmp_path / "..check.js").write_text("module.exports = () => true")
+    assert verdict(tmp_path, found, "x") is True
+
+
 def test_a_time_is_not_changed_by_a_transform(tmp_path: Path) -> None:
     found = imported(tmp_path, {"type": "latency", "threshold": 900, "transform": "output.trim()"})
     assert found.tests[0]["criteria"][0]["config_uxon"]["metrics"] == [{"type": "Latency", "max": 900.0}]

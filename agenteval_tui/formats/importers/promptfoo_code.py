@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import json
 import math
+import posixpath
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,11 @@ _ON_TEXT = {
 
 class AssertionCode:
     """Collects the functions. `module`: their module's name; `source`: the configuration's file; `structured`: the
-    provider makes an object of an answer that is JSON."""
+    provider makes an object of an answer that is JSON. `note` is told what is not called."""
 
-    def __init__(self, module: str, source: str, *, structured: bool = False) -> None:
+    def __init__(self, module: str, source: str, *, note: Callable[[str], None], structured: bool = False) -> None:
         self.module = module
+        self._note = note
         self._source = source
         self._structured = structured
         self._functions: dict[tuple[str, ...], str] = {}
@@ -67,6 +69,12 @@ class AssertionCode:
         transforms = _transforms(one)
         if transforms is None or (kind not in ("javascript", "python") and not transforms):
             return None
+        code = [*transforms, value] if kind in ("javascript", "python") else transforms
+        files = [text.removeprefix("file://") for text in code if str(text).startswith("file://")]
+        for file in files:
+            if posixpath.normpath(file.replace("\\", "/")).split("/")[0] in ("", ".."):
+                self._note(f"{file} is outside the folder and is not called")
+                return None
         body: list[str] = []
         if self._structured and kind in ("javascript", "python"):
             body.append(f"output = changed_by_javascript({_STRUCTURED!r}, output, context)")
@@ -89,8 +97,7 @@ class AssertionCode:
         if lines is None:
             return None
         key = (*body, *lines)
-        code = [*transforms, value] if kind in ("javascript", "python") else transforms
-        self.names_files = self.names_files or any(text.startswith("file://") for text in code)
+        self.names_files = self.names_files or bool(files)
         if key not in self._functions:
             if len(self._functions) >= _MOST:
                 return None

@@ -98,7 +98,7 @@ def tests_of(config: Mapping[str, Any], file: Path) -> FoundTests:
     """The tests of a configuration, whose paths are from the folder of `file`: one for each test and prompt."""
     found = FoundTests(name=plain_text(config.get("description")))
     structured = has_structured_answers(config.get("providers") or config.get("targets"))
-    code = AssertionCode(module_name(file), file.name, structured=structured)
+    code = AssertionCode(module_name(file), file.name, note=found.note, structured=structured)
     files = Files(file.parent, found)
     prompts = list(_prompts(config.get("prompts"), files, found))
     default = config.get("defaultTest")
