@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.callable_name import parse_callable
 from agenteval_tui.suites.files import decode_utf8, read_bytes
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import SequenceNode, compose, plain_data, resolve
@@ -15,7 +16,8 @@ from agenteval_tui.suites.yaml.tree import SequenceNode, compose, plain_data, re
 def load_tools(tools: Any, base_dir: Path, *, trusted: bool = False) -> list[dict[str, Any]]:
     """The tools as a list of objects with `name`, whether given in place or as a path relative to `base_dir`.
 
-    An object with `mcp` is a server and stands for all its tools: it may have no name. The file holds the list, or
+    An object with `mcp` is a server and stands for all its tools: it may have no name. A Python function gets its own
+    name where it has none. The file holds the list, or
     `tools:` with it. Raises `AgentevalError` when the file is absent or no such list, or its path leaves `base_dir`
     and the user does not trust the folder (`trusted`). Starts nothing.
     """
@@ -95,9 +97,15 @@ def _checked(tools: Any, where: str) -> list[dict[str, Any]]:
     for number, tool in enumerate(tools, 1):
         # OpenAI's form wraps the tool: {"type": "function", "function": {...}}.
         inner = tool.get("function", tool) if isinstance(tool, dict) else tool
-        if isinstance(inner, dict) and "mcp" in inner and "name" not in inner:
-            checked.append(dict(inner))
-            continue
+        if isinstance(inner, dict) and "name" not in inner:
+            if "mcp" in inner:
+                checked.append(dict(inner))
+                continue
+            if isinstance(target := inner.get("python"), str):
+                try:
+                    inner = {"name": parse_callable(target, "python").name.rpartition(".")[2], **inner}
+                except ValueError as error:
+                    raise AgentevalError(f"tool {number}: {error}", where=where) from None
         if not isinstance(inner, dict) or not isinstance(inner.get("name"), str) or not inner["name"]:
             raise AgentevalError(f"tool {number} has no name", where=where, mend="add `name: ...`")
         checked.append(dict(inner))

@@ -16,6 +16,7 @@ from agenteval_tui.agents.permission import NOTHING, permission_for
 from agenteval_tui.agents.tools.check import tool_problems
 from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.tool_files import load_tools
 
 ALLOWED = permission_for((), everything=True)
 
@@ -151,6 +152,13 @@ async def test_functions_share_what_their_module_holds_and_runs_do_not(tmp_path:
         third = json.loads((await other.call("put", '{"item": "c"}')).text)
         assert (second["cart"], third["cart"]) == (["a", "b"], ["c"])
     await until(lambda: not lives(second["pid"]) and not lives(third["pid"]), "the end of both processes")
+
+
+@pytest.mark.parametrize("target", ["mine:weather", "mine.py:weather"])
+async def test_a_function_without_a_name_has_its_own(tmp_path: Path, target: str) -> None:
+    tools = load_tools([{"python": target}], tmp_path)
+    async with box(tmp_path, *tools) as offered:
+        assert [tool.name for tool in offered.specs()] == ["weather"]
 
 
 @pytest.mark.parametrize("name", ["meets", "meets_async"])

@@ -144,6 +144,7 @@ def test_tools_in_place_and_in_a_file(tmp_path: Path) -> None:
         ("broken.yaml", "is not closed"),
         ("text.yaml", "no list of tools"),
         ([{"nam": "x"}], "tool 1 has no name"),
+        ([{"python": "lookup"}], "tool 1: `python` is written package.module:name"),
         (5, "tools must be a list"),
     ],
 )

@@ -63,6 +63,7 @@ class PythonEntry(_Running):
 
     model_config = ConfigDict(json_schema_extra={"allOf": [callable_rule("python")]})
 
+    name: str = Field("", min_length=1, description="The tool's name for the model. Default: the function's name.")
     python: str = Field(description="package.module:function or path/to/file.py:function")
     interpreter: str | None = Field(None, description="Another Python than the project's, such as .venv/bin/python.")
     path: list[str] = Field(

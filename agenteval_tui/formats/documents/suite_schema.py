@@ -554,6 +554,7 @@ def _tool(schemas: _Definitions) -> Schema:
         "anyOf": [
             {"required": ["name"], "properties": {"name": {"type": "string", "minLength": 1}}},
             {"required": ["mcp"], "not": {"required": ["name"]}},
+            {"required": ["python"], "not": {"required": ["name"]}},
         ],
         "if": _reference(_VARIABLE),
         "else": {"allOf": [*kinds, where(_any_key(list(_TOOLS)), {}, _reference("tool.mock"))]},
