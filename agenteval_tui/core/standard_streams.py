@@ -1,9 +1,11 @@
-"""Standard input, output and error that were closed when the program started (`2>&-`)."""
+"""Standard input, output and error: closed when the program started (`2>&-`), or taken away while it runs."""
 
 from __future__ import annotations
 
 import os
+import select
 import sys
+from typing import IO
 
 _STANDARD = (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_WRONLY, "w"), ("stderr", os.O_WRONLY, "w"))
 
@@ -30,6 +32,15 @@ def open_missing_descriptors() -> None:
             stream = open(target, mode, encoding="utf-8", errors=errors, closefd=target is not number)  # noqa: SIM115
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
+
+
+def has_hung_up(stream: IO[str] | None) -> bool:
+    """Whether the other end of a terminal or pipe is closed. False for a file, and for a stream that is None."""
+    if stream is None:
+        return False
+    poll = select.poll()
+    poll.register(stream, 0)  # a hang-up is reported even though no event is asked for
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
 
 
 def _is_open(number: int) -> bool:

@@ -27,6 +27,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.outcomes import ENDED
+from agenteval_tui.core.standard_streams import has_hung_up
 from agenteval_tui.history.lock_wait import listen_for_waits
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.tui.actions import EVERYWHERE, bindings, key_of
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 
 SERVER_SECONDS = 5.0
+TERMINAL_SECONDS = 1.0
 NOTE_EDGES = 3  # cells of a line that a note does not write in
 HISTORY_SECONDS = 2.0  # between two looks whether the history file is still the one that was opened
 
@@ -270,6 +272,8 @@ class AgentevalApp(TerminalApp):
     def on_mount(self) -> None:
         if self.is_web:
             self.set_interval(SERVER_SECONDS, partial(self._end_with, os.getppid()))
+        elif not self.is_headless:
+            self.set_interval(TERMINAL_SECONDS, self._end_without_terminal)
         self.set_interval(HISTORY_SECONDS, self._look_at_history)
         self._say_waits()
         self.set_keymap(self.keymap)
@@ -304,6 +308,11 @@ class AgentevalApp(TerminalApp):
     def _end_with(self, server: int) -> None:
         """In a browser: the server was killed, and this app is no longer visible."""
         if os.getppid() != server:
+            self.exit(0)
+
+    def _end_without_terminal(self) -> None:
+        # A terminal that isn't the controlling one goes without a SIGHUP. Textual then reads its end again and again.
+        if has_hung_up(sys.__stdin__):
             self.exit(0)
 
     def _look_at_history(self) -> None:
@@ -567,5 +576,5 @@ def run_app(start: AppStart) -> int:
         return app.return_code
     with contextlib.suppress(OSError):  # the terminal may be gone
         sys.stdout.writelines(f"{line}\n" for line in continuing({*app.live_executions.known, *app.begun}))
-    sys.stdout.flush()
+        sys.stdout.flush()
     return result or 0

@@ -12,6 +12,7 @@ import pytest
 from terminal import Terminal
 
 from agenteval_tui.core import directories
+from agenteval_tui.runs.client import live_executions
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
 
@@ -122,6 +123,36 @@ def test_an_app_that_is_killed_leaves_its_execution_running(suites: Path) -> Non
     # The terminal is gone (killed); another one finds the execution and sees its end.
     with fork(str(suites)) as terminal:
         terminal.wait_for("3 run ◐")
+        terminal.send("3")
+        terminal.wait_for("5 of 5", timeout=250)
+        terminal.send("q")
+        terminal.wait_for_end()
+
+
+# The app, with a terminal that is not its controlling one: nothing tells it when that goes.
+UNTOLD = """
+import fcntl, os, signal, sys, termios
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+fcntl.ioctl(0, termios.TIOCNOTTY)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, "-m", "agenteval_tui", *sys.argv[1:]])
+"""
+
+
+@pytest.mark.parametrize("command", [["-m", "agenteval_tui"], ["-c", UNTOLD]], ids=["SIGHUP", "no signal"])
+def test_an_app_whose_terminal_has_gone_ends_and_its_execution_runs_on(suites: Path, command: list[str]) -> None:
+    slow = suites / "tabellen.suite.yaml"
+    slow.write_text(slow.read_text(encoding="utf-8").replace("kind: demo,", "kind: demo, pace: 12,"), encoding="utf-8")
+    with Terminal([sys.executable, *command, str(suites)], columns=140, rows=45) as terminal:
+        terminal.wait_for("kunden-deutschland")
+        terminal.send("r")
+        terminal.wait_for("streaming")
+        terminal.hang_up()
+        terminal.wait_for_end()
+        assert terminal.exit_code() == 0
+    assert len(live_executions()) == 1
+    assert not (directories.data_dir() / "errors.log").exists()
+    with fork(str(suites)) as terminal:
         terminal.send("3")
         terminal.wait_for("5 of 5", timeout=250)
         terminal.send("q")

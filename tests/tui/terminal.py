@@ -126,11 +126,17 @@ class Terminal:
     ) -> None:
         if self.exit_code() is None:
             os.kill(self.pid, signal.SIGKILL)
-        os.close(self.fd)
+        if self.fd >= 0:
+            self.hang_up()
         if self._prestarted is not None:
             self._prestarted.wait()
         else:
             os.waitpid(self.pid, 0)
+
+    def hang_up(self) -> None:
+        """Take the terminal away. The kernel sends SIGHUP to the programs whose controlling terminal it is."""
+        os.close(self.fd)
+        self.fd, self.closed = -1, True
 
     def read(self, wait: float = 0.05) -> bytes:
         """What arrives until nothing came for `wait` seconds."""
