@@ -157,3 +157,35 @@ def test_an_app_whose_terminal_has_gone_ends_and_its_execution_runs_on(suites: P
         terminal.wait_for("5 of 5", timeout=250)
         terminal.send("q")
         terminal.wait_for_end()
+
+
+# The app, which begins when its terminal has just gone, and writes more than Textual's queue takes.
+GONE = """
+import fcntl, select, signal, sys, termios
+from agenteval_tui.cli.main import main
+from agenteval_tui.tui.app import AgentevalApp
+
+def copy_often(app):
+    for number in range(40):
+        app.copy(str(number))
+
+def launch(start):
+    print("ready", flush=True)
+    poll = select.poll()
+    poll.register(0, 0)
+    poll.poll()
+    AgentevalApp.on_ready = copy_often
+    return AgentevalApp(start).run()
+
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+fcntl.ioctl(0, termios.TIOCNOTTY)
+sys.exit(main(sys.argv[1:], launch_app=launch))
+"""
+
+
+def test_an_app_whose_terminal_goes_while_it_starts_ends(suites: Path) -> None:
+    with Terminal([sys.executable, "-c", GONE, str(suites)], columns=140, rows=45) as terminal:
+        terminal.wait_for("ready")
+        terminal.hang_up()
+        terminal.wait_for_end()
+        assert terminal.exit_code() == 0

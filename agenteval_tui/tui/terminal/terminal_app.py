@@ -6,16 +6,33 @@ What is replaced, and what becomes of it with a Textual that has no such methods
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from rich.console import RenderableType
 from textual import events
 from textual.app import App
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 
+from agenteval_tui.core.standard_streams import has_hung_up
 from agenteval_tui.tui.terminal import crash_report, minimal_redraw
 from agenteval_tui.tui.terminal.crash_report import CrashReport
 from agenteval_tui.tui.terminal.minimal_redraw import MinimalRedraw
+
+
+class TerminalDriver(LinuxDriver):
+    """Textual's driver, which writes nothing to a terminal that has gone.
+
+    Textual's writing thread ends with the first error, and what is written after that fills its queue of 30. The app
+    would then wait for room in it for ever.
+    """
+
+    def write(self, data: str) -> None:
+        """Write `data`, while there is a terminal."""
+        if not has_hung_up(sys.__stdin__):
+            super().write(data)
 
 
 class TerminalApp(App[int]):
@@ -25,6 +42,11 @@ class TerminalApp(App[int]):
         super().__init__(*arguments, **options)
         self.minimal_redraw = MinimalRedraw(self)
         self.crash_report = CrashReport(self)
+
+    def get_driver_class(self) -> type[Driver]:
+        """Our driver in place of Textual's own; any other (a browser's, one that the environment names) as it is."""
+        driver = super().get_driver_class()
+        return TerminalDriver if driver is LinuxDriver else driver
 
     @property
     def awaits_terminal(self) -> bool:
