@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field, json
 
-from agenteval_tui.core.document import Count, Document, Figure
+from agenteval_tui.core.document import Count, Document
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 
@@ -66,10 +66,10 @@ class RequestLine(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     name: Annotated[str, Meta(description="as messages of the transcript name it")]
     about: Annotated[str, Meta(description="how its system prompt begins, or what it was asked first")] = ""
     called_by: Annotated[
-        Figure | None, Meta(description="the transcript's tool call that it worked for, from 0, if one is known")
+        Count | None, Meta(description="the transcript's tool call that it worked for, from 0, if one is known")
     ] = None
     used_in: Annotated[
-        Figure | None, Meta(description="the request of another agent, from 1, that has its last answer, if one has")
+        Count | None, Meta(description="the request of another agent, from 1, that has its last answer, if one has")
     ] = None
 
 
@@ -77,29 +77,29 @@ class RequestReference(Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     """A request whose texts are in tables (`ModelRequests`). `messages` are stretches of the table of messages, as
     (first, behind the last)."""
 
-    line: Annotated[Figure, Meta(description="which agent asked, from 1, as far as requests tell agents apart")] = (
-        field(name="agent")
+    line: Annotated[Count, Meta(description="which agent asked, from 1, as far as requests tell agents apart")] = field(
+        name="agent"
     )
     model: str = ""
     # What comes from a factory is written also where it is 0 or empty.
-    system: Annotated[Figure, Meta(description="the place of the system prompt in `systems`")] = field(
+    system: Annotated[Count, Meta(description="the place of the system prompt in `systems`")] = field(
         default_factory=int
     )
     messages: Annotated[
-        tuple[tuple[Figure, Figure], ...],
+        tuple[tuple[Count, Count], ...],
         Meta(description="stretches of the table of messages: the first, and the one behind the last"),
     ] = field(default_factory=_none)
-    tools: Annotated[Figure, Meta(description="the place in `tools` of the list of those that could be called")] = (
-        field(default_factory=int)
+    tools: Annotated[Count, Meta(description="the place in `tools` of the list of those that could be called")] = field(
+        default_factory=int
     )
-    parameters: Annotated[Figure, Meta(description="the place in `parameters`")] = field(default_factory=int)
+    parameters: Annotated[Count, Meta(description="the place in `parameters`")] = field(default_factory=int)
     previous: Annotated[
         str,
         Meta(description="the id of what the server keeps of the conversation, which is not in the request"),
     ] = ""
-    cached_tokens: Figure | None = None
+    cached_tokens: Count | None = None
     error: Annotated[str, Meta(description="why there is no answer")] = ""
-    answer: Annotated[Figure | None, Meta(description="the transcript's message that it led to")] = None
+    answer: Annotated[Count | None, Meta(description="the transcript's message that it led to")] = None
 
 
 class ModelRequests(Struct, frozen=True, dict=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -168,9 +168,9 @@ class ModelRequests(Struct, frozen=True, dict=True, omit_defaults=True, forbid_u
         """Whether the tables have all that the requests refer to."""
         return all(
             reference.line >= 1
-            and reference.system < len(self.systems)
-            and reference.tools < len(self.tools)
-            and reference.parameters < len(self.parameters)
+            and 0 <= reference.system < len(self.systems)
+            and 0 <= reference.tools < len(self.tools)
+            and 0 <= reference.parameters < len(self.parameters)
             and all(0 <= first <= end <= len(self.messages) for first, end in reference.messages)
             for reference in self.references
         )

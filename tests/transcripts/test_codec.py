@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.codec import from_json, from_openai_messages, to_json, to_openai_messages
 from agenteval_tui.transcripts.model import Message, RunError, Step, Timing, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool, RequestLine
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "get_order", "arguments": '{"order_id": "#W1"}'}}
 
@@ -117,3 +118,20 @@ def test_real_recordings_survive(shared: Path) -> None:
         transcript = from_openai_messages(one["traj"])
         assert from_json(json.loads(json.dumps(to_json(transcript)))) == transcript
         assert all(call.status != "pending" or call.result is None for call in transcript.tool_calls)
+
+
+REQUESTS = ModelRequests.of(
+    [ModelRequest(1, 1, system="Be kind.", tools=(OfferedTool("look_up"),), cached_tokens=3, answer=1)],
+    [RequestLine("agent", called_by=0, used_in=1)],
+)
+
+
+@pytest.mark.parametrize("place", ["system", "tools", "parameters", "answer", "cached_tokens", "called_by", "used_in"])
+def test_a_request_does_not_count_from_the_end_of_a_table(place: str) -> None:
+    stored = to_json(Transcript((Message("user", "hi"), Message("assistant", "hello")), requests=REQUESTS))
+    part = stored["requests"]["lines" if place in ("called_by", "used_in") else "requests"][0]
+    assert part[place] >= 0
+    assert from_json(stored).requests == REQUESTS
+    part[place] = -1
+    with pytest.raises(AgentevalError):
+        from_json(stored)
