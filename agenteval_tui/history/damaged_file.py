@@ -574,11 +574,27 @@ def _with_root(entry: _Entry, root: int) -> _Entry:
     return _Entry(entry.type, entry.name, entry.table, root, entry.sql)
 
 
+_MAKES_TABLES = (
+    sqlite3.SQLITE_CREATE_TABLE,
+    sqlite3.SQLITE_CREATE_INDEX,
+    sqlite3.SQLITE_INSERT,
+    sqlite3.SQLITE_UPDATE,
+    sqlite3.SQLITE_READ,
+)
+
+
+def _allow_table(action: int, *_: str | None) -> int:
+    """Allow what makes a table: a statement of a damaged file may say anything, such as `VACUUM INTO 'FILE'`."""
+    return sqlite3.SQLITE_OK if action in _MAKES_TABLES else sqlite3.SQLITE_DENY
+
+
 def _makes_our_columns(name: str, statement: str, *, newer: bool) -> bool:
     """Whether a statement makes a table with columns that are all ours; a newer program's may have more."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        made.set_authorizer(_allow_table)
         try:
             made.execute(statement)
+            made.set_authorizer(None)
             columns = _columns(made, name)
         except sqlite3.Error:
             return False

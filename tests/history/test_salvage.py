@@ -16,6 +16,7 @@ from agenteval_tui.history.errors import DamagedError, HistoryError
 from agenteval_tui.history.maintenance import check
 from agenteval_tui.history.merge import merge_history
 from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.salvage import salvage as salvaged
 from agenteval_tui.history.store import Store
 
 NUMBER = 800
@@ -270,3 +271,24 @@ def test_a_rescue_that_fails_leaves_the_damaged_file(path: Path, monkeypatch: py
     with pytest.raises(KeyboardInterrupt):
         salvage.salvage(path, path.with_name("saved.db"))
     assert [file for file in os.listdir(path.parent) if "saved" in file] == []
+
+
+def test_a_statement_in_the_file_makes_a_table_or_is_not_followed(path: Path, whole: bytes, tmp_path: Path) -> None:
+    written, source = tmp_path / "written.db", tmp_path / "source.db"
+    numbers = "WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n LIMIT 1000000) SELECT id FROM n"
+    statements = {
+        "labels": f"VACUUM INTO '{written}'",
+        "suites": f"ATTACH '{written}' AS other",
+        "tests": f"CREATE TABLE tests AS {numbers}",
+        "plans": "CREATE TABLE plans (id INTEGER PRIMARY KEY, prompt TEXT AS (hex(randomblob(1000000))))",
+        "runs": "PRAGMA temp_store_directory = '/'",
+    }
+    source.write_bytes(whole)
+    with closing(sqlite3.connect(source, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        for table, statement in statements.items():
+            connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (statement, table))
+    saved = salvaged(source, path)
+    assert (saved.rows["runs"], saved.lost) == (NUMBER, ())
+    assert {file.name for file in tmp_path.iterdir()} == {"source.db", "history.db"}
+    check_is_sound(path)
