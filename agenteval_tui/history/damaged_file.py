@@ -22,6 +22,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.core.atomic_write import PRIVATE
 from agenteval_tui.history import import_validation, schema
 from agenteval_tui.history.blobs import are_results, is_transcript
 from agenteval_tui.history.connections import connect_reader
@@ -150,9 +151,10 @@ class _Copy:
         with closing(_hold(path)):
             for end in ("", "-wal", "-journal"):
                 Path(f"{scratch}{end}").unlink(missing_ok=True)
-                with suppress(FileNotFoundError):
-                    shutil.copyfile(f"{path}{end}", f"{scratch}{end}")
-        scratch.chmod(0o600)
+                if Path(f"{path}{end}").exists():
+                    os.close(os.open(f"{scratch}{end}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
+                    with suppress(FileNotFoundError):
+                        shutil.copyfile(f"{path}{end}", f"{scratch}{end}")
         with scratch.open("r+b") as file:
             length = file.seek(0, os.SEEK_END)
             file.truncate(-(-length // size) * size)

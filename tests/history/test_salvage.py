@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import random
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from history_made import SUITE, ended, planned, record, results, transcript
@@ -292,3 +294,25 @@ def test_a_statement_in_the_file_makes_a_table_or_is_not_followed(path: Path, wh
     assert (saved.rows["runs"], saved.lost) == (NUMBER, ())
     assert {file.name for file in tmp_path.iterdir()} == {"source.db", "history.db"}
     check_is_sound(path)
+
+
+def test_nobody_else_can_read_the_copies_of_a_damaged_file(
+    path: Path, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, modes = tmp_path / "source.db", set[int]()
+    source.write_bytes(whole)
+
+    def watched(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            modes.update(file.stat().st_mode & 0o777 for file in tmp_path.glob(".*"))
+            return function(*args, **options)
+
+        return call
+
+    with Store.open(source) as store:  # as long as it is open, there is a log
+        store.begin_execution(record("IN-THE-LOG"), [planned(0, "IN-THE-LOG")])
+        store.run_ended(ended(0, "IN-THE-LOG")).result()
+        monkeypatch.setattr(sqlite3, "connect", watched(sqlite3.connect))
+        monkeypatch.setattr(Path, "chmod", watched(Path.chmod))
+        assert salvaged(source, path).rows["runs"] == NUMBER + 1
+    assert modes == {0o600}
