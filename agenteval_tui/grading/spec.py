@@ -14,11 +14,12 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import line_and_column
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.grading.type_names import short_name
-from agenteval_tui.uxon.parse import COMMENT_MARKS, MAX_DEPTH, parse
+from agenteval_tui.uxon.parse import COMMENT_MARKS, LONGEST_NUMBER, MAX_DEPTH, parse
 from agenteval_tui.uxon.serialize import to_text
 from agenteval_tui.uxon.tree import MULTILINE, Document
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
+_LARGEST_INT: int = 10 ** (LONGEST_NUMBER - 1)
 
 
 class CriterionSpec(Struct, frozen=True, eq=False, dict=True):
@@ -142,6 +143,8 @@ def _is_plain(value: Any, depth: int = 0) -> bool:
             return depth < MAX_DEPTH and not lines and all(_is_plain(item, depth + 1) for item in value)
         case float():
             return math.isfinite(value)
+        case int():
+            return abs(value) < _LARGEST_INT
         case _:
             return True
 

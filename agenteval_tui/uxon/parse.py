@@ -58,7 +58,7 @@ _NUMBER_LIKE = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9]+)(?:[eE][+-]?
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 """A number as JSON writes it."""
 _HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]{1,16}\Z")
-_LONGEST_NUMBER = 400  # digits; a config does not mean longer ones as numbers
+LONGEST_NUMBER = 400  # digits; a config does not mean longer ones as numbers
 _FARTHEST = 2000  # characters of a line that are looked at
 _LINE = re.compile(r"[^\n\r]*")
 _QUOTE = re.compile(r'\\.|"')
@@ -543,7 +543,7 @@ def read_number(source: str, start: int) -> tuple[int | float | None, Diagnostic
     """The value of a JSON number; None with a diagnostic when no computer number can hold it."""
     end = start + len(source)
     whole = source.lstrip("-").isdecimal()
-    if whole and len(source) <= _LONGEST_NUMBER:
+    if whole and len(source) <= LONGEST_NUMBER:
         return int(source), None
     if not whole:
         value = float(source)
@@ -584,7 +584,7 @@ def read_word(source: str, start: int) -> tuple[str, Any, Diagnostic]:
 
 def _number(source: str) -> str | None:
     """JSON's way to write what other languages write as 007, +1, .5, 1., 1_000 or 0x1f."""
-    if len(source) > _LONGEST_NUMBER:
+    if len(source) > LONGEST_NUMBER:
         return None
     if _HEXADECIMAL.match(source):
         return str(int(source, 16))

@@ -20,6 +20,7 @@ SCALARS = (
     st.none()
     | st.booleans()
     | st.integers(-(10**20), 10**20)
+    | st.integers(-(10**402), 10**402)
     | st.floats()
     | st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
     | st.dates()
