@@ -7,6 +7,7 @@ options, the fields of sheets and the schemas of MCP tools are made of the same 
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -19,6 +20,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import typed_whole
 
 _LONGEST = 40  # characters of a wrong value that are shown
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(,\d{3})+(\.\d*)?")  # any other comma may stand for a decimal point
 _OF_UNIT = {"USD": " of US dollars", "SECONDS": " of seconds", "TIME": " of seconds"}
 
 
@@ -32,7 +34,7 @@ class OptionError(AgentevalError):
 
 def limits(help: str, unit: str = "", **bounds: Any) -> Meta:
     """The declaration of an option, for `Annotated`: its help, what the command line calls its value ("USD" and
-    "SECONDS" are also named in errors), and its limits (`ge`, `gt`, `le`, `lt`)."""
+    "SECONDS" are also named in errors), and its limits (`ge`, `gt`, `le`)."""
     return Meta(description=help, extra={"unit": unit}, **bounds)
 
 
@@ -79,7 +81,9 @@ class Option(Struct, frozen=True):
     def read(self, text: str, label: str = "") -> Any:
         """The number that a person typed; an empty text is None where that is allowed. `label`: as in `error`. Raises
         `OptionError`."""
-        typed = text.strip().removeprefix("$" if self.unit == "USD" else "").replace("_", "").replace(",", "").strip()
+        typed = text.strip().removeprefix("$" if self.unit == "USD" else "").replace("_", "").strip()
+        if _THOUSANDS.fullmatch(typed):
+            typed = typed.replace(",", "")
         if not typed and self.optional:
             return None
         try:
