@@ -95,7 +95,7 @@ def _columns(connection: sqlite3.Connection, table: str) -> list[tuple[Any, ...]
 def check_rows(connection: sqlite3.Connection, where: str) -> None:
     """Refuse a file with values that this program never writes, before anything is taken. Raises HistoryError.
 
-    Its tables are known to be ours (`check_tables`). Each table is read once, by SQLite.
+    Its tables are known to be ours (`check_tables`).
     """
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
     add_functions(connection)
