@@ -171,3 +171,19 @@ def test_of_many_conditions_the_first_are_shown_those_that_failed_before_others(
     assert any("5000" in line for line in shown)
     assert any("… 2 more conditions" in line for line in shown)
     assert len([one for one in some.targets.values() if not isinstance(one, int)]) < len(whole.targets)
+
+
+@pytest.mark.parametrize(
+    ("prototype_class", "config", "is_shown"),
+    [
+        ("TextResponse", {"metrics": [MISS]}, False),
+        ("ToolResponse", {"metrics": [CALL]}, False),
+        ("TextResponse", {"extract_by_regex": "[0-9.]+", "metrics": [MISS]}, True),
+    ],
+)
+def test_what_stands_in_the_transcript_is_not_repeated(
+    prototype_class: str, config: dict[str, Any], is_shown: bool
+) -> None:
+    result = compile_criterion(CriterionSpec("it", prototype_class, config)).check(TRANSCRIPT)
+    lines = [plain(line) for line in looked_at(BENCH, 0, result, [result], 60)]
+    assert any(line.startswith(f"{prototype_class} →") for line in lines) == is_shown

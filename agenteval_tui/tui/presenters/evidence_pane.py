@@ -93,13 +93,14 @@ def looked_rows(
         pane_lines.add([*paragraph(own, width, style), ()])
     # Of a criterion that checks nothing that is all there is to say.
     for metric in () if result.neutral and own else result.metrics:
-        _metric(pane_lines, metric, width, most)
+        _metric(pane_lines, metric, width, most, scored=len(result.metrics) > 1)
         pane_lines.add([()])
     pane_lines.add(_replies(bench, result, facts, width, keys["replies"]))
     if result.outcome == "failed" and not result.source:
         pane_lines.add([longest_that_fits(_edits(keys["relax"], keys["relax_now"]), width), ()])
     pane_lines.add(_asked(bench, result, facts, keys["replies"]))
-    pane_lines.add(_value(result, width))
+    if not _is_beside(bench, result):
+        pane_lines.add(_value(result, width))
     if others:
         pane_lines.add([()])
         _others(pane_lines, criterion, others, width)
@@ -116,7 +117,7 @@ def result_lines(result: CriterionResult, width: int) -> list[Line]:
         pane_lines.add(paragraph(own, width, "error" if result.outcome == "error" else ""))
     for metric in result.metrics:
         pane_lines.add([()])
-        _metric(pane_lines, metric, width, FIRST_CONDITIONS)
+        _metric(pane_lines, metric, width, FIRST_CONDITIONS, scored=len(result.metrics) > 1)
     if value := _value(result, width):
         pane_lines.add([(), *value])
     return wrap_to(pane_lines.lines, width)
@@ -231,9 +232,10 @@ def status_of(result: CriterionResult) -> str:
     return "none" if result.neutral else result.outcome
 
 
-def _metric(pane: PaneLines, metric: MetricResult, width: int, most: int | None = None) -> None:
+def _metric(pane: PaneLines, metric: MetricResult, width: int, most: int | None, *, scored: bool) -> None:
+    """The metric with its evidence. `scored`: with its score; the score of the only one is that of its criterion."""
     tail: list[Cell] = [mark("none" if metric.neutral else metric.outcome)]
-    if metric.score is not None:
+    if scored and metric.score is not None:
         tail.append((f" score {metric.score:.2f}", "dim"))
     pane.add([spread(((one_line(metric_name(metric.name, metric.type)), "bold"),), tail, width)])
     group = ""
@@ -322,6 +324,12 @@ def _edits(every: str, first: str) -> list[Line]:
         (*listed, (f"{which}  ", "dim"), (first, "bold accent"), (description, "dim")) for which, description in ways
     ]
     return [*lines, listed]
+
+
+def _is_beside(bench: Workbench, result: CriterionResult) -> bool:
+    """Whether what the criterion looked at stands beside it as it is: tool calls, or a whole message."""
+    value = result.value or ""
+    return value in bench.tool_text[0] or any(message.content == value for message in bench.transcript.messages)
 
 
 def _value(result: CriterionResult, width: int) -> list[Line]:

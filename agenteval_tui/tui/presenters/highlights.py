@@ -46,10 +46,12 @@ def marks_of(results: Iterable[CriterionResult]) -> tuple[Mark, ...]:
         for metric in result.metrics:
             for evidence in metric.evidence:
                 kind: MarkKind = "miss" if evidence.passed is False else "hit"
+                # What held needs no words beside the transcript, and the place says which call it is.
+                note = evidence.condition.rpartition(".")[2] if kind == "miss" else ""
                 for span in evidence.spans:
                     if span.kind != "value":
-                        marks.setdefault((span, kind), Mark(span, kind, evidence.condition))
+                        marks.setdefault((span, kind), Mark(span, kind, note))
                 for span in evidence.near:
                     if span.kind != "value":
-                        marks.setdefault((span, "near"), Mark(span, "near", evidence.condition))
+                        marks.setdefault((span, "near"), Mark(span, "near", note))
     return tuple(marks.values())
