@@ -7,6 +7,7 @@ and compared later, but not run again from another process.
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from contextlib import contextmanager
@@ -214,7 +215,7 @@ class _Call:
     def _tell(self, output: Any) -> None:
         if self._stopped:
             raise _StoppedError  # ends a generator that nobody listens to
-        self._end(output)
+        self._end(json.loads(json.dumps(output)))  # as from another process; what is no JSON is the function's mistake
 
     def _end(self, output: Any) -> None:
         try:

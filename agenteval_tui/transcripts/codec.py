@@ -249,7 +249,7 @@ def _unread_kinds(item: Mapping[str, Any], content: str) -> list[str]:
     them under `unread`."""
     parts, unread = item.get("content"), item.get("unread")
     if isinstance(unread, list):
-        return [f"a part of the type {one_line(str(kind), 40)}" for kind in dict.fromkeys(unread)]
+        return [f"a part of the type {one_line(kind, 40)}" for kind in dict.fromkeys(map(str, unread))]
     if not isinstance(parts, list) or not content:
         return []
     kinds = [str(part.get("type") or "part") if is_unread_part(part) else "" for part in parts]

@@ -153,6 +153,11 @@ def nothing(prompt: str) -> None:
     [
         (Refusing(), "raised ValueError: the back end is down (test_api.py, line"),
         (nothing, "returned nothing (None)"),
+        (lambda prompt: iter([{"type": "tool_call", "name": "f", "arguments": {"a"}}]), "is not JSON serializable"),
+        (lambda prompt: iter([{"type": "model_request", "messages": [{"role": prompt, "content": {"a"}}]}]), "is not"),
+        (lambda prompt: iter([{"type": "tool_call", "name": "f", "id": ["a"]}]), "needs a text as `id`"),
+        (lambda prompt: iter([{"type": "tool_call", "id": {}}]), "an event of type 'tool_call' has no `name`"),
+        (lambda prompt: iter([{"type": "tool_result", "id": {}}]), "needs a text as `id`"),
         (lambda prompt: {"type": "nonsense"}, ""),
         (lambda: "no parameter", ""),
     ],

@@ -88,14 +88,15 @@ class EventReader:
         if not isinstance(event, Mapping):
             raise EventError("an event is a JSON object with `type`")
         kind = event.get("type")
-        if kind not in self._read:
+        read = self._read.get(kind) if isinstance(kind, str) else None
+        if read is None:
             near = get_close_matches(str(kind), TYPES, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"types: {', '.join(TYPES)}"
             problem = "an event has no `type`" if kind is None else f"there is no event of type {kind!r}"
             raise EventError(f"{problem}; {hint}")
-        read = self._read[kind](event)
+        events = read(event)
         self._spoke = True
-        return read
+        return events
 
     def _restart(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         self._open.clear()
@@ -111,16 +112,15 @@ class EventReader:
         name = _text(event, "name")
         key = self._calls
         self._calls += 1
-        call_id = event.get("id")
-        call_id = f"call_{key + 1}" if call_id is None else truncate_for_store(str(call_id))
+        call_id = _id(event, "id", "an event of type 'tool_call'") or f"call_{key + 1}"
         self._open[key] = call_id
         arguments = event.get("arguments", "")
         text = arguments if isinstance(arguments, str) else _json(arguments)
         return [ToolCallStarted(key, call_id, name), ToolArgumentsDelta(key, truncate_for_store(text))]
 
     def _result(self, event: Mapping[str, Any]) -> list[AgentEvent]:
-        call_id = event.get("id")
-        fits = [key for key, open_id in self._open.items() if call_id is None or open_id == str(call_id)]
+        call_id = _id(event, "id", "an event of type 'tool_result'")
+        fits = [key for key, open_id in self._open.items() if call_id is None or open_id == call_id]
         if not fits:
             which = "" if call_id is None else f" {call_id!r}"
             raise EventError(f"a tool_result answers the call{which}, which was not made or has its result")
@@ -152,7 +152,7 @@ class EventReader:
             return [ModelAsked()]
         if not isinstance(listed, list):
             raise EventError("an event of type 'model_request' needs a list as `messages`")
-        messages = [self._told_message(one) for one in listed]
+        messages = [self._told_message(entry) for entry in listed]
         answer, tools, parameters = (event.get(key) for key in ("answer", "tools", "parameters"))
         if answer is not None:
             answer = _message(answer)
@@ -175,11 +175,11 @@ class EventReader:
             )
         ]
 
-    def _told_message(self, given: Any) -> Mapping[str, Any]:
+    def _told_message(self, entry: Any) -> Mapping[str, Any]:
         """A message, or the one that has this number among those that were told."""
-        if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < len(self._told):
-            return self._told[given]
-        self._told.append(_message(given))
+        if isinstance(entry, int) and not isinstance(entry, bool) and 0 <= entry < len(self._told):
+            return self._told[entry]
+        self._told.append(_message(entry))
         return self._told[-1]
 
     def _done(self, event: Mapping[str, Any]) -> list[AgentEvent]:
@@ -211,11 +211,37 @@ class EventReader:
         return [Failed(error, event.get("retry") is True, wait_s)]
 
 
-def _message(given: Any) -> dict[str, Any]:
-    calls = given.get("tool_calls") or [] if isinstance(given, Mapping) else None
-    if not (isinstance(calls, list) and all(isinstance(call, Mapping) for call in calls)) or not given.get("role"):
+def _message(value: Any) -> dict[str, Any]:
+    """An OpenAI chat message, with its content as text. Calls stay as they are, but for their ids."""
+    if not isinstance(value, Mapping):
         raise EventError("an event of type 'model_request' has OpenAI chat messages, or numbers of earlier ones")
-    return {**given, "content": content_text(given.get("content"))}
+    if not isinstance(value.get("role"), str) or not value["role"]:
+        raise EventError(f"{_MESSAGE} needs a text as `role`")
+    try:
+        message = {**value, "content": content_text(value.get("content"))}
+    except RecursionError:
+        raise EventError(_TOO_DEEP) from None
+    calls = value.get("tool_calls") or []
+    if not isinstance(calls, list) or not all(isinstance(call, Mapping) for call in calls):
+        raise EventError(f"{_MESSAGE} needs a list of objects as `tool_calls`")
+    if calls:
+        message["tool_calls"] = [{**call, "id": _id(call, "id", f"a call in {_MESSAGE}")} for call in calls]
+    if "tool_call_id" in value:
+        message["tool_call_id"] = _id(value, "tool_call_id", _MESSAGE)
+    return message
+
+
+_MESSAGE = "a message of an event of type 'model_request'"
+
+
+def _id(holder: Mapping[str, Any], key: str, place: str) -> str | None:
+    """An id as text; None where there is none."""
+    value = holder.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise EventError(f"{place} needs a text as `{key}`")
+    return truncate_for_store(value if isinstance(value, str) else _json(value))
 
 
 def _text(event: Mapping[str, Any], key: str) -> str:
@@ -230,7 +256,10 @@ def _json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False)
     except (RecursionError, ValueError):
-        raise EventError("a value is nested too deeply") from None
+        raise EventError(_TOO_DEEP) from None
+
+
+_TOO_DEEP = "a value is nested too deeply"
 
 
 # What a program is told of its task: one JSON document. The shape: docs/schemas/agent-request.json.

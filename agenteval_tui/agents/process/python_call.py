@@ -77,13 +77,13 @@ def run(
     streamed = False
     mapped = state is not None and bool(how.get("output") or how.get("messages"))
     result: Any = None  # of a stream, where it is mapped
-    open_calls: Any = {}
+    open_calls: Any = {}  # (id, name of the tool), by the id as text: an event of the agent's own may have any value
 
     def telling(event: Any) -> None:
         if event["type"] == "tool_call":
-            open_calls[event.get("id")] = event["name"]
+            open_calls[str(event.get("id"))] = event.get("id"), str(event.get("name"))
         elif event["type"] == "tool_result":
-            open_calls.pop(event.get("id"), None)
+            open_calls.pop(str(event.get("id")), None)
         tell(event)
 
     with salvage.watching() as messages, model_requests.watching(tell):
@@ -169,15 +169,14 @@ def _awaited(result: Any, wait: Any) -> Any:
 def _blame(error: Any, open_calls: Any, tell: Any) -> None:
     """The tool that raised has that as its result. It is one of the calls without a result, and in the traceback."""
     functions = salvage.functions_in(error)
-    raised = [call for call, name in open_calls.items() if name in functions]
+    raised = [(call, name) for call, name in open_calls.values() if name in functions]
     if len(raised) == 1:
+        ((call, name),) = raised
         inner = list(salvage.chain(error))
         last = next(
-            each
-            for each in reversed(inner)
-            if open_calls[raised[0]] in {frame.f_code.co_name for frame in salvage.frames_of(each)}
+            each for each in reversed(inner) if name in {frame.f_code.co_name for frame in salvage.frames_of(each)}
         )
-        tell({"type": "tool_result", "id": raised[0], "error": errors.words_of(last)})
+        tell({"type": "tool_result", "id": call, "error": errors.words_of(last)})
 
 
 async def _and_itself(result: Any, stream: Any) -> AsyncIterator[Any]:

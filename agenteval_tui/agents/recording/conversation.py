@@ -213,14 +213,18 @@ class _Assembly:
         return [call for talk in self._talks for call in talk.open_calls if call not in self._seen]
 
     def _function(self, call: str) -> Mapping[str, Any]:
-        """A call's tool and arguments."""
+        """A call's tool and arguments, as a program wrote them: one or both may be missing."""
         for message in reversed(self._messages):
             listed = message.get("tool_calls")  # as a program wrote it: servers refuse much of that, and it is kept
             for entry in listed if isinstance(listed, list) else ():
                 function = entry.get("function") if isinstance(entry, Mapping) and entry.get("id") == call else None
                 if isinstance(function, Mapping):
                     return function
-        return {"name": "tool"}
+        return {}
+
+    def _tool_name(self, call: str) -> str:
+        """The name of a call's tool; where it has none, "tool"."""
+        return str(self._function(call).get("name") or "tool")
 
     def _tell_early(self) -> None:
         early, self._early = self._early, []
@@ -356,7 +360,7 @@ class _Assembly:
                 continue
             callers.add(caller)
             number = len(set(lines.values())) + 1
-            tool = str(self._function(caller)["name"]) if caller else ""
+            tool = self._tool_name(caller) if caller else ""
             names = {line.name for line in lines.values()}
             name = model_call.agent or tool or f"agent {number}"
             name = next(
@@ -567,7 +571,7 @@ class _Assembly:
 
     def _clock(self, call: str, started_ms: float, took_ms: float) -> None:
         self._times[call] = (started_ms, max(0.0, took_ms))
-        self._steps.append(Step(self._function(call)["name"], *self._times[call]))
+        self._steps.append(Step(self._tool_name(call), *self._times[call]))
 
     def _forget(self, talk: _Talk) -> None:
         """The last answer of a conversation does not count: it was asked for again."""

@@ -82,10 +82,10 @@ def _text(value: Any) -> str:
 
 
 def _has_orphans(request: Request) -> bool:
-    call_ids: set[Any] = set()
+    call_ids = set[str]()
     for message in request.messages:
-        call_ids.update(call.get("id") for call in message.get("tool_calls") or ())
-        if message["role"] == "tool" and message.get("tool_call_id") not in call_ids:
+        call_ids.update(_text(call.get("id")) for call in message.get("tool_calls") or ())
+        if message["role"] == "tool" and _text(message.get("tool_call_id")) not in call_ids:
             return True
     return False
 
