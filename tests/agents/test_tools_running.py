@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from programs import executable, lives, until
 
+from agenteval_tui.agents.base import Printed
 from agenteval_tui.agents.permission import NOTHING, permission_for
 from agenteval_tui.agents.tools.check import tool_problems
 from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox
@@ -55,6 +56,11 @@ def dies(): os._exit(3)
 def sleeps(): time.sleep(600)
 def odd(): return object()
 async def later(x): await asyncio.sleep(0); return x
+def prints(times, waits=False):
+    for number in range(times): print(number)
+    os.write(2, b"not told\n")
+    if waits: time.sleep(600)
+    return times
 def big(): return "x" * 2_000_000
 def by_position(x, /): return x
 gate = threading.Barrier(2, timeout=100)
@@ -143,6 +149,29 @@ async def test_what_a_function_gives(
         outcome = await opened.call(name, json.dumps(arguments))
         assert (outcome.error, result in outcome.text) == (error, True), outcome
         assert (await opened.call("number", "{}")).text == "4"
+
+
+async def test_what_a_function_printed_stays_also_where_it_takes_too_long(tmp_path: Path) -> None:
+    async with box(tmp_path, python("prints", timeout=2)) as tools:
+        assert (await tools.call("prints", '{"times": 0}')).text == "0", "its process runs by now"
+        outcome = await tools.call("prints", '{"times": 2, "waits": true}')
+    assert (outcome.text, outcome.error) == ("the tool did not answer within 2 s", True)
+    assert outcome.printed == (Printed("stdout", "0\n1\n"),)
+
+
+async def test_many_printed_lines_are_one_text(tmp_path: Path) -> None:
+    async with box(tmp_path, python("prints")) as tools:
+        outcome = await tools.call("prints", '{"times": 20000}')
+    assert outcome.printed == (Printed("stdout", "".join(f"{number}\n" for number in range(20_000))),)
+
+
+async def test_what_a_command_wrote_stays_where_it_takes_too_long(tmp_path: Path) -> None:
+    script = "echo half; echo $MY_KEY >&2; sleep 600"
+    tool = {"name": "f", "command": script, "shell": True, "timeout": 1}
+    async with box(tmp_path, tool, env={"MY_KEY": "secret-123"}) as tools:
+        outcome = await tools.call("f", "{}")
+    assert (outcome.text, outcome.error) == ("the tool did not answer within 1 s", True)
+    assert outcome.printed == (Printed("stdout", "half\n"), Printed("stderr", "***\n"))
 
 
 async def test_functions_share_what_their_module_holds_and_runs_do_not(tmp_path: Path) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import Permission
-from agenteval_tui.agents.process.child_process import find_program, start
+from agenteval_tui.agents.process.child_process import Program, find_program, start
 from agenteval_tui.agents.process.errors import exit_description, stderr_tail, without_secrets
+from agenteval_tui.agents.process.printed import printed_piece
 from agenteval_tui.core.errors import AgentevalError
 
 LONGEST = 1_000_000
@@ -28,7 +31,7 @@ class CommandTool(Struct, frozen=True):
     argv: tuple[str, ...]
     folder: Path
     env: Mapping[str, str]
-    timeout_s: float
+    limit_s: float
     permission: Permission
 
     async def open(self) -> list[CommandTool]:
@@ -48,14 +51,28 @@ class CommandTool(Struct, frozen=True):
             program.write(json.dumps(arguments, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
             program.close_stdin()
             written = bytearray()
-            while data := await program.read():
-                written += data
-                if len(written) > LONGEST:
-                    return ToolOutcome(f"the tool wrote more than {LONGEST:,} bytes", error=True)
-            await program.exited()
-            text = written.decode("utf-8", "replace")
-            if program.returncode == 0:
-                return ToolOutcome(text.removesuffix("\n"))
-            words = stderr_tail(program.stderr, self.env) or without_secrets(text.strip(), self.env)[-_SAID:]
-            message = f"the tool {exit_description(program.returncode)}"
-            return ToolOutcome(f"{message}: {words}" if words else message, error=True)
+            try:
+                async with asyncio.timeout(self.limit_s):
+                    return await self._answer(program, written)
+            except TimeoutError:
+                told = (("stdout", written.decode("utf-8", "replace")), ("stderr", program.stderr))
+                pieces = [printed_piece({"source": source, "text": text}, self.env) for source, text in told]
+                return replace(late(self.limit_s), printed=tuple([piece for piece in pieces if piece is not None]))
+
+    async def _answer(self, program: Program, written: bytearray) -> ToolOutcome:
+        while data := await program.read():
+            written += data
+            if len(written) > LONGEST:
+                return ToolOutcome(f"the tool wrote more than {LONGEST:,} bytes", error=True)
+        await program.exited()
+        text = written.decode("utf-8", "replace")
+        if program.returncode == 0:
+            return ToolOutcome(text.removesuffix("\n"))
+        words = stderr_tail(program.stderr, self.env) or without_secrets(text.strip(), self.env)[-_SAID:]
+        message = f"the tool {exit_description(program.returncode)}"
+        return ToolOutcome(f"{message}: {words}" if words else message, error=True)
+
+
+def late(limit_s: float) -> ToolOutcome:
+    """The outcome of a tool that took longer than it may."""
+    return ToolOutcome(f"the tool did not answer within {limit_s:g} s", error=True)

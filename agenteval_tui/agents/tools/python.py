@@ -9,15 +9,17 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.agents.base import Printed, ToolOutcome, ToolSpec
+from msgspec.structs import replace
+
+from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.errors import stderr_tail, traceback_without_secrets, truncate_for_store
-from agenteval_tui.agents.process.printed import printed_piece
+from agenteval_tui.agents.process.printed import PrintedPieces
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import HostError, HostProcess, PythonHost, RaisedError
 from agenteval_tui.agents.process.python_tree import Lease, Root, Tree
-from agenteval_tui.agents.tools.command import LONGEST
+from agenteval_tui.agents.tools.command import LONGEST, late
 from agenteval_tui.agents.tools.options import PythonEntry
 from agenteval_tui.core.errors import AgentevalError
 
@@ -70,10 +72,18 @@ class PythonTools:
             if self._owns_lease and self._lease is not None:
                 await self._lease.close()
 
-    async def call(self, target: str, arguments: Mapping[str, Any]) -> ToolOutcome:
-        """What a function returns, as text: a text as it is, any other value as JSON."""
+    async def call(self, target: str, arguments: Mapping[str, Any], limit_s: float) -> ToolOutcome:
+        """What a function returns, as text: a text as it is, any other value as JSON. It may take `limit_s` seconds."""
+        printed = PrintedPieces()
+        try:
+            async with asyncio.timeout(limit_s):
+                outcome = await self._answer(target, arguments, printed)
+        except TimeoutError:
+            outcome = late(limit_s)
+        return replace(outcome, printed=printed.joined(self._env))
+
+    async def _answer(self, target: str, arguments: Mapping[str, Any], printed: PrintedPieces) -> ToolOutcome:
         returned: Any = None
-        printed: tuple[Printed, ...] = ()
         try:
             host = await self._running()
         except HostError as error:
@@ -81,17 +91,15 @@ class PythonTools:
         try:
             async with aclosing(host.events("tool", target, limit=LONGEST, arguments=dict(arguments))) as answers:
                 async for answer in answers:
-                    if "output" in answer:
-                        piece = printed_piece(answer["output"], self._env)
-                        printed += () if piece is None else (piece,)
+                    printed.add(answer.get("output"))
                     returned = answer.get("returned")
         except RaisedError as error:
             traceback = traceback_without_secrets(error.traceback, self._env)
-            return ToolOutcome(truncate_for_store(str(error)), True, traceback, printed)
+            return ToolOutcome(truncate_for_store(str(error)), True, traceback)
         except HostError as error:
-            return ToolOutcome(f"the tool's process {self._words(error, host.program)}", True, printed=printed)
+            return ToolOutcome(f"the tool's process {self._words(error, host.program)}", True)
         text = returned if isinstance(returned, str) else json.dumps(returned, ensure_ascii=False)
-        return ToolOutcome(truncate_for_store(text), printed=printed)
+        return ToolOutcome(truncate_for_store(text))
 
     def _tool(self, entry: PythonEntry, answer: Mapping[str, Any]) -> PythonTool:
         if "raised" in answer:
@@ -135,12 +143,12 @@ class PythonTools:
 class PythonTool:
     """One function."""
 
-    def __init__(self, spec: ToolSpec, tools: PythonTools, target: str, timeout_s: float) -> None:
+    def __init__(self, spec: ToolSpec, tools: PythonTools, target: str, limit_s: float) -> None:
         self.spec = spec
-        self.timeout_s = timeout_s
+        self._limit_s = limit_s
         self._tools = tools
         self._target = target
 
     async def call(self, arguments: Mapping[str, Any]) -> ToolOutcome:
         """What the function returns."""
-        return await self._tools.call(self._target, arguments)
+        return await self._tools.call(self._target, arguments, self._limit_s)

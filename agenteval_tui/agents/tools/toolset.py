@@ -14,7 +14,7 @@ from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.process.options import folder_of, places_of
 from agenteval_tui.agents.process.trust_description import program_words
 from agenteval_tui.agents.tools.changes import NO_CHANGES, ToolChanges, tool_changes
-from agenteval_tui.agents.tools.command import CommandTool
+from agenteval_tui.agents.tools.command import CommandTool, late
 from agenteval_tui.agents.tools.mcp import McpServer, McpTools, ToolHost, check_installed
 from agenteval_tui.agents.tools.mock import mock_tool
 from agenteval_tui.agents.tools.options import CommandEntry, McpEntry, MockEntry, PythonEntry, read_entry
@@ -32,7 +32,8 @@ _RUNNING = ("python", "interpreter", "path", "command", "shell", "cwd", "env", "
 
 
 class Tool(Protocol):
-    """Something that answers calls. One with a `timeout_s` gets that many seconds for each."""
+    """Something that answers calls. One with a `timeout_s` gets that many seconds for each; what has printed something
+    by then says so itself, and has no `timeout_s`."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -129,7 +130,7 @@ class Toolbox(Struct):
             return ToolOutcome("the arguments are not valid JSON", error=True)
         if not isinstance(arguments, Mapping):
             return ToolOutcome("the arguments must be a JSON object", error=True)
-        timeout_s = getattr(tool, "timeout_s", None)
+        timeout_s: Any = getattr(tool, "timeout_s", None)
         limit = asyncio.timeout(timeout_s)
         try:
             async with limit:
@@ -138,7 +139,7 @@ class Toolbox(Struct):
             raise
         except Exception as error:
             if limit.expired():
-                return ToolOutcome(f"the tool did not answer within {timeout_s:g} s", error=True)
+                return late(timeout_s)
             return ToolOutcome(f"the tool failed: {error or type(error).__name__}", error=True)
 
     def _all(self) -> dict[str, Tool]:
