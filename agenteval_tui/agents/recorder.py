@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -132,7 +133,7 @@ class Recorder:
         self._captured_answers = False
         self._asked: list[Asked | None] = []
         self._log = ""
-        self._output: list[Output] = []
+        self._output = deque[Output]()
         self._output_size = 0
         self._setup: list[Step] = []
         self._notes: list[Note] = []
@@ -347,7 +348,7 @@ class Recorder:
             first = self._output[0]
             surplus = self._output_size - OUTPUT_KEPT
             if surplus >= len(first.text) and len(self._output) > 1:
-                del self._output[0]
+                self._output.popleft()
                 self._output_size -= len(first.text)
             else:
                 self._output[0] = replace(first, text=first.text[surplus:])
