@@ -45,7 +45,7 @@ def imported(folder: Path, assertion: dict[str, Any], **config: Any) -> FoundTes
             "n": 2,
             "word": "sheep",
             "not_a_number": math.nan,
-            "deep": {"x": "7", "none": None, "list": [1, None, [2.0, "a"]], "yes": True},
+            "deep": {"x": "7", "empty": None, "list": [1, None, [2.0, "a"]], "yes": True},
         },
         "assert": [assertion],
     }
@@ -103,7 +103,7 @@ def verdict(folder: Path, found: FoundTests, output: str) -> bool | str:
         ({"value": "const q = '''';\nreturn true"}, "syntax error", False),
         ({"value": "output.includes('{{word}}')"}, "two sheep", True),
         ({"value": "output === '{{ deep.x }}'"}, "7", True),
-        ({"value": "'{{ deep.none }}{{ deep.missing.x }}{{ missing }}' === ''"}, "x", True),
+        ({"value": "'{{ deep.empty }}{{ deep.missing.x }}{{ missing }}' === ''"}, "x", True),
         ({"value": "'{{ deep.list }}' === '1,,2,a' && '{{deep}}' === '[object Object]'"}, "x", True),
         ({"value": "'{{ deep.yes }} {{ n }} {{ word.length }}' === 'true 2 5'"}, "x", True),
         ({"value": "'{{ env.PATH }}'.length > 0"}, "x", True),
@@ -194,7 +194,7 @@ def test_python(tmp_path: Path, assertion: dict[str, Any], output: str, passes: 
     [
         ({"type": "equals", "value": "b", "transform": "file://checks.py"}, "a|b", True),
         ({"type": "equals", "value": "{{word}}", "transform": "output.trim()"}, " sheep ", True),
-        ({"type": "equals", "value": "{{deep.none}}", "transform": "output.trim()"}, " ", True),
+        ({"type": "equals", "value": "{{deep.empty}}", "transform": "output.trim()"}, " ", True),
         ({"type": "contains-all", "value": ["{{deep.list}}", "b"], "transform": "output + 'b'"}, "1,,2,a", True),
         ({"type": "equals", "value": {"x": 1}, "transform": "output.slice(1)"}, '?{"x":1}', True),
         ({"type": "equals", "value": {"x": math.nan}, "transform": "output.slice(1)"}, '?{"x":1}', False),
@@ -265,6 +265,7 @@ def test_without_node_there_is_no_verdict(tmp_path: Path, monkeypatch: pytest.Mo
     [
         {"type": "javascript", "value": "{{ word | upper }}"},
         {"type": "javascript", "value": "{{ true }}"},
+        {"type": "javascript", "value": "'{{ deep.none }}' === ''"},
         {"type": "javascript", "value": "package:@me/checks:fn"},
         {"type": "javascript", "value": "file:///etc/x.js"},
         {"type": "python", "value": "file:///etc/x.py"},

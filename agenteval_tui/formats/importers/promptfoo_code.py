@@ -24,7 +24,8 @@ _MOST = 500  # functions of a module
 _TIMEOUT = 60
 _JAVASCRIPT_FILE = re.compile(r"file://((?!/)[^\s:]+\.[cm]?[jt]s)(?::([\w$]+))?")
 _PYTHON_FILE = re.compile(r"file://((?!/)[^\s:]+\.py)(?::(\w+))?")
-_VARIABLE = re.compile(r"\{\{\s*(?!(?:true|false|none|null)\s*\}\})[A-Za-z_]\w*(?:\.\w+)*\s*\}\}")
+_NAME = r"(?!(?:true|false|none|null)\b)[A-Za-z_]\w*"
+_VARIABLE = re.compile(rf"\{{\{{\s*{_NAME}(?:\.{_NAME})*\s*\}}\}}")
 """The templates that the module fills in; others need promptfoo's."""
 _STRUCTURED = "try { return JSON.parse(output) }\ncatch { return output }"
 _ON_TEXT = {
