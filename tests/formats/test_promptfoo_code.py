@@ -357,7 +357,7 @@ def test_an_import_writes_suite_and_module_and_translates_providers(
         "large-one": {"kind": "anthropic", "model": "large"},
         "endpoint": {
             "kind": "http", "url": "http://127.0.0.1:9/chat", "answer": "reply.text",
-            "body": {"q": "{{prompt}}", "who": "{{ variables.name }}"},
+            "body": {"q": "{{ prompt }}", "who": "{{ variables.name }}"},
         },
         "judging": {"kind": "openai", "model": "judging"},
     }  # fmt: skip

@@ -9,8 +9,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agenteval_tui.agents.registry import option_problems
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.suites.slugs import slug
+from agenteval_tui.suites.templates import is_template
 
 _OPTIONS = {
     "temperature": "temperature", "max_tokens": "max_tokens", "max_completion_tokens": "max_completion_tokens",
@@ -26,6 +28,13 @@ _TAKEN = {
 """The options that each kind of agent has, by our names."""
 _OLLAMA = "http://127.0.0.1:11434/v1"
 _PATH = re.compile(r"(?:json|\(?json\)?)((?:\??\.[A-Za-z_]\w*|\[\d+\])+)")
+_VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*(?:\.\w+)*)\s*(\|\s*dump\s*)?\}\}")
+_OF_ENVIRONMENT = re.compile(r"\{\{\s*env\.([A-Za-z_]\w*)\s*\}\}")
+_TRANSLATED = ("id", "label", "config")
+
+
+class _NotTranslatedError(Exception):
+    """A key of a provider, or of its `config`, that has no counterpart."""
 
 
 class Providers:
@@ -37,23 +46,36 @@ class Providers:
 
     def agent(self, given: Any, *, name: str = "") -> str:
         """The name of the agent for a provider; "" for one that has no counterpart. `name`: what to call it."""
-        one = {"id": given} if isinstance(given, str) else given
-        if not isinstance(one, Mapping):
+        provider = {"id": given} if isinstance(given, str) else given
+        if not isinstance(provider, Mapping):
             return ""
-        if "id" not in one and len(one) == 1:  # {"openai:gpt-4o": {"config": ...}}
-            [(key, value)] = one.items()
-            one = {"id": key, **(value if isinstance(value, Mapping) else {})}
-        told = plain_text(one.get("id"))
-        options = one.get("config")
+        if "id" not in provider and len(provider) == 1:  # {"openai:gpt-4o": {"config": ...}}
+            [(key, value)] = provider.items()
+            provider = {"id": key, **(value if isinstance(value, Mapping) else {})}
+        provider_id = plain_text(provider.get("id"))
+        options = provider.get("config")
         config: Mapping[str, Any] = options if isinstance(options, Mapping) else {}
-        made = _endpoint(told, config) if told.startswith("http") else _model(told, config)
-        if made is None:
-            self._note(f"the provider {told[:80]} is not translated: name the agent as `agent:` or with --agent")
+        left_out = [str(key) for key in provider if key not in _TRANSLATED]
+        try:
+            made = _endpoint(provider_id, config) if provider_id.startswith("http") else _model(provider_id)
+            if made["kind"] != "http":
+                left_out += _add_options(made, config)
+            _check(made)
+        except _NotTranslatedError as error:
+            because = f" (`{error}`)" if str(error) else ""
+            self._note(
+                f"the provider {provider_id[:80]} is not translated{because}: name the agent as `agent:` or with "
+                "--agent"
+            )
             return ""
+        if left_out:
+            keys = ", ".join(f"`{key}`" for key in left_out)
+            are = "is" if len(left_out) == 1 else "are"
+            self._note(f"{keys} of the provider {provider_id[:80]} {are} not translated")
         same = next((known for known, agent in self.agents.items() if agent == made), "")
         if same and not name:
             return same
-        wanted = name or slug(plain_text(one.get("label")) or str(made.get("model") or "endpoint")) or "agent"
+        wanted = name or slug(plain_text(provider.get("label")) or str(made.get("model") or "endpoint")) or "agent"
         free, number = wanted, 1
         while free in self.agents:
             number += 1
@@ -62,8 +84,8 @@ class Providers:
         return free
 
 
-def _model(told: str, config: Mapping[str, Any]) -> dict[str, Any] | None:
-    vendor, _, rest = told.partition(":")
+def _model(provider_id: str) -> dict[str, Any]:
+    vendor, _, rest = provider_id.partition(":")
     way, _, model = rest.partition(":")
     made: dict[str, Any]
     if vendor == "openai" and (way in ("chat", "responses", "embedding", "embeddings") or not model):
@@ -79,60 +101,85 @@ def _model(told: str, config: Mapping[str, Any]) -> dict[str, Any] | None:
     elif vendor == "ollama" and way not in ("embeddings",):
         made = {"kind": "openai", "base_url": _OLLAMA, "model": rest}
     else:
-        return None
-    if not made["model"]:
-        return None
-    for key, value in config.items():
-        option = _OPTIONS.get(str(key))
-        if option in _TAKEN[made["kind"]] and value is not None and "{{" not in str(value):
-            made[option] = value
+        raise _NotTranslatedError
     return made
 
 
-def _endpoint(told: str, config: Mapping[str, Any]) -> dict[str, Any] | None:
-    url = config.get("url") or told
-    body = config.get("body")
-    method = str(config.get("method") or "POST").upper()
+def _add_options(made: dict[str, Any], config: Mapping[str, Any]) -> list[str]:
+    """Add the options of a model that agents have, too. The keys of the others."""
+    left_out = []
+    for key, value in config.items():
+        option = _OPTIONS.get(str(key), "")
+        variable = _OF_ENVIRONMENT.fullmatch(value) if key == "apiKey" and isinstance(value, str) else None
+        try:
+            if variable:
+                _check(made | {"api_key_env": variable[1]})
+                made["api_key_env"] = variable[1]
+            elif value is not None:
+                if option not in _TAKEN[made["kind"]]:
+                    raise _NotTranslatedError
+                own_value = _own_templates(value, variables=False)
+                _check(made | {option: own_value})
+                made[option] = own_value
+        except _NotTranslatedError:
+            left_out.append(str(key))
+    return left_out
+
+
+def _check(agent: Mapping[str, Any]) -> None:
+    if problems := option_problems("", agent, as_written=True):
+        raise _NotTranslatedError(problems[0][0])
+
+
+def _endpoint(provider_id: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    texts = {"headers": "headers", "queryParams": "query"}
     answer = _answer(config.get("transformResponse") or config.get("responseParser"))
-    known = {"url", "method", "headers", "body", "transformResponse", "responseParser", "queryParams"}
-    if (
-        not isinstance(url, str)
-        or "://" not in url
-        or "{{" in url
-        or answer is None
-        or not isinstance(body, Mapping | str | None)
-        or method not in ("POST", "PUT", "PATCH", "GET")
-        or config.keys() - known
-    ):
-        return None
-    made: dict[str, Any] = {"kind": "http", "url": url}
+    known = {"url", "method", "body", "transformResponse", "responseParser", *texts}
+    if unknown := next((str(key) for key in config if key not in known), ""):
+        raise _NotTranslatedError(unknown)
+    method, body = plain_text(config.get("method") or "POST").upper(), config.get("body")
+    made: dict[str, Any] = {"kind": "http", "url": _own_templates(config.get("url") or provider_id)}
     if method != "POST":
         made["method"] = method
-    if isinstance(config.get("headers"), Mapping):
-        made["headers"] = dict(config["headers"])
-    if isinstance(config.get("queryParams"), Mapping):
-        made["query"] = dict(config["queryParams"])
+    for key, option in texts.items():
+        if isinstance(value := config.get(key), Mapping):
+            made[option] = {str(name): _own_templates(plain_text(text)) for name, text in value.items()}
     if body is not None or method == "GET":
-        made["body"] = _own_variables(body)
+        made["body"] = _own_templates(body)
     if answer:
         made["answer"] = answer
     return made
 
 
-def _answer(code: Any) -> str | None:
-    """The JMESPath of `json.reply.text`; "" without one, None for other code."""
+def _answer(code: Any) -> str:
+    """The JMESPath of `json.reply.text`; "" without one."""
     if not code:
         return ""
-    found = _PATH.fullmatch(code.strip()) if isinstance(code, str) else None
-    return None if found is None else found[1].replace("?", "").lstrip(".")
+    path = _PATH.fullmatch(code.strip()) if isinstance(code, str) else None
+    if path is None:
+        raise _NotTranslatedError("transformResponse")
+    return path[1].replace("?", "").lstrip(".")
 
 
-def _own_variables(value: Any) -> Any:
-    """The test's variables have a name of their own in the templates of an endpoint."""
+def _own_templates(value: Any, *, variables: bool = True, in_object: bool = False) -> Any:
+    """A value of `config` with its templates as an agent has them: the environment's variables, and where the agent
+    gets the test's `variables`, those. `in_object`: a text that is a single template keeps the variable's type."""
     if isinstance(value, Mapping):
-        return {str(key): _own_variables(one) for key, one in value.items()}
+        return {str(key): _own_templates(item, variables=variables, in_object=True) for key, item in value.items()}
     if isinstance(value, list):
-        return [_own_variables(one) for one in value]
+        return [_own_templates(item, variables=variables, in_object=True) for item in value]
     if not isinstance(value, str):
         return value
-    return re.sub(r"\{\{\s*(?!prompt\s*\}\})([A-Za-z_]\w*)\s*\}\}", r"{{ variables.\1 }}", value)
+
+    def own(match: re.Match[str]) -> str:
+        name, dump = match.groups()
+        if name.startswith("env.") and name.count(".") == 1 and not dump:
+            return f"${{{name[4:]}}}"
+        if not variables or name.startswith("env.") or (dump and in_object and match[0] != value):
+            raise _NotTranslatedError(match[0])
+        own_name = name if name == "prompt" else f"variables.{name}"
+        return f"{{{{ {own_name} | tojson }}}}" if dump and not in_object else f"{{{{ {own_name} }}}}"
+
+    if is_template(_VARIABLE.sub("", value)):
+        raise _NotTranslatedError(value[:80])
+    return _VARIABLE.sub(own, value.replace("${", "$${"))
