@@ -319,6 +319,36 @@ async def test_runs_share_a_process_only_if_asked(tmp_path: Path, reuse: bool) -
     await until(lambda: not any(lives(pid) for pid, _ in [first, *together]), "the end of all processes")
 
 
+LOOP_IN_A_THREAD = """\
+import asyncio, threading
+loop = asyncio.new_event_loop()
+asyncio.set_event_loop(loop)
+async def echo(text): return text
+def begin():
+    begun = threading.Event()
+    loop.call_soon_threadsafe(begun.set)
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    begun.wait()
+async def at_import(prompt):
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(echo(prompt), loop))
+def at_a_call(prompt):
+    if not loop.is_running(): begin()
+    return at_import(prompt)
+"""
+
+
+@pytest.mark.parametrize("name", ["at_import", "at_a_call"])
+async def test_a_loop_of_the_project_may_run_in_a_thread(tmp_path: Path, name: str) -> None:
+    ending = "begin()\n" if name == "at_import" else ""
+    (tmp_path / "looping.py").write_text(LOOP_IN_A_THREAD + ending)
+    config = {"kind": "python", "callable": f"looping:{name}", "reuse": True}
+    agent = make_agent("a", config, base_dir=tmp_path, env={}, permission=ALLOWED)
+    for _ in range(2):
+        events = [event async for event in agent.run(AgentRequest((Message("user", "x"),)))]
+        assert TextDelta("x") in events, events[-1]
+    await agent.close()
+
+
 MEETING = """\
 import os, pathlib, time
 def f(prompt):

@@ -204,20 +204,24 @@ def _sibling(name: Any) -> Any:
 
 def _loop() -> Any:
     """The event loop of this thread: one for all its calls, so that clients made at import go on working. It is the one
-    that imports left, if they did: what they have used in it can't be used in another."""
+    that imports left, if they did: what they have used in it can't be used in another. One that a thread of theirs
+    runs, or that was closed, can't be used here."""
     import asyncio
     import warnings
 
     number = threading.get_ident()
-    if number not in _loops:
+    loop = _loops.get(number)
+    if loop is None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                left = asyncio.get_event_loop()
+                loop = asyncio.get_event_loop()
         except RuntimeError:
-            left = None
-        _loops[number] = asyncio.new_event_loop() if left is None or left.is_closed() else left
-    return _loops[number]
+            pass
+    if loop is None or loop.is_closed() or loop.is_running():
+        loop = asyncio.new_event_loop()
+    _loops[number] = loop
+    return loop
 
 
 def _await(given: Any) -> Any:
