@@ -555,6 +555,42 @@ async def test_a_metric_calls_no_code_from_outside_of_the_project(
     assert not (tmp_path / "was_here").exists()
 
 
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("mine.py:run", "mine:run", "inner/mine.py:run", "./linked/mine.py:run", "linked.mine:run"),
+        *("shadowed/mine.py:run", "beside.py:run"),
+    ],
+)
+async def test_a_metric_runs_no_package_from_outside_of_the_project(
+    execution: Made, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, target: str
+) -> None:
+    """A file is imported with all packages that it lies in: above the project, or through a link."""
+    outside = tmp_path_factory.mktemp("outside")
+    code = f"open({str(tmp_path / 'was_here')!r}, 'w')\n"
+    for folder in ("inner", "linked", "shadowed", "beside"):
+        (tmp_path / folder).mkdir()
+    for folder in (".", "inner", "linked", "shadowed"):
+        (tmp_path / folder / "mine.py").write_text("def run(value): return True\n")
+    (tmp_path / "beside.py").write_text("def run(value): return True\n")
+    (outside / "__init__.py").write_text(code)
+    (tmp_path / "linked" / "__init__.py").symlink_to(outside / "__init__.py")
+    (tmp_path / "beside" / "__init__.py").symlink_to(outside / "__init__.py")
+    (tmp_path / "shadowed" / "mine").symlink_to(outside, target_is_directory=True)
+    above = tmp_path.parent / "__init__.py"
+    try:
+        if target in ("mine.py:run", "mine:run", "inner/mine.py:run"):
+            above.write_text(code)
+            (tmp_path / "__init__.py").write_text("")
+            (tmp_path / "inner" / "__init__.py").write_text("")
+        row, result = await call(execution, tmp_path, {"type": "Python", "function": target})
+    finally:
+        above.unlink(missing_ok=True)
+    assert not (tmp_path / "was_here").exists()
+    assert row.status == "error"
+    assert f"is not in the project {tmp_path}" in criterion_sentence(result)
+
+
 @pytest.mark.parametrize("place", ["elsewhere", "elsewhere.py", "./elsewhere.py", "checks/my-checks.v2.py"])
 @pytest.mark.parametrize("name", ["mine", "bound", "checks.method", "remembered"])
 async def test_a_metric_calls_what_the_project_has(execution: Made, tmp_path: Path, place: str, name: str) -> None:

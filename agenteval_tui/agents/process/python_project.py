@@ -33,18 +33,19 @@ def module_of(target: Any, is_installed: Any) -> Any:
     """Import the module of `package.module:name`, or of `path/to/file.py:name`. Raises `WrongTarget` if it, or a
     package around it, lies outside of the project and is not a plug-in's; then nothing of it ran."""
     targets: Any = sys.modules["_agenteval_python_target"]
+    folder = os.getcwd()  # noqa: PTH109
     place = targets.split(target)[0]
     if place.endswith(".py"):
         _check(target, place, [os.path.realpath(place)], is_installed)
-        return targets.load(target, os.getcwd())  # noqa: PTH109
-    parts = place.split(".")
+    parts = targets.imported_name(target, folder).split(".")
     for depth in range(1, len(parts) + 1):
         name = ".".join(parts[:depth])
-        spec = importlib.util.find_spec(name)  # the packages around it were looked at, and are imported for this
+        # The packages around it were looked at, and are imported for this.
+        spec = importlib.util.find_spec(name) if name else None
         if spec is None:
             break  # the import says it
         _check(target, name, _places(spec), is_installed)
-    return importlib.import_module(".".join(parts))
+    return targets.load(target, folder)
 
 
 def function_of(target: Any, is_installed: Any) -> Any:

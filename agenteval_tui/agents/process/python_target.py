@@ -62,6 +62,18 @@ def module_name(target: Any, folder: Any) -> Any:
     return name
 
 
+def imported_name(target: Any, folder: Any) -> Any:
+    """Under which name `load` imports the module; "" where only the path of its file leads to it: another module has
+    its name, such as `types`, or the name can't be imported."""
+    place = split(within(target, folder))[0]
+    if not place.endswith(".py"):
+        return place
+    path = os.path.join(folder, place)
+    name = module_name(target, folder)
+    known = sys.modules.get(name)
+    return name if "." not in os.path.basename(path)[:-3] and (known is None or _is_of(known, path)) else ""
+
+
 def load(target: Any, folder: Any) -> Any:
     """Import the module. Raises what the import raises, and `WrongTarget` if there is no such file."""
     place = split(within(target, folder))[0]
@@ -73,13 +85,11 @@ def load(target: Any, folder: Any) -> Any:
         return sys.modules[own]
     if not os.path.isfile(path):
         raise WrongTarget("there is no file " + place + " in " + folder)
-    name = module_name(target, folder)
-    known = sys.modules.get(name)
-    if "." not in os.path.basename(path)[:-3] and (known is None or _is_of(known, path)):
+    name = imported_name(target, folder)
+    if name:
         module = importlib.import_module(name)
         if _is_of(module, path):
             return module
-    # Another module has its name, such as `types`, or the name can't be imported.
     spec: Any = importlib.util.spec_from_file_location(own, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[own] = module
