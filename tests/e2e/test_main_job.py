@@ -30,8 +30,7 @@ def suites(tmp_path: Path) -> Path:
 
 def start(*arguments: str, columns: int = 140, rows: int = 45, **environment: str) -> Terminal:
     """The installed command in a terminal."""
-    # With the time behind an escape that the program has by itself.
-    return Terminal([AGENTEVAL, *arguments], columns=columns, rows=rows, env={"ESCDELAY": "", **environment})
+    return Terminal([AGENTEVAL, *arguments], columns=columns, rows=rows, env=environment)
 
 
 def fork(*arguments: str) -> Terminal:

@@ -34,13 +34,13 @@ from typing import Any, NoReturn
 
 WHERE = "AGENTEVAL_TESTS_PRESTARTED"
 """In the environment of all test processes: the server's socket, and what it read of its own environment."""
-READ_EARLY = ("PYTHON", "LANG", "LC_", "TEXTUAL", "ESCDELAY", "NO_COLOR", "FORCE_COLOR")
+READ_EARLY = ("PYTHON", "LANG", "LC_", "TEXTUAL", "NO_COLOR", "FORCE_COLOR")
 """How the names begin of variables that Python or a library reads when it starts: these are the server's."""
 READ_LATE = ("PYTHON_KEYRING_BACKEND", "TEXTUAL_SNAPSHOT_TEMPDIR")
-OF_SCREENS = ("TEXTUAL", "ESCDELAY", "NO_COLOR", "FORCE_COLOR")
+OF_SCREENS = ("TEXTUAL", "NO_COLOR", "FORCE_COLOR")
 """Of these: what makes no difference to a program without a terminal."""
 SERVERS_OWN = {
-    "TEXTUAL_ANIMATIONS": "none", "ESCDELAY": "10", "LANG": "C.UTF-8", "PYTHONPATH": str(Path(__file__).parents[2]),
+    "TEXTUAL_ANIMATIONS": "none", "LANG": "C.UTF-8", "PYTHONPATH": str(Path(__file__).parents[2]),
 }  # fmt: skip
 PYTHON = sys.executable
 DIGITS = 10

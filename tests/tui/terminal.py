@@ -93,8 +93,6 @@ class Terminal:
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
             "TEXTUAL_ANIMATIONS": "none",
-            # After so many milliseconds in which nothing followed it, an escape was the key. Keys come one by one here.
-            "ESCDELAY": "10",
             "LANG": "C.UTF-8",
             "PYTHONPATH": str(ROOT),
             **(env or {}),

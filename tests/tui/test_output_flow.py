@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from time import monotonic
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from terminal import ROOT, Terminal
-from textual import constants, events
-from textual.geometry import Size
+from textual import events
 
-from agenteval_tui.tui.terminal.minimal_redraw import ESCAPE_S, QUICK_ESCAPE_S, _key_like
+from agenteval_tui.tui.terminal.minimal_redraw import _key_like
 from agenteval_tui.tui.terminal.output_flow import (
     MISSES,
     MOST_PATIENCE_S,
     ON_ITS_WAY,
     PATIENCE_S,
-    QUICK_S,
     Arrival,
     modified_f3,
 )
@@ -182,46 +179,3 @@ def test_answers_that_stop_freeze_no_screen(noise: str, run_in_terminal: Callabl
         assert it.written.count(b"\x1b[6n") - before <= MISSES
         it.send("q")
         it.wait_for_end()
-
-
-def test_a_line_is_quick_while_its_answers_are() -> None:
-    arrival = Arrival()
-    assert not arrival.is_quick, "nothing is known yet"
-    arrival.answered(*asked(arrival, 0.0), QUICK_S / 2)
-    assert arrival.is_quick
-    arrival.answered(*asked(arrival, 1.0), 1.0 + 2 * QUICK_S)
-    assert not arrival.is_quick
-    arrival.answered(*asked(arrival, 2.0), 2.001)
-    assert arrival.is_quick
-    asked(arrival, 3.0)
-    arrival.is_behind(3.0 + PATIENCE_S)
-    assert not arrival.is_quick, "an answer was lost"
-    arrival.answered(*asked(arrival, 5.0), 5.001)
-    arrival.forget()
-    assert not arrival.is_quick, "another terminal"
-
-
-@pytest.mark.parametrize("own", [None, "100", "7"])
-async def test_esc_is_at_once_on_a_quick_line_unless_somebody_said_how_long(
-    monkeypatch: pytest.MonkeyPatch, own: str | None
-) -> None:
-    monkeypatch.setattr(constants, "ESCAPE_DELAY", 0.1)  # put back at the end
-    monkeypatch.delenv("ESCDELAY", raising=False)
-    if own is not None:
-        monkeypatch.setenv("ESCDELAY", own)
-    app = TerminalApp()
-    async with app.run_test():
-
-        async def answer(after: float) -> float:
-            now = monotonic()
-            row, column = place(app.minimal_redraw.arrival.sending(PICTURE, 80, 24, now - after))
-            await app.on_event(events.CursorPosition(column - 1, row - 1))
-            return constants.ESCAPE_DELAY
-
-        quick = 0.1 if own is not None else QUICK_ESCAPE_S
-        slow = 0.1 if own is not None else ESCAPE_S
-        app.minimal_redraw.arrival.forget()
-        assert await answer(0.2) == slow
-        assert await answer(-60) == quick, "at once, however busy the machine of this test is"
-        await app.on_event(events.Resize(Size(100, 30), Size(100, 30)))
-        assert slow == constants.ESCAPE_DELAY, "nothing is known of another terminal"

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 
 from rich.console import Console
-from textual import constants, events
+from textual import events
 from textual.app import App
 
 from agenteval_tui.tui.one_shot_timer import call_after
@@ -46,10 +46,6 @@ ERASES = "TMUX" in os.environ or os.environ.get("TERM", "").startswith(_ERASING)
 """Whether erased cells take the background that is set: those that call themselves so do. GNU screen's do not."""
 MOST_WAITING = 6  # pieces of writing that wait for the terminal; a picture is three
 PATIENCE_S = 0.03
-ESCAPE_S = constants.ESCAPE_DELAY
-"""So long esc waits whether it is the beginning of another key's sequence (ESCDELAY, else 100 ms)."""
-QUICK_ESCAPE_S = min(ESCAPE_S, 0.025)
-"""So long on a line that is quick. Whoever set ESCDELAY wants that, on any line."""
 
 
 class Ready(CompositorUpdate):
@@ -84,7 +80,6 @@ class MinimalRedraw:
     def resized(self) -> None:
         """Another size, or the terminal was somebody else's for a while: nothing of it is known."""
         self.arrival.forget()
-        self._time_escape()
         self.forget_terminal()
 
     def key_of(self, event: events.CursorPosition) -> events.Key | None:
@@ -123,18 +118,12 @@ class MinimalRedraw:
         question."""
         if not self.arrival.answered(row, column, monotonic()):
             return False
-        self._time_escape()
         if self._app._driver is not None and (question := self.arrival.asks_again(*self._app.size, monotonic())):
             x, y = self._app._previous_cursor_position
             self._app._driver.write(f"{question}\x1b[{y + 1};{x + 1}H")
         if self._catching_up and not self._is_behind():
             self._show_newest()
         return True
-
-    def _time_escape(self) -> None:
-        """On a quick line esc is nearly at once."""
-        if "ESCDELAY" not in os.environ:
-            constants.ESCAPE_DELAY = QUICK_ESCAPE_S if self.arrival.is_quick else ESCAPE_S  # type: ignore[misc]
 
     @property
     def awaits_terminal(self) -> bool:

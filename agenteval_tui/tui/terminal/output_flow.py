@@ -14,8 +14,6 @@ ON_ITS_WAY = 2_000
 PATIENCE_S = 1.0
 """How long to wait for an answer, until answers have taken longer."""
 MOST_PATIENCE_S = 12.0
-QUICK_S = 0.03
-"""A line whose answers take no longer does not tear a key's sequence apart either."""
 SLOW_S = 0.25
 """A line on which `SLOW_ANSWERS` answers after each other took longer is slow; one that came sooner ends that."""
 SLOW_ANSWERS = 3
@@ -39,8 +37,6 @@ class Arrival:
         self._misses = 0
         self._number = 0
         self._answers = False
-        self.is_quick = False
-        """Whether the last answer came at once."""
         self._slow = 0  # answers in a row that took long
 
     def forget(self) -> None:
@@ -48,7 +44,6 @@ class Arrival:
         self._open.clear()
         self._last, self._misses, self._arrived = None, 0, self._sent
         self._slow = 0
-        self.is_quick = False
 
     def sending(self, size: int, columns: int, rows: int, now: float) -> str:
         """So many bytes are sent now; gives the question to send behind them, "" for none."""
@@ -76,7 +71,6 @@ class Arrival:
             self._last = None
         self._arrived = max(self._arrived, sent)
         self._answers, self._misses = True, 0
-        self.is_quick = now - at <= QUICK_S
         self._slow = self._slow + 1 if now - at > SLOW_S else 0
         # A slow line does not mean a line that loses data.
         self._patience = min(max(2 * (now - at), PATIENCE_S), MOST_PATIENCE_S)
@@ -103,7 +97,6 @@ class Arrival:
             self._last = None
             self._misses += 1
             self._patience = PATIENCE_S
-            self.is_quick = False
 
     def _question(self, columns: int, rows: int, now: float) -> str:
         places = max(columns - _MODIFIED_F3.stop + 1, 1)
