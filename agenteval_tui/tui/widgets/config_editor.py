@@ -64,21 +64,19 @@ Look = tuple[str | None, tuple[Layer, ...], tuple[Cell, ...], int, int]
 
 
 class ConfigEditor(ExactTextArea):
-    """A text area for UXON, whose lines wrap. `revision` counts the texts that it had; `Changed` carries text and
-    revision."""
+    """A text area for UXON, whose lines wrap."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
 
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("config"))
 
     class Changed(Message):
-        """The text was edited (or loaded with `tell`): the text as it is now, and its revision."""
+        """The text was edited (or loaded with `tell`): the text as it is now."""
 
         def __init__(self, editor: ConfigEditor) -> None:
             super().__init__()
             self.editor = editor
             self.text = editor.text
-            self.revision = editor.revision
 
         @property
         def control(self) -> ConfigEditor:
@@ -115,7 +113,6 @@ class ConfigEditor(ExactTextArea):
         disabled: bool = False,
     ) -> None:
         """`read_only`: the text can be read and selected, not edited."""
-        self.revision = 0
         self._diagnostics: tuple[Diagnostic, ...] = ()
         self._known = ""  # the text that the diagnostics are about
         self._tokens: list[Token] = []
@@ -125,7 +122,7 @@ class ConfigEditor(ExactTextArea):
         self._saved: list[str] | None = None
         self._changed: frozenset[int] = frozenset()
         self._text = ""
-        self._seen = 0  # the state that all of this is about
+        self._seen = 0  # the revision that all of this is about
         self._comparing = False
         self._painted: dict[int, tuple[object, Strip]] = {}
         self._pair: tuple[object, tuple[int, int] | None] = (None, None)
@@ -229,15 +226,12 @@ class ConfigEditor(ExactTextArea):
         """The problems that are shown."""
         return self._diagnostics
 
-    def set_diagnostics(self, diagnostics: Sequence[Diagnostic], *, revision: int | None = None) -> bool:
-        """Show these problems; with a `revision` only if the text is still that one. Were they shown?"""
-        if revision is not None and revision != self.revision:
-            return False
+    def set_diagnostics(self, diagnostics: Sequence[Diagnostic]) -> None:
+        """Show these problems of the text."""
         self._refreshed()
         self._diagnostics = tuple(diagnostics)
         self._underlines, self._signs = problem_layers(self._diagnostics, self._lines)
         self.looks_changed()
-        return True
 
     def diagnostic_at_cursor(self) -> Diagnostic | None:
         """The problem under the cursor, else the nearest one in its line, else None."""
@@ -446,7 +440,6 @@ class ConfigEditor(ExactTextArea):
 
     def text_changed(self) -> None:
         """The text has changed."""
-        self.revision += 1
         self._offered = ()
         if self._typed and self.has_focus and not self.read_only:
             self._typed = False
@@ -577,9 +570,9 @@ class ConfigEditor(ExactTextArea):
 
     def _refreshed(self) -> None:
         """Make tokens and line starts those of the text."""
-        if self._seen == self.state:
+        if self._seen == self.revision:
             return
-        self._seen = self.state
+        self._seen = self.revision
         self._text = self.text
         self._lines = HighlightedLines.of(self.document.lines, len(self.document.newline))
         self._tokens = tokens_of(self._text)

@@ -282,7 +282,7 @@ class ExactTextArea(TextArea):
         return wrapped.rows
 
     @property
-    def state(self) -> int:
+    def revision(self) -> int:
         """Another value after each change of the text."""
         document = self.document
         # 0: Textual has made its own, which is about to be replaced.
@@ -327,8 +327,8 @@ class ExactTextArea(TextArea):
 
     @contextmanager
     def _noticing(self) -> Iterator[None]:
-        before = self.state
+        before = self.revision
         yield
-        if self.state != before:
+        if self.revision != before:
             self.text_changed()
             self.looks_changed()
