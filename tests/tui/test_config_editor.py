@@ -20,7 +20,8 @@ from agenteval_tui.tui.presenters.config_lines import (
     partner,
     token_layers,
 )
-from agenteval_tui.tui.widgets.config_editor import ConfigEditor
+from agenteval_tui.tui.widgets.config_editor import ConfigEditor, Popup
+from agenteval_tui.uxon.complete import Completion
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.tokens import tokenize
 
@@ -37,12 +38,16 @@ class EditorApp(App[None]):
         super().__init__()
         self.editor = ConfigEditor(text, **options)
         self.changes: list[str] = []
+        self.questions: list[ConfigEditor.Asked] = []
 
     def compose(self) -> ComposeResult:
         yield self.editor
 
     def on_config_editor_changed(self, event: ConfigEditor.Changed) -> None:
         self.changes.append(event.text)
+
+    def on_config_editor_asked(self, event: ConfigEditor.Asked) -> None:
+        self.questions.append(event)
 
 
 def row(app: EditorApp, y: int) -> str:
@@ -91,12 +96,36 @@ async def test_another_width_is_painted_at_once() -> None:
 async def test_every_edit_is_told_with_the_text() -> None:
     app = EditorApp("{}")
     async with app.run_test(size=(60, 12)) as pilot:
-        app.editor.load("[]")
+        app.editor.load_text("[]")
         await pilot.pause()
         assert app.changes == []
         await pilot.press("a", "b", "ctrl+z")
         await pilot.pause()
     assert app.changes == ["a[]", "ab[]", "[]"]
+
+
+async def test_an_answer_about_an_older_text_offers_nothing() -> None:
+    app = EditorApp("")
+    item = Completion("metrics", "property", "", (TextEdit(0, 2, "metrics"),), 7, 0)
+    async with app.run_test(size=(60, 12)) as pilot:
+        await pilot.press("m")
+        await pilot.pause()
+        await pilot.press("e")
+        await pilot.pause()
+        old, new = app.questions
+        app.editor.offer([item], revision=old.revision, typed=True)
+        assert not app.query(Popup), "not even made"
+        app.editor.offer([item], revision=new.revision, typed=True)
+        assert app.query_one(Popup).display
+
+
+async def test_a_text_that_is_loaded_is_told_to_nobody() -> None:
+    app = EditorApp("a")
+    async with app.run_test(size=(60, 12)) as pilot:
+        app.editor.load_text("b\u2028c")
+        await pilot.pause()
+        assert app.changes == []
+        assert row(app, 0).endswith("1 b⏎c")
 
 
 @pytest.mark.parametrize("text", ["a\u2028b\n\u0085c\x0bd", "a\r\nb\r\n", "a\r\nb\nc\rd", "\n\n", ""])
@@ -443,7 +472,7 @@ def test_problems_that_move_stay_on_their_words(old: str, new: str, at: int, siz
 
 SOURCE = """
 from agenteval_tui.tui.terminal.terminal_app import TerminalApp
-from agenteval_tui.tui.widgets.config_editor import ConfigEditor
+from agenteval_tui.tui.widgets.config_editor import ConfigEditor, Popup
 
 row = '  "metrics": [{"type": "TextMatch", "contains_all": ["country", "5000"], "weight": 2}], // row '
 rows = [row + str(n) for n in range(60)]

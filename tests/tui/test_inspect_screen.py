@@ -465,7 +465,7 @@ async def test_a_long_config_is_scrolled_by_who_looks_at_it(
         screen = app.screen
         assert isinstance(screen, InspectScreen)
         editor = screen.config.editor
-        editor.load("{\n" + "# a line\n" * 200 + "}\n")
+        editor.load_text("{\n" + "# a line\n" * 200 + "}\n")
         await settle(pilot)
         while screen.pane != "config":
             await pilot.press("tab")
@@ -596,7 +596,7 @@ async def test_who_types_at_the_end_of_a_long_config_sees_what_is_typed(
         await pilot.press("e")
         await settle(pilot)
         editor = screen.config.editor
-        editor.load("\n".join(f"// line {number}" for number in range(100)) + "\n" + editor.text)
+        editor.load_text("\n".join(f"// line {number}" for number in range(100)) + "\n" + editor.text)
         await pilot.press("ctrl+end")
         await settle(pilot)
         # What is below the editor grows with the problem, and takes rows of it.

@@ -87,7 +87,7 @@ class Attacked(App):
         view.search(text)
         view.show_raw(len(self.left) % 2 == 0)
         editor = self.query_one(ConfigEditor)
-        editor.load('{{"' + text + '": "' + text + '"}}')
+        editor.load_text('{{"' + text + '": "' + text + '"}}')
         if FILTER:
             self.query_one(VirtualList).set_source(Rows([("k" + text, ((text, ""), (text, "bold")))]))
             self.query_one(Static).update(text)

@@ -71,7 +71,7 @@ class ConfigEditor(ExactTextArea):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("config"))
 
     class Changed(Message):
-        """The text was edited (or loaded with `tell`): the text as it is now."""
+        """The text was edited: the text as it is now."""
 
         def __init__(self, editor: ConfigEditor) -> None:
             super().__init__()
@@ -152,15 +152,11 @@ class ConfigEditor(ExactTextArea):
 
     # Text
 
-    def load(self, text: str, *, tell: bool = False) -> None:
-        """Show another text: no undo back to the one before, no problems, no `Changed` unless `tell`."""
+    def load_text(self, text: str) -> None:
+        """Show another text: no undo back to the one before, no problems, no `Changed`."""
         self._diagnostics = ()
         self._saved = None
-        if tell:
-            self.load_text(text)
-        else:
-            with self.prevent(self.Changed):
-                self.load_text(text)
+        super().load_text(text)
         self.refresh()
 
     def compare_with(self, saved: str | None) -> None:

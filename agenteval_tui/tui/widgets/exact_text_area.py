@@ -285,7 +285,7 @@ class ExactTextArea(TextArea):
     def revision(self) -> int:
         """Another value after each change of the text."""
         document = self.document
-        # 0: Textual has made its own, which is about to be replaced.
+        # 0: Textual has made an empty one of its own, which is about to be replaced.
         return document.version if isinstance(document, ExactDocument) else 0
 
     @property
@@ -294,12 +294,14 @@ class ExactTextArea(TextArea):
         return self.wrapped_document.location_to_offset(self.cursor_location)
 
     def __init__(self, text: str = "", **options: Any) -> None:
-        super().__init__(text, **options)
+        super().__init__(**options)
         self._show(text)
 
     def load_text(self, text: str) -> None:
-        """Show another text; the undo goes no further back."""
-        super().load_text(text)
+        """Show another text; the undo goes no further back. No `Changed` is posted."""
+        # Textual gets no text: its own document would end lines at more than a line break.
+        with self.prevent(self.Changed):
+            super().load_text("")
         self._show(text)
 
     def _show(self, text: str) -> None:

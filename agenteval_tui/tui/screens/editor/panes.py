@@ -308,7 +308,7 @@ class CriteriaPane(TitledPane[EditorController]):
         self.form.fill({key: value for key, value in criterion.values.items() if key != "config_uxon"})
         self._grow(criterion.values)
         if self.config.text != criterion.values["config_uxon"]:
-            self.config.load(criterion.values["config_uxon"])
+            self.config.load_text(criterion.values["config_uxon"])
         saved = doc.saved_criterion if doc is not None else None
         self.config.compare_with(saved.values["config_uxon"] if saved is not None else None)
 

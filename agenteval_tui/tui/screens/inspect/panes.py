@@ -427,11 +427,9 @@ class ConfigPane(TitledPane[InspectController], can_focus=True):
         state, editor = self._controller, self.editor
         state.saved_text = config.saved
         if config.other or editor.text != config.text:
-            editor.load(config.saved)
-            # The editor knows one kind of line end: what it makes of the saved text is what is not edited.
-            state.saved_text = editor.text
+            editor.load_text(config.saved)
             if config.text != config.saved:
-                editor.load(config.text)
+                editor.load_text(config.text)
         editor.compare_with(None if state.is_new else state.saved_text)
 
     def draw(self) -> None:
