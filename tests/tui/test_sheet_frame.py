@@ -8,6 +8,7 @@ import pytest
 from textual._compositor import Compositor
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
+from textual.widgets import Static
 
 from agenteval_tui.tui.presenters.sheet_edges import key_at, lower_edge, section_rule, upper_edge
 from agenteval_tui.tui.styled_text import plain, width_of
@@ -68,6 +69,32 @@ class Framed(Sheet[str]):
 
     def action_more(self) -> None:
         self.query_one(LinesView).show(lambda width: [(("line", ""),)] * 6)
+
+
+@pytest.mark.parametrize(("theme", "dim"), [("ansi-dark", True), ("textual-dark", False)])
+async def test_what_lies_under_a_sheet_is_dim_where_the_terminal_has_its_own_colours(theme: str, dim: bool) -> None:
+    class Base(App[None]):
+        CSS = "Sheet { align: center middle; }"
+
+        def compose(self) -> ComposeResult:
+            yield Static("what lies below")
+
+        def get_css_variables(self) -> dict[str, str]:
+            return {**super().get_css_variables(), "rule": "#888888", "muted": "#888888"}
+
+    app = Base()
+    app.theme = theme
+    async with app.run_test(size=(60, 20)) as pilot:
+
+        def dim_in_first_row() -> set[bool]:
+            row = app.screen._compositor.render_strips()[0]
+            return {bool(style and style.dim) for text, style, _ in row if text.strip()}
+
+        await pilot.pause()
+        assert dim_in_first_row() == {False}
+        app.push_screen(Framed(2))
+        await pilot.pause()
+        assert dim_in_first_row() == {dim}
 
 
 async def test_a_sheet_is_as_high_as_its_content_and_closed_at_any_size() -> None:
