@@ -16,6 +16,7 @@ import pytest
 from msgspec.structs import replace
 from shop import app_on, settle, text_of, until
 
+from agenteval_tui.core import directories
 from agenteval_tui.grading.results import Evidence, Span
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
@@ -171,6 +172,24 @@ def long_context(tmp_path: Path) -> tuple[Path, Path]:
     store.import_runs(record, [(run, RunEnded("r", "passed", 0.0, 1_795_262_400_000, 1000.0, 1, transcript))])
     store.close()
     return tmp_path, tmp_path / "h.db"
+
+
+async def test_the_key_that_shows_older_messages_is_the_persons_own(long_context: Any) -> None:
+    folder = directories.config_dir()
+    folder.mkdir(parents=True)
+    (folder / "keys.yaml").write_text("context.older: z\n", "utf-8")
+    app = app_on(*long_context)
+    async with app.run_test(size=(140, 45)) as pilot:
+        app.inspect("r")
+        await until(pilot, lambda: isinstance(pilot.app.screen, InspectScreen))
+        await settle(pilot)
+        await pilot.press("alt+x")
+        await settle(pilot)
+        assert "z shows more" in text_of(app)
+        app.screen.query_one(ContextPane).query_one("#context", LinesView).focus()
+        await pilot.press("z")
+        await settle(pilot)
+        assert "600 earlier messages" in text_of(app)
 
 
 async def test_older_messages_of_a_long_request_can_be_shown(long_context: Any) -> None:

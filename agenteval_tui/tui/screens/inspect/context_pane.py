@@ -11,9 +11,10 @@ from textual.message import Message
 
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests
-from agenteval_tui.tui.actions import pane_bindings
+from agenteval_tui.tui.actions import key_of, pane_bindings
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 from agenteval_tui.tui.presenters.view_lines import view_lines
+from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.titled_pane import Heading, TitledPane
@@ -73,6 +74,7 @@ class ContextPane(TitledPane[None]):
 
     def _draw(self) -> None:
         requests, number, calls, most = self._requests, self.number, self._calls, self._most
+        more = f"{key_of('context.older', services(self).keymap)} shows more"
 
         def lines(width: int) -> list[Line]:
             if not number:
@@ -80,7 +82,7 @@ class ContextPane(TitledPane[None]):
                     (),
                     ((" What the model saw is not recorded: `capture: model` of the agent records it.", "dim"),),
                 ]
-            shown = view_lines(request_view(requests, number, calls, most=most, more="+ shows more"), width - 1)
+            shown = view_lines(request_view(requests, number, calls, most=most, more=more), width - 1)
             return [((" ", ""), *line) for line in shown]
 
         self.query_one("#context", LinesView).show(lines, keep_place=False)
