@@ -151,8 +151,8 @@ def legible_on(colour: str, ground: str) -> str:
 
 
 def complete(own_colours: Mapping[str, str], *, dark: bool, fitted: bool = False) -> dict[str, str]:
-    """All tokens of a theme that names only `given`. What it names stays as it is, unless `fitted` is set: then that
-    gives way too where it can't be read or told apart."""
+    """All tokens of a theme that names only `own_colours`. What it names stays as it is, unless `fitted` is set: then
+    that gives way too where it can't be read or told apart."""
     base = DARK if dark else LIGHT
     if any(colour.startswith(("ansi", "auto")) for colour in own_colours.values()):
         return {**base, **own_colours}

@@ -41,7 +41,7 @@ class JsonView(BlocksView, can_focus=True):
 
 
 class JsonViewerScreen(Sheet[None]):
-    """`said`: the command that prints the same."""
+    """`command`: the one that prints the same."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,O", "dismiss", "close", show=False),

@@ -81,7 +81,7 @@ class ReviewController:
         return items[self._place] if self._place < len(items) else None
 
     def go_on(self, label_saved: LabelSaved | None) -> None:
-        """The next one. `given`: the label that this one got; None: it was skipped."""
+        """The next item. `label_saved`: the label that this one got; None: it was skipped."""
         self._done.append(label_saved)
         self.comment = ""
         self.opened = None

@@ -132,7 +132,7 @@ class _Row:
         self._at = -1
 
     def cost(self, next_styles: Set[tuple[tuple[str, ...], str]]) -> int:
-        """The number of characters to write, less those that the next row saves because a `wanted` style is set."""
+        """The number of characters to write, less those that the next row saves because one of `next_styles` is set."""
         attributes, colour, _ = self.look
         return sum(map(len, self.out)) - (len(colour) + 1 if (attributes, colour) in next_styles else 0)
 
@@ -275,8 +275,8 @@ def _grounds(strokes: Sequence[_Stroke]) -> list[tuple[range, str]]:
 def _by_style(
     strokes: Sequence[_Stroke], look: Look, next_styles: Set[tuple[tuple[str, ...], str]] = frozenset()
 ) -> list[_Stroke]:
-    """The strokes of each style together; next comes the style that is set with the fewest bytes, and last one of the
-    `wanted` ones, if there is any."""
+    """The strokes of each style together; next comes the style that is set with the fewest bytes, and last one of
+    `next_styles`, if there is any."""
     groups: dict[Look, list[_Stroke]] = {}
     for stroke in strokes:
         groups.setdefault(stroke.look, []).append(stroke)

@@ -68,7 +68,7 @@ class ReasonsToRead(Struct, frozen=True):
 
 
 def read_comparison(session: Session, sides: Sides, earlier: Comparison | None = None) -> Comparison:
-    """Compare these sides; `known` itself where the same runs and quarantines would be compared again.
+    """Compare these sides; `earlier` itself where the same runs and quarantines would be compared again.
 
     Raises `AgentevalError`.
     """

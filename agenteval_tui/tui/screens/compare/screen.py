@@ -125,7 +125,7 @@ class CompareScreen(FilteredScreen):
 
     def open(self, sides: Sides, test: tuple[str, str] | None = None, *, earlier: Comparison | None = None) -> None:
         """Compare these sides; without any: the newest execution with its baseline. `test`: the suite's key and the id
-        of the test to begin with. `known`: what is shown, and stays as it is where nothing changed."""
+        of the test to begin with. `earlier`: what is shown, and stays as it is where nothing changed."""
         if not self._composed:
             self._pending = partial(self.open, sides, test)
             return

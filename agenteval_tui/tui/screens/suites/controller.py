@@ -489,8 +489,8 @@ class SuitesController:
         """What is not understood in the filter; at the first start what is here and which key to press; after the first
         run its clearest failure.
 
-        `samples`: the folder of the sample suites, where these are shown. `asked`: a person asked for them; else they
-        are here because the folder has no suites. `keymap`: the keys that the person has.
+        `samples`: the folder of the sample suites, where these are shown. `explicit`: a person asked for them; else
+        they are here because the folder has no suites. `keymap`: the keys that the person has.
         """
         tree = self.tree
         if tree is not None and tree.query.problem:

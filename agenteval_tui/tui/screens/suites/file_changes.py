@@ -42,7 +42,7 @@ def undo_files(
     done: Callable[[], None],
     on_stop: Callable[[list[WrittenFile], bool], None],
 ) -> None:
-    """Write each file as it was before its change. If a file can't be written, show why, and call `kept` with the
+    """Write each file as it was before its change. If a file can't be written, show why, and call `on_stop` with the
     remaining files, and with whether somebody else has changed the first file since. Then its undo has to wait."""
     remaining, workspace = list(files), screen.agenteval.session.workspace
 
