@@ -67,8 +67,8 @@ def check_suites(paths: Sequence[Path | str]) -> tuple[list[LoadedSuite], list[P
 def check_loaded(
     loaded: Sequence[LoadedSuite], still_wanted: Callable[[], bool] = lambda: True
 ) -> dict[str, tuple[Problem, ...]]:
-    """All problems of suites that are already read, by the suite's key, as `check_suites` finds them. `wanted` is asked
-    before each test: when it is False, the suites that are not finished are left out.
+    """All problems of suites that are already read, by the suite's key, as `check_suites` finds them. `still_wanted` is
+    asked before each test: when it is False, the suites that are not finished are left out.
     """
     agents, _ = _user_agents()
     by_suite = {}
@@ -96,7 +96,7 @@ def check_suite(
 ) -> list[Problem]:
     """All problems of one suite, in the order of the file: those of loading, of its configs, and of what it names.
 
-    `wanted` is asked before each test; False ends it, with a part of the problems.
+    `still_wanted` is asked before each test; False ends it, with a part of the problems.
     """
     suite = loaded.suite
     problems = list(loaded.problems)

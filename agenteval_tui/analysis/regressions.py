@@ -147,8 +147,9 @@ def cases_of(comparison: Comparison) -> list[Case]:
 
 
 def find_regressions(cases: Sequence[Case], overall_fall: tuple[str, float] | None = None) -> Regressions:
-    """Decide about cases that have a verdict on both sides. `shown`: the test of the whole comparison and its two-sided
-    p-value, where the pass rate fell. It is printed beside the gate: what it shows is a regression, too."""
+    """Decide about cases that have a verdict on both sides. `overall_fall`: the test of the whole comparison
+    and its two-sided p-value, where the pass rate fell. It is printed beside the gate: what it shows is a regression,
+    too."""
     decided = [case for case in cases if case.counts.was_n and case.counts.now_n]
     broken = [case for case in decided if case.broke]
     excused = bool(broken) and _chance_explains_broken(broken, decided)

@@ -99,7 +99,7 @@ def is_ready_embedder(name: str) -> bool:
 def conflicts(own_names: Mapping[str, Collection[str]] | None = None) -> Iterator[str]:
     """A sentence for each name of a plug-in that is not used, because agenteval or another plug-in has it, too.
 
-    `taken`: by group, agenteval's own names beside those of its entry points.
+    `own_names`: by group, agenteval's own names beside those of its entry points.
     """
     for group, offers in sorted(_plugins().items()):
         for name, offered in sorted(offers.items()):

@@ -565,7 +565,7 @@ _TOOL_CONDITIONS = ("usage", "arguments", "forbidden_tools", "tool_call_forbidde
 
 
 def words_of(cause: Cause, expected: str = "") -> str:
-    """What is wrong, without the criterion's name. `wanted`: what was expected, where that is the same in every run."""
+    """What is wrong, without the criterion's name. `expected`: it, where that is the same in every run."""
     if expected and cause.kind == "failed" and cause.metric not in ("", "extraction"):
         phrase = _told(cause, expected)
         return phrase or f"{words_of(cause)} ({expected})"

@@ -342,7 +342,7 @@ def _whole_words(text: str, needle: str, start: int, end: int) -> tuple[int, int
 def _first_difference(
     searched: str, target: str, text: str, needle: str, start: int, end: int, likeness: float, case: bool
 ) -> NearMatch:
-    """`start` and `end` are characters of `searched`, the text or its lower case; `wanted` is the needle or its lower
+    """`start` and `end` are characters of `searched`, the text or its lower case; `target` is the needle or its lower
     case. What differs is said in the characters of the text and of the needle."""
     text_places = lower_offsets(text) if searched is not text else None
     needle_places = lower_offsets(needle) if target is not needle else None

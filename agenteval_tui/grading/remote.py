@@ -45,7 +45,7 @@ class RemoteMetric(Metric):
         return None
 
     def conclude(self, remote_calls: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:
-        """The result. `asked` is in the order of `requests`, none of the replies is an error.
+        """The result. `remote_calls` is in the order of `requests`, none of the replies is an error.
 
         Raises `UnusableError` when a reply can't be read.
         """

@@ -81,7 +81,7 @@ class References(Struct, frozen=True):
         return self._execution(execution)
 
     def run(self, reference: str = "", *, failure: bool = False) -> RunRow:
-        """A run; the newest one of a test; `last`: the newest run of the newest execution.
+        """A run; the newest one of a test; for `last`, the newest run of the newest execution.
 
         Of an execution its only run. `failure`: what is asked for is a failure. Then nothing means the newest run that
         failed or ended in an error, and an execution (`last` too) means its newest failure, if it has one.

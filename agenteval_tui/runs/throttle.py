@@ -88,7 +88,7 @@ class Throttle:
         return True
 
     def accepted(self, asked_at: float, most: int) -> bool:
-        """Report the answer to a run that asked at `asked_at`. `wanted`: the number of runs that could ask at once.
+        """Report the answer to a run that asked at `asked_at`. `most`: the number of runs that could ask at once.
 
         Returns True if that raised the limit.
         """

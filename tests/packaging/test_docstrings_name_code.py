@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections import defaultdict
@@ -11,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = re.compile(r"`((?:[A-Za-z_]\w*\.)+)([A-Za-z_]\w*)(?:\([^`]*\))?`")
+# `name`: what it is.
+EXPLAINED = re.compile(r"(?:\A|[.;:]\s+|\n\s*)`([a-z_]\w*)`: ")
 FILE = re.compile(r"(?<![\w/.<-])((?:[\w-]+/)+[\w-]+\.(?:py|md|tcss))\b")
 DEFINED = re.compile(
     r"^(?:class|def|async def) (\w+)|^(\w+)\s*[:=]|^ {4}(?:class|def|async def) (\w+)|^ {4}(\w+):", re.M
@@ -44,6 +47,25 @@ def test_a_module_that_is_named_has_what_is_named(sources: dict[Path, str]) -> N
                 continue
             if name not in defined.get(parts[-1], ()):
                 wrong.append(f"{path.relative_to(ROOT)} `{owners}{name}`")
+    assert not wrong
+
+
+def test_a_parameter_that_a_docstring_explains_is_there(sources: dict[Path, str]) -> None:
+    """A parameter that was renamed is easily forgotten in the docstring."""
+    wrong = []
+    for path, text in sources.items():
+        for function in ast.walk(ast.parse(text)):
+            if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            docstring = ast.get_docstring(function, clean=False)
+            if docstring is None:
+                continue
+            code = "\n".join(map(ast.unparse, (function.args, *function.body[1:])))
+            wrong += [
+                f"{path.relative_to(ROOT)} {function.name} `{name}`"
+                for name in EXPLAINED.findall(docstring)
+                if not re.search(rf"\b{name}\b", code)
+            ]
     assert not wrong
 
 

@@ -26,7 +26,7 @@ def own_headers(
     headers: Mapping[str, str], written: Mapping[str, Any], reserved: Collection[str]
 ) -> tuple[dict[str, str], list[str]]:
     """The headers of an agent's options that are safe to write down, as the suite has them (`written`), and the names
-    of the other headers. A reference to the environment is safe; any other value may be a key. `taken`: names of
+    of the other headers. A reference to the environment is safe; any other value may be a key. `reserved`: names of
     headers (lower case) that the request already has."""
     own: dict[str, str] = {}
     others: list[str] = []

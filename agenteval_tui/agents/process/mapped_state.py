@@ -59,7 +59,7 @@ class ToldText:
 def events_of_state(
     state: Any, options: PythonOptions, document: Mapping[str, Any], streamed: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The events of the state that came out. `told`: the text of the last message that was told already, where the
+    """The events of the state that came out. `streamed`: the text of the last message that was told already, where the
     agent streamed; then the answer is a message of its own, unless it is that one. Raises `AgentevalError` where a path
     finds nothing in the state."""
     if streamed is not None:

@@ -103,7 +103,7 @@ def _takes_inputs(parameter: Any, function: Any) -> Any:
 
 
 class Reader:
-    """Reads what one call of an agent gives, piece by piece. `given`: the messages that it was asked with, which a
+    """Reads what one call of an agent gives, piece by piece. `messages`: those that it was asked with, which a
     framework may give back before its own."""
 
     def __init__(self, messages: Any) -> None:

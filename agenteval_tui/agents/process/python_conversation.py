@@ -19,7 +19,7 @@ from typing import Any
 
 
 class Conversation:
-    """`given`: the messages that the agent was asked with ({"role", "content"}), which a framework may give back."""
+    """`messages`: those that the agent was asked with ({"role", "content"}), which a framework may give back."""
 
     def __init__(self, messages: Any) -> None:
         self.empty = True  # nothing that could be read has come

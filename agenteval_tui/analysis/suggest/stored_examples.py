@@ -52,7 +52,7 @@ def examples_of_test(
     """The newest runs of a test with their labels: of the whole run, or of a criterion (a number from 1, a name or its
     beginning); or with a judge's verdicts.
 
-    `said`: more labels, by run id. They are not stored, and override stored labels.
+    `opinions`: more labels, by run id. They are not stored, and override stored labels.
     Raises AgentevalError if the test has no runs, or if it is not clear which judge is meant.
     """
     return _examples(

@@ -431,8 +431,8 @@ def _with_calls_beside(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _sorted_out(blocks: Sequence[Any], call_ids: set[Any]) -> tuple[list[dict[str, Any]], list[Any]]:
-    """(the calls and the results among the blocks of a message, as messages; the other blocks). `known`: ids of calls
-    that are told elsewhere, too."""
+    """(the calls and the results among the blocks of a message, as messages; the other blocks). `call_ids`: those of
+    calls that are told elsewhere, too."""
     messages: list[dict[str, Any]] = []
     rest: list[Any] = []
     for block in blocks:

@@ -94,8 +94,8 @@ class Claim(Struct, frozen=True):
 def claims(
     reply: Mapping[str, Any], scale: Scale, threshold: float, known_names: Container[str], depth: int = 0
 ) -> Iterator[Claim]:
-    """What the fields of a reply claim, and those of objects in fields that speak of the verdict. `known`: names that
-    are read elsewhere, here but not in such objects."""
+    """What the fields of a reply claim, and those of objects in fields that speak of the verdict. `known_names`: names
+    that are read elsewhere, here but not in such objects."""
     for name, value in reply.items():
         if not depth and (name in known_names or name.strip().lower() in known_names):
             continue

@@ -66,8 +66,8 @@ def read_judgment(
 
     Without an overall score, the mean of the dimensions is it. Each of `dimensions` must have a score. `threshold` is
     the least share 0..1 that passes (default: the scale's own): a reply that also says in words whether the answer
-    passes must not contradict its score. `asked`: what the judge was asked, with the material. Without it, an object
-    with sentences around it is not read. `material`: what of `asked` is judged; default: all before its answer form.
+    passes must not contradict its score. `question`: what the judge was asked, with the material. Without it, an object
+    with sentences around it is not read. `material`: what of `question` is judged; default: all before its answer form.
     """
     if len(text) > LONGEST:
         raise UnreadableError(f"the reply is longer than {LONGEST} characters")
