@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
+import json
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from framework_runs import play_all
-from scripted import ScriptedServer
+from scripted import Answer, Request, ScriptedServer, stream_of
 
 from agenteval_tui.agents.base import TextDelta, TurnEnded
+from agenteval_tui.agents.process import python_model_requests
 from agenteval_tui.agents.process.protocol import EventError, EventReader
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.recording.proxy import Proxy
@@ -68,6 +72,58 @@ async def test_an_agent_that_a_tool_asks_has_its_own_line() -> None:
     called = played["delegates"].transcript.requests
     assert called is not None
     assert called.line(2).called_by == 0
+
+
+class Flaky:
+    """A server whose first answers are errors."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+
+    def __call__(self, request: Request) -> Answer:
+        self.failures -= 1
+        if self.failures >= 0:
+            return Answer(400, b'{"error": {"message": "no room"}}')
+        message = {"role": "assistant", "content": "yes?"}
+        chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+        if request.json.get("stream"):
+            return stream_of({**chunk, "choices": [{"index": 0, "delta": message, "finish_reason": "stop"}]})
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        return Answer(body=json.dumps({**chunk, "object": "chat.completion", "choices": [choice]}))
+
+
+@pytest.mark.parametrize("way", ["run", "run_sync", "run_streamed"])
+async def test_a_failed_request_of_openai_agents_is_told_where_it_failed(way: str) -> None:
+    agents = pytest.importorskip("agents")
+    openai = pytest.importorskip("openai")
+    agents.set_tracing_disabled(True)
+
+    async def ask(agent: Any) -> Any:
+        if way == "run_streamed":
+            return [event async for event in agents.Runner.run_streamed(agent, "hello").stream_events()]
+        if way == "run_sync":
+            return await asyncio.to_thread(in_context, agents.Runner.run_sync, agent)
+        return await agents.Runner.run(agent, "hello")
+
+    def in_context(run: Any, agent: Any) -> Any:
+        asyncio.set_event_loop(asyncio.new_event_loop())
+        return run(agent, "hello")
+
+    told: list[dict[str, Any]] = []
+    async with ScriptedServer(Flaky(2)) as server:
+        client = openai.AsyncOpenAI(base_url=server.url, api_key="x", max_retries=0)
+        with python_model_requests.watching(told.append):
+            for number in range(3):
+                agent = agents.Agent("shop", model=agents.OpenAIChatCompletionsModel("m", client))
+                failing = pytest.raises(openai.BadRequestError) if number < 2 else nullcontext()
+                with failing:
+                    await ask(agent)
+                assert len(told) == number + 1, "each is told when it has failed"
+    assert ["no room" in request["error"] for request in told] == [True, True, False]
+    assert told[2]["answer"]["content"] == "yes?"
+    ends = [request["started_ms"] + request["duration_ms"] for request in told]
+    assert ends[0] <= told[1]["started_ms"]
+    assert ends[1] <= told[2]["started_ms"]
 
 
 # Events of programs.

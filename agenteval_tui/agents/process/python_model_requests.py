@@ -288,6 +288,7 @@ def _add_to_openai_agents() -> None:
     class Told(base):  # type: ignore[misc]
         def __init__(self, theirs: Any, previous: Any) -> None:
             self._theirs, self._previous = theirs, previous
+            self._keys: Any = {}  # of the last request of each agent in this run, by the agent's name
 
         async def on_llm_start(self, context: Any, agent: Any, system_prompt: Any, input_items: Any) -> None:
             def read() -> dict[str, Any]:
@@ -301,15 +302,42 @@ def _add_to_openai_agents() -> None:
                 }
 
             if _current() is not None:
-                _current().asked((id(context), agent.name), read)
+                self._keys[agent.name] = key = object()
+                _current().asked(key, read)
             if self._theirs is not None:
                 await self._theirs.on_llm_start(context, agent, system_prompt, input_items)
 
         async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
             if _current() is not None:
-                _current().answered((id(context), agent.name), lambda: pieces.from_items(response.output, _ignore)[:1])
+                key = self._keys.pop(agent.name, None)
+                _current().answered(key, lambda: pieces.from_items(response.output, _ignore)[:1])
             if self._theirs is not None:
                 await self._theirs.on_llm_end(context, agent, response)
+
+        def fail(self, error: Any) -> None:
+            """The run has ended with this: no hook tells of a request that failed."""
+            for key in self._keys.values() if _current() is not None else ():
+                _current().answered(key, error=str(error) or type(error).__name__)
+            self._keys = {}
+
+        async def awaited(self, result: Any) -> Any:
+            try:
+                return await result
+            except BaseException as error:
+                self.fail(error)
+                raise
+
+        async def streamed(self, events: Any) -> Any:
+            try:
+                async for event in events:
+                    yield event
+            except GeneratorExit:
+                raise  # nobody listens any more
+            except BaseException as error:
+                self.fail(error)
+                raise
+            finally:
+                await events.aclose()
 
     def passed_on(name: Any) -> Any:
         async def pass_on(self: Any, *given: Any, **named: Any) -> None:
@@ -326,10 +354,20 @@ def _add_to_openai_agents() -> None:
         @functools.wraps(run)
         def running(cls: Any, *given: Any, **named: Any) -> Any:
             theirs = named.get("hooks")
-            if _current() is not None and len(given) < _HOOKS_PLACE and (theirs is None or isinstance(theirs, base)):
-                kept = named.get("conversation_id") or named.get("previous_response_id")
-                named["hooks"] = Told(theirs, kept)
-            return run.__func__(cls, *given, **named)
+            if _current() is None or len(given) >= _HOOKS_PLACE or not (theirs is None or isinstance(theirs, base)):
+                return run.__func__(cls, *given, **named)
+            told = Told(theirs, named.get("conversation_id") or named.get("previous_response_id"))
+            try:
+                result = run.__func__(cls, *given, **dict(named, hooks=told))
+            except BaseException as error:
+                told.fail(error)
+                raise
+            if inspect.isawaitable(result):
+                return told.awaited(result)
+            if hasattr(result, "stream_events"):
+                stream_events = result.stream_events
+                result.stream_events = lambda: told.streamed(stream_events())
+            return result
 
         return classmethod(running)
 
