@@ -126,6 +126,34 @@ async def test_a_failed_request_of_openai_agents_is_told_where_it_failed(way: st
     assert ends[1] <= told[2]["started_ms"]
 
 
+@pytest.mark.parametrize("error", [AssertionError("out of stock"), NotImplementedError("no such city"), KeyError("x")])
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_request_of_pydantic_ai_that_failed_in_the_model_is_told(error: Exception, streamed: bool) -> None:
+    pytest.importorskip("pydantic_ai")
+    function = importlib.import_module("pydantic_ai.models.function")
+    asked_of = importlib.import_module("agenteval_tui.agents.process.python_objects").runner
+    calls: list[str] = []
+
+    def whole(messages: Any, info: Any) -> Any:
+        calls.append("whole")
+        raise error
+
+    async def pieces(messages: Any, info: Any) -> Any:
+        calls.append("pieces")
+        raise error
+        yield ""
+
+    model = function.FunctionModel(whole, stream_function=pieces if streamed else None)
+    agent = importlib.import_module("pydantic_ai").Agent(model)
+    told: list[dict[str, Any]] = []
+    request = {"prompt": "hello", "messages": [HELLO], "context": {}, "variables": {}, "config": {}}
+    with python_model_requests.watching(told.append), pytest.raises(type(error)):
+        async for _ in asked_of(agent, "mine:agent")(request):
+            pass
+    assert calls == ["pieces" if streamed else "whole"], "it is asked once"
+    assert [request["error"] for request in told] == [str(error)]
+
+
 # Events of programs.
 
 SYSTEM = {"role": "system", "content": "be kind"}

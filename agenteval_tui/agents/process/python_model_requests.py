@@ -88,9 +88,12 @@ class _Requests:
                 event["messages"] = [self._place(one) for one in event["messages"]]
             self._tell(dict(event, type="model_request"))
 
-    def withdraw(self, key: Any) -> None:
-        """It was never made."""
-        self._open.pop(key, None)
+    def failed(self, key: Any, error: Any) -> None:
+        """It has this error instead of an answer. Of a model that can't stream, nothing was asked."""
+        if pieces.refuses_to_stream(error):
+            self._open.pop(key, None)
+        else:
+            self.answered(key, error=str(error) or type(error).__name__)
 
     def end(self) -> None:
         """The call has ended: nobody waits for the answers that are still open."""
@@ -177,7 +180,7 @@ def _add_to_langchain() -> None:
 
         def on_llm_error(self, error: Any, *, run_id: Any, **_: Any) -> None:
             if _current() is not None:
-                _current().answered(run_id, error=str(error) or type(error).__name__)
+                _current().failed(run_id, error)
 
     handler: Any = contextvars.ContextVar("agenteval_langchain", default=Handler())  # noqa: B039 - it keeps nothing
     context.register_configure_hook(handler, inheritable=True)
@@ -221,10 +224,8 @@ def _add_to_pydantic_ai() -> None:
 
         async def on_model_request_error(self, ctx: Any, *, request_context: Any, error: Any) -> None:
             ask(ctx, request_context)
-            if _current() is not None and isinstance(error, (AssertionError, NotImplementedError)):
-                _current().withdraw(key_of(ctx))  # a model that can't stream; nothing was asked of it
-            elif _current() is not None:
-                _current().answered(key_of(ctx), error=str(error) or type(error).__name__)
+            if _current() is not None:
+                _current().failed(key_of(ctx), error)
             raise error
 
     def key_of(ctx: Any) -> tuple[Any, Any]:
@@ -317,7 +318,7 @@ def _add_to_openai_agents() -> None:
         def fail(self, error: Any) -> None:
             """The run has ended with this: no hook tells of a request that failed."""
             for key in self._keys.values() if _current() is not None else ():
-                _current().answered(key, error=str(error) or type(error).__name__)
+                _current().failed(key, error)
             self._keys = {}
 
         async def awaited(self, result: Any) -> Any:

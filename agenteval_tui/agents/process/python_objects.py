@@ -237,9 +237,8 @@ async def _pydantic(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]
                     began = True
                     yield event
             return
-        except (AssertionError, NotImplementedError):
-            # A model that can't stream; nothing was asked of it.
-            if began:
+        except (AssertionError, NotImplementedError) as error:
+            if began or not pieces.refuses_to_stream(error):
                 raise
             yield _not_streamed(pieces.type_of(getattr(agent, "model", None)))
             deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
@@ -310,9 +309,8 @@ async def _openai_agents(agent: Any, request: Any, target: Any) -> AsyncIterator
                 yield event
             yield running
             return
-        except NotImplementedError:
-            # A model that can't stream; nothing was asked of it.
-            if began:
+        except NotImplementedError as error:
+            if began or not pieces.refuses_to_stream(error):
                 raise
         yield _not_streamed(pieces.type_of(getattr(agent, "model", None)))
         yield await runner.run(agent, asked, context=contexts.made(kind, request, target, "context"))

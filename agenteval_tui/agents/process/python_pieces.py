@@ -112,6 +112,19 @@ def with_history(request: Any, prompt: Any) -> Any:
     return "\n\n".join([*lines, "user: " + prompt]) if lines else prompt
 
 
+def refuses_to_stream(error: Any) -> bool:
+    """Whether a model that can't stream raised this, before it asked anything: its own method for that did, and not
+    what that called."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    frame = getattr(trace, "tb_frame", None)
+    if frame is None or frame.f_code.co_name not in ("request_stream", "stream_response"):  # pydantic-ai, openai-agents
+        return False
+    own = frame.f_globals.get("__name__") == "pydantic_ai.models.function"
+    return isinstance(error, NotImplementedError) or (own and isinstance(error, AssertionError))
+
+
 def prompt_of(request: Any, target: Any) -> Any:
     """What an agent that takes a text is asked: the option `input`, else the prompt."""
     own_input = (request.get("_how") or {}).get("input")
