@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.comparison_model import PairedSuites, Side
+from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.history import baselines
@@ -79,7 +80,7 @@ def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple
                 f"no test of execution {short_id(right.reference)} has a baseline"
                 + ("" if wanted.a else ", and no execution before it has a verdict on them"),
                 mend=f"set one with agenteval baseline set EXECUTION, or name two: agenteval compare A"
-                f" {short_id(right.reference)}",
+                f" {short_id(right.reference)}{db_option(store.path)}",
             )
     else:
         left = _named(store, references[0])

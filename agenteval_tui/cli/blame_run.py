@@ -31,7 +31,7 @@ def blame_free(invocation: Invocation, reference: str, *, as_json: bool) -> int:
     if as_json:
         invocation.out.json(blame_document(blame))
     else:
-        invocation.out.view(blame_view(blame, transcript))
+        invocation.out.view(blame_view(blame, transcript, invocation.db_option))
     return 0
 
 
@@ -61,7 +61,7 @@ def blame_sampled(invocation: Invocation, reference: str, options: BlameOptions,
         if asking.as_json:
             invocation.out.json(blame_document(blame))
         else:
-            invocation.out.view(blame_view(blame, transcript))
+            invocation.out.view(blame_view(blame, transcript, invocation.db_option))
         return INTERRUPTED if interrupted else 0
 
 

@@ -54,19 +54,17 @@ def _held_back() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-def print_detached(out: Output, live: Live, runs: int | None = None, *, quiet: bool = False) -> None:
-    """Where it is now, and how to get back to it. `quiet`: its id, and nothing else."""
-    short = live.execution
-    if quiet:
-        out.line(short)
+def print_detached(invocation: Invocation, live: Live, runs: int) -> None:
+    """Where it is now, and how to get back to it. With --quiet: its id, and nothing else."""
+    out, execution, options = invocation.out, live.execution, invocation.db_option
+    if invocation.quiet:
+        out.line(execution)
         return
-    many = f", {count(runs, 'run')}" if runs is not None else ""
-    out.line(
-        ("started ", "good"), one_line(live.title), many, " in the background: execution ", (live.execution, "bold")
-    )
-    out.line((f"  agenteval attach {short}   watch it", "dim"))
-    out.line((f"  agenteval cancel {short}   end it", "dim"))
-    out.line(("  agenteval ps" + " " * (len(short) + 9) + "list what is running", "dim"))
+    many = f", {count(runs, 'run')}"
+    out.line(("started ", "good"), one_line(live.title), many, " in the background: execution ", (execution, "bold"))
+    out.line((f"  agenteval attach {execution}{options}   watch it", "dim"))
+    out.line((f"  agenteval cancel {execution}{options}   end it", "dim"))
+    out.line((f"  agenteval ps{options}{' ' * (len(execution) + 9)}list what is running", "dim"))
 
 
 def watch_to_end(

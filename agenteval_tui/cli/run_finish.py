@@ -73,6 +73,8 @@ class RunReport(Struct, frozen=True):
     """The comparison with the baseline; None: there is none."""
     broke: str = ""
     """Why it broke off, as it said itself, where the history could not take that (a full disk)."""
+    db_option: str = ""
+    """What commands need to find the history that has it."""
 
     def code(self, gate: float | None = None, *, gated: bool = False) -> int:
         """The exit code. `gated`: other gates decide what failed.
@@ -84,10 +86,10 @@ class RunReport(Struct, frozen=True):
             return INTERRUPTED
         if row.status == "failed" or self.broke:
             why = self.broke or row.message or "no reason given"
-            raise InfrastructureError(f"the execution broke off: {why}; {_kept(row)}", mend=_resume(row))
+            raise InfrastructureError(f"the execution broke off: {why}; {_kept(row)}", mend=self._resume())
         if row.status in ("interrupted", "running"):
             raise InfrastructureError(
-                f"the execution stopped unexpectedly: its process died; {_kept(row)}", mend=_resume(row)
+                f"the execution stopped unexpectedly: its process died; {_kept(row)}", mend=self._resume()
             )
         # Where nothing is left that gates, no rate can be too low: else it would be an error that there is none.
         if gated and gate is None:
@@ -100,9 +102,8 @@ class RunReport(Struct, frozen=True):
             gate_missed=self.gates.fails,
         )
 
-
-def _resume(row: ExecutionRow) -> str:
-    return f"agenteval resume {short_id(row.id)} runs what is missing"
+    def _resume(self) -> str:
+        return f"agenteval resume {short_id(self.execution.id)}{self.db_option} runs what is missing"
 
 
 def _kept(row: ExecutionRow) -> str:
@@ -158,6 +159,7 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
         gates=outcome.gates,
         against=against,
         broke=broke,
+        db_option=db_option(store.path),
     )
 
 
@@ -176,7 +178,7 @@ def _against(out: Output, store: Store, row: ExecutionRow) -> BaselineResult | N
 
     result = compare_to_baseline(store, row)
     if result is not None:
-        out.view(against_view(result))
+        out.view(against_view(result, db_option(store.path)))
     return result
 
 
@@ -279,7 +281,13 @@ def _print_comparison(out: Output, store: Store, result: BaselineResult | None) 
         return
     flipped = [test for test in result.shown.tests if test.pairs][:_ATTRIBUTED]
     out.line()
-    out.view(comparison_view(result.shown, {change.key: attribute(store, change.pairs) for change in flipped}))
+    out.view(
+        comparison_view(
+            result.shown,
+            {change.key: attribute(store, change.pairs) for change in flipped},
+            options=db_option(store.path),
+        )
+    )
 
 
 def _print_gates(out: Output, result: BaselineResult | None, baseline: BaselineOptions) -> bool:
@@ -300,7 +308,7 @@ def _set_baseline(out: Output, store: Store, done: RunReport, *, success: bool) 
     baseline, even within chance: else a baseline would follow each fall."""
     if not success:
         out.line(("the baseline stays unchanged: ", "warn"), "it is only set after a success")
-        out.line(("set it anyway: ", "dim"), "agenteval baseline set last")
+        out.line(("set it anyway: ", "dim"), f"agenteval baseline set last{db_option(store.path)}")
         return
     worse = done.against.keeps_baseline() if done.against is not None else ()
     regressed = {(test.suite_key, test.test) for test in worse}
@@ -315,4 +323,4 @@ def _set_baseline(out: Output, store: Store, done: RunReport, *, success: bool) 
     if ran := [test for test in worse if (test.suite_key, test.test) in tests]:
         named = one_line(kept_text(ran), 400)
         out.line(("kept the better baseline ", "warn"), f"of {count(len(ran), 'test')}: {named}")
-        out.line(("set it anyway: ", "dim"), "agenteval baseline set last")
+        out.line(("set it anyway: ", "dim"), f"agenteval baseline set last{db_option(store.path)}")

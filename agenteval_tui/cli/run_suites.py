@@ -126,7 +126,7 @@ def _execute(
         return _execute_here(invocation, store, plan, ending, reports)
     live = begin(invocation, request, quiet=reports.on_stdout or invocation.quiet)
     if ending.detach:
-        print_detached(invocation.out, live, len(plan.runs), quiet=invocation.quiet)
+        print_detached(invocation, live, len(plan.runs))
         return 0
     watched = watch_to_end(invocation, store, live, quiet=reports.on_stdout)
     if watched is None:

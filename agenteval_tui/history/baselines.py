@@ -245,7 +245,7 @@ def _refuse_unfinished(
     state = "is still running" if status == "running" else f"did not finish ({status})"
     raise AgentevalError(
         f"execution {uid} can't be a baseline: it {state}",
-        mend="wait until it ends" if status == "running" else f"finish it with agenteval resume {uid}",
+        mend="wait until it ends" if status == "running" else "finish it with `agenteval resume`",
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from msgspec import Struct, field
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.ids import now_ms, short_id
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.process_liveness import is_alive, owner_name
@@ -85,7 +85,7 @@ def _check_resumable(execution_id: str, status: str, owner: str, kind: str) -> N
     if status == "running" and is_alive(owner):
         raise AgentevalError(
             f"execution {execution_id} is running",
-            mend=f"watch it: agenteval attach {short_id(execution_id)}",
+            mend="watch it with `agenteval attach`",
         )
 
 

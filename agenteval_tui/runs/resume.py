@@ -10,7 +10,7 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from agenteval_tui.agents.inline_secrets import put_back
-from agenteval_tui.core.directories import config_dir
+from agenteval_tui.core.directories import config_dir, db_option
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.grading import sentences
@@ -127,7 +127,7 @@ def resume_plan(
         raise AgentevalError(
             "this execution is running",
             where=f"execution {row.id}",
-            mend=f"watch it: agenteval attach {short_id(row.id)}",
+            mend=f"watch it: agenteval attach {short_id(row.id)}{db_option(store.path)}",
         )
     setup_data = store.setup_of(row.id)
     if setup_data is None:

@@ -52,11 +52,11 @@ def _fell(how: str, tests: Sequence[TestChange]) -> Iterator[tuple[Span, ...]]:
         yield text((f"~ and {len(tests) - _MOST:,} more fell, {how}", "warn"))
 
 
-def against_view(result: BaselineResult) -> View:
+def against_view(result: BaselineResult, options: str = "") -> View:
     """What changed since the baseline: counts, what regressed, the pass rate with its interval, what is missing."""
     # What to do next is given where there is something to look at, as for causes.
     changed = result.shown.in_state("worse", "better", "mixed", "score")
-    look = f"  (agenteval compare baseline {short_id(result.shown.b.reference)})" if changed else ""
+    look = f"  (agenteval compare baseline {short_id(result.shown.b.reference)}{options})" if changed else ""
     since = f" of {numbers.moment(result.shown.a.started_ms)}: "
     quarantined = [change for change in result.shown.in_state("worse") if change.quarantine]
     more = len(result.regressed) - _MOST

@@ -111,18 +111,24 @@ def answers_of(blame: Blame, transcript: Transcript | None = None) -> tuple[Fact
     )
 
 
-def blame_view(blame: Blame, transcript: Transcript | None = None) -> View:
+def blame_view(blame: Blame, transcript: Transcript | None = None, options: str = "") -> View:
     """The four answers, the strip, and the steps with their evidence."""
     answers = Facts(answers_of(blame, transcript))
     sampled = () if blame.sampled is None else sampled_view(blame.sampled)
-    return answers, Paragraph(strip_text(blame)), *evidence_view(blame, transcript), *_unblamed(blame), *sampled
+    return (
+        answers,
+        Paragraph(strip_text(blame)),
+        *evidence_view(blame, transcript),
+        *_unblamed(blame, options),
+        *sampled,
+    )
 
 
-def _unblamed(blame: Blame) -> View:
+def _unblamed(blame: Blame, options: str) -> View:
     """What left the model's sight, and no clue names."""
     named = (*((blame.decisive,) if blame.decisive is not None else ()), *blame.others)
     numbers = {clue.fields.get("request") for suspect in named for clue in suspect.clues}
-    return lost_view([lost for lost in blame.lost if lost.request not in numbers], blame.run)
+    return lost_view([lost for lost in blame.lost if lost.request not in numbers], blame.run, options)
 
 
 def rate_text(rate: StepRate) -> str:

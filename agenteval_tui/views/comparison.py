@@ -562,9 +562,10 @@ def versions_text(comparison: Comparison) -> str:
 
 
 def comparison_view(
-    comparison: Comparison, attributed: AttributedTests | None = None, *, everything: bool = False
+    comparison: Comparison, attributed: AttributedTests | None = None, *, everything: bool = False, options: str = ""
 ) -> View:
-    """Both sides, all tests together, then what changed; what got worse first. `everything`: unchanged tests too."""
+    """Both sides, all tests together, then what changed; what got worse first. `everything`: unchanged tests too.
+    `options`: those that its commands need, as ` --db FILE`."""
     states = comparison.counts()
     # Of a single section its head says the same.
     counts = counts_text(comparison) if len(states) != 1 or ("same" in states and not everything) else ""
@@ -575,16 +576,16 @@ def comparison_view(
         *paragraphs(text(("note: ", "warn"), one_line(note, 400)) for note in notes(comparison)),
         *paragraphs([text(counts)]),
     )
-    return head + tuple(chain.from_iterable(_sections(comparison, attributed or {}, everything=everything)))
+    return head + tuple(chain.from_iterable(_sections(comparison, attributed or {}, options, everything=everything)))
 
 
-def _sections(comparison: Comparison, attributed: AttributedTests, *, everything: bool) -> Iterator[View]:
+def _sections(comparison: Comparison, attributed: AttributedTests, options: str, *, everything: bool) -> Iterator[View]:
     regressions = regressions_of(comparison)
     for state in ORDER:
         tests = comparison.in_state(state)
         if tests and (state != "same" or everything):
             nodes = tuple(
-                _test_node(test, attributed.get(test.key), everything, regressed_words(test, regressions))
+                _test_node(test, attributed.get(test.key), everything, regressed_words(test, regressions), options)
                 for test in tests[:MOST_LINES]
             )
             remaining = len(tests) - MOST_LINES
@@ -592,7 +593,9 @@ def _sections(comparison: Comparison, attributed: AttributedTests, *, everything
             yield Heading(text(section_text(state, len(tests)))), Tree(nodes, more)
 
 
-def _test_node(change: TestChange, attributed: Attributed | None, everything: bool, regressed: str) -> Node:
+def _test_node(
+    change: TestChange, attributed: Attributed | None, everything: bool, regressed: str, options: str
+) -> Node:
     more = [f"{numbers.points(change.difference)} points"] if change.difference else []
     more += [regressed] if regressed else []
     more += ["in quarantine"] if change.quarantine else []
@@ -601,11 +604,11 @@ def _test_node(change: TestChange, attributed: Attributed | None, everything: bo
     )
     below = list(_attribution_nodes(attributed))
     if change.rows:
-        below.append(_rows_node(change, everything))
+        below.append(_rows_node(change, everything, options))
     if change.state not in ("added", "removed"):
         below += [_criterion_node(each, attributed) for each in change.criteria if _says_something(each)]
     if change.state in SHARP:
-        below += [Node(command) for command in _command(change.pair)]
+        below += [Node(command) for command in _command(change.pair, options)]
     return Node(words, tuple(below), SIGNS[change.state])
 
 
@@ -621,13 +624,13 @@ def _attribution_nodes(attributed: Attributed | None) -> Iterator[Node]:
             yield Node(text((f"first divergence: {one_line(step_change_text(attributed.divergence), 300)}", "dim")))
 
 
-def _rows_node(change: TestChange, everything: bool) -> Node:
+def _rows_node(change: TestChange, everything: bool, options: str) -> Node:
     """What became of the rows of its dataset: how many of each, then those that changed (or all rows)."""
     rows = list(change.rows) if everything else changed_rows(change)[:MOST_ROWS]
     remaining = 0 if everything else sum(row.changed for row in change.rows) - MOST_ROWS
     nodes = []
     for row in rows:
-        command = _command(row.pair) if row.state in ("worse", "better") else []
+        command = _command(row.pair, options) if row.state in ("worse", "better") else []
         words = text(one_line(f"#{row.label}", 40), (f"  {row_text(row)}", "dim"))
         nodes.append(Node(text(*words, *(("  ", "dim") for _ in command), *chain(*command)), sign=SIGNS[row.state]))
     if remaining > 0:
@@ -635,11 +638,11 @@ def _rows_node(change: TestChange, everything: bool) -> Node:
     return Node(text((rows_text(change), "dim")), tuple(nodes))
 
 
-def _command(pair: tuple[str, str] | None) -> list[Text]:
+def _command(pair: tuple[str, str] | None, options: str) -> list[Text]:
     """The command that shows two runs side by side; none where it is one run."""
     if pair is None or pair[0] == pair[1]:
         return []
-    return [text((f"agenteval show {pair[0]} --diff {pair[1]}", "dim"))]
+    return [text((f"agenteval show {pair[0]} --diff {pair[1]}{options}", "dim"))]
 
 
 def _criterion_node(change: CriterionChange, attributed: Attributed | None) -> Node:
@@ -821,7 +824,7 @@ def change_in_full(
         for row in rows[:MOST_ROWS_IN_FULL]
     )
     remaining = len(rows) - MOST_ROWS_IN_FULL
-    more = f"and {remaining:,} more: agenteval compare --all" if remaining > 0 else ""
+    more = f"and {remaining:,} more: `agenteval compare` with --all" if remaining > 0 else ""
     return (*view, Facts((Fact("rows", text(rows_text(test))),)), Tree(nodes, more))
 
 

@@ -98,7 +98,7 @@ def explanation_view(explained: Explanation, options: str = "") -> View:
     return Paragraph(text(head, (f"  {explained.run.id}", "dim"))), *explanation(explained, options)
 
 
-def explanation_page(explained: Explanation, level: int = 2, about: str = "") -> View:
+def explanation_page(explained: Explanation, level: int = 2, about: str = "", options: str = "") -> View:
     """A section for a bug report: the run with its outcome, where it is from, then all that `explanation` says.
 
     `about` is said before that.
@@ -108,7 +108,7 @@ def explanation_page(explained: Explanation, level: int = 2, about: str = "") ->
         head,
         *(Paragraph(text(words)) for words in (about,) if words),
         Paragraph(place_of(explained.run)),
-        *explanation(explained),
+        *explanation(explained, options),
     )
 
 
@@ -125,7 +125,7 @@ def explanation(explanation: Explanation, options: str = "") -> View:
     nodes = (*_of_the_run(explanation), *fact_tree(explanation.facts).nodes)
     notes = [Node(text((one_line(label_text(label)), "dim"))) for label in explanation.labels]
     for lost in explanation.lost:
-        notes.append(Node(text(("not seen by the model: ", "bold"), lost_text(lost, explanation.run.id))))
+        notes.append(Node(text(("not seen by the model: ", "bold"), lost_text(lost, explanation.run.id, options))))
     if parting := parting_text(explanation.divergence):
         notes.append(Node(text(("first divergence: ", "bold"), one_line(parting))))
     if explanation.blame is not None:

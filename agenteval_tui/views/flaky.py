@@ -173,14 +173,14 @@ def _by_configuration(test: VarianceComponent) -> str:
     return ", then ".join(phrases)
 
 
-def suggestions_view(suggested: Sequence[VarianceComponent], until_ms: int | None = None) -> View:
+def suggestions_view(suggested: Sequence[VarianceComponent], until_ms: int | None = None, options: str = "") -> View:
     """What might go into quarantine, as commands; with `until_ms`: what went there."""
     if not suggested:
         return ()
     if until_ms is None:
         lines = [
             text(("suggested (--quarantine does all of it):", "dim")),
-            *(text(f"  {_command(component)}") for component in suggested),
+            *(text(f"  {_command(component, options)}") for component in suggested),
         ]
     else:
         until = (f"  until {numbers.date(until_ms - 1)}", "dim")
@@ -197,7 +197,7 @@ def reason_text(component: VarianceComponent) -> str:
     return f"flaky: {component.passed} of {component.n} passed"
 
 
-def _command(component: VarianceComponent) -> str:
+def _command(component: VarianceComponent, options: str) -> str:
     criterion = f" --criterion {shlex.quote(component.criterion)}" if component.criterion else ""
     address, reason = shlex.quote(component.address), shlex.quote(reason_text(component))
-    return f"agenteval quarantine add {address}{criterion} --reason {reason}"
+    return f"agenteval quarantine add {address}{criterion} --reason {reason}{options}"

@@ -94,21 +94,20 @@ def change_text(change: RequestChange) -> str:
     return _ONE_LINE[change.kind](change)
 
 
-def lost_view(lost: Sequence[LostFromSight], run: str) -> View:
+def lost_view(lost: Sequence[LostFromSight], run: str, options: str = "") -> View:
     """What the model no longer saw, before a step is blamed for what it could not know."""
     return tuple(
-        Paragraph(text(("not seen by the model: ", "bold"), lost_text(lost_from_sight, run)))
+        Paragraph(text(("not seen by the model: ", "bold"), lost_text(lost_from_sight, run, options)))
         for lost_from_sight in lost
     )
 
 
-def lost_text(lost: LostFromSight, run: str) -> str:
+def lost_text(lost: LostFromSight, run: str, options: str = "") -> str:
     """`in request 4: 3 messages dropped; "W1" stood there (agenteval show RUN --request 4)`."""
     needed = ", ".join(f'"{one_line(needle, 40)}"' for needle in lost.needed[:3])
     stood = f"; {needed} stood there" if needed else ""
-    return (
-        f"in request {lost.request}: {change_text(lost.change)}{stood} (agenteval show {run} --request {lost.request})"
-    )
+    command = f"agenteval show {run} --request {lost.request}{options}"
+    return f"in request {lost.request}: {change_text(lost.change)}{stood} ({command})"
 
 
 def _size(request: ModelRequest) -> int:

@@ -16,11 +16,17 @@ _SIMPLE, _SPECIFIC = 6.0, 12.0
 """Bits up to which a suggestion is simple (one of 64 equally likely ones), or specific (one of 4,096)."""
 
 
-def suggestions_view(suggestions: Suggestions, test_examples: TestExamples, checked: Check | None = None) -> View:
+def suggestions_view(
+    suggestions: Suggestions, test_examples: TestExamples, checked: Check | None = None, options: str = ""
+) -> View:
     """All of it: the labels, the criteria with their configs, what they are worth, what to do next."""
     if not suggestions.suggestions:
         nothing = Paragraph(text("no criterion agrees with these labels"))
-        return (Paragraph(labels_text(suggestions, test_examples)), nothing, *paragraphs(next_lines(suggestions)))
+        return (
+            Paragraph(labels_text(suggestions, test_examples)),
+            nothing,
+            *paragraphs(next_lines(suggestions, options=options)),
+        )
     nodes = tuple(
         Node(
             text((f"{number}  ", "dim"), (one_line(suggestion.title, 200), "bold")),
@@ -34,7 +40,7 @@ def suggestions_view(suggestions: Suggestions, test_examples: TestExamples, chec
         Paragraph(labels_text(suggestions, test_examples)),
         Tree(nodes),
         *worth,
-        *paragraphs(next_lines(suggestions)),
+        *paragraphs(next_lines(suggestions, options=options)),
     )
 
 
@@ -97,7 +103,7 @@ def simplicity(suggestion: Suggestion) -> str:
     return "specific" if suggestion.size <= _SPECIFIC else "very specific: it may fit these runs only"
 
 
-def next_lines(suggestions: Suggestions, most: int = _WRONG) -> Iterator[Text]:
+def next_lines(suggestions: Suggestions, most: int = _WRONG, *, options: str = "") -> Iterator[Text]:
     """What to label next, how sure it is, and which labels contradict each other: at most `most` pairs."""
     pairs = suggestions.contradictions[:most]
     remaining = len(suggestions.contradictions) - len(pairs)
@@ -111,7 +117,7 @@ def next_lines(suggestions: Suggestions, most: int = _WRONG) -> Iterator[Text]:
         yield text(
             ("! ", "warn"),
             f"{good} is labelled good and {bad} bad, but both said and did the same: no criterion agrees with "
-            f"both. Take one label back: agenteval label {bad} --remove{'.' if more else ''}{more}",
+            f"both. Take one label back: agenteval label {bad} --remove{options}{'.' if more else ''}{more}",
         )
     if suggestions.unseen is not None:
         share, these = percent(suggestions.unseen), "these share" if suggestions.good > 1 else "this one has"
@@ -123,7 +129,7 @@ def next_lines(suggestions: Suggestions, most: int = _WRONG) -> Iterator[Text]:
         yield text(
             "Label next: ",
             (short_id(suggestions.label_next), "accent"),
-            (f"   agenteval label {short_id(suggestions.label_next)} passed|failed", "dim"),
+            (f"   agenteval label {short_id(suggestions.label_next)} passed|failed{options}", "dim"),
         )
     if not any(suggestion.agrees == suggestion.labelled for suggestion in suggestions.suggestions):
         yield text(("No criterion agrees with every label.", "warn"))

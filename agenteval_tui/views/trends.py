@@ -128,7 +128,7 @@ def spent_text(spent: Mapping[Measure, MeasureStats | None], *, brief: bool = Fa
     return "   ".join(filter(None, (texts[measure](stats) for measure, stats in spent.items() if stats is not None)))
 
 
-def trends_view(trend: Trend, more: Extras, window: str, scale: int = 0) -> View:
+def trends_view(trend: Trend, more: Extras, window: str, scale: int = 0, options: str = "") -> View:
     """All of it in lines: figures over time, then criteria, then causes. `scale`: cells in which rates are drawn."""
     if not trend.series:
         hint = "try a longer --window, or --window all; agenteval run PATH makes runs"
@@ -143,7 +143,7 @@ def trends_view(trend: Trend, more: Extras, window: str, scale: int = 0) -> View
     if more.feedback:
         view += (Paragraph(()), feedback_table(more.feedback))
     if more.causes:
-        view += (Paragraph(()), *failing_view(more.causes))
+        view += (Paragraph(()), *failing_view(more.causes, options))
     if more.cut:
         cut = f"criteria and causes cover only the newest {NEWEST:,} of these runs"
         view += (Paragraph(text((cut, "warn"))),)
@@ -277,7 +277,7 @@ def _histogram(scores: Scores) -> Text:
     )
 
 
-def failing_view(causes: Sequence[Failing]) -> View:
+def failing_view(causes: Sequence[Failing], options: str = "") -> View:
     """The most frequent causes of failures: runs, what it is, its short name, tests, the newest run."""
     lines = [text(("why runs failed", "dim"))]
     for cause in causes[:_MOST]:
@@ -285,7 +285,9 @@ def failing_view(causes: Sequence[Failing]) -> View:
         more = f"  {name}{numbers.count(cause.tests, 'test')}, {short_id(cause.last)}"
         lines.append(text(f"{cause.runs:>6}  {one_line(cause.title, 90)}", (more, "dim")))
     if len(causes) > _MOST:
-        lines.append(text((f"and {numbers.count(len(causes) - _MOST, 'more cause')}: agenteval causes", "dim")))
+        lines.append(
+            text((f"and {numbers.count(len(causes) - _MOST, 'more cause')}: agenteval causes{options}", "dim"))
+        )
     return paragraphs(lines)
 
 

@@ -20,6 +20,7 @@ from agenteval_tui.analysis.lost_from_sight import (
 )
 from agenteval_tui.analysis.repetitions import BESIDE, divergence_among, repetitions
 from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
@@ -162,7 +163,9 @@ def blame_of(store: Store, row: RunRow, inputs: Given = NOTHING) -> Blame:
     transcript = store.transcript(row.id) if inputs.transcript is None else inputs.transcript
     if not transcript.messages:
         raise NothingToBlameError(
-            "the run has no messages, so no step can be at fault", where=f"run {row.id}", mend=f"agenteval why {row.id}"
+            "the run has no messages, so no step can be at fault",
+            where=f"run {row.id}",
+            mend=f"agenteval why {row.id}{db_option(store.path)}",
         )
     results = store.results(row.id) if inputs.results is None else inputs.results
     specs: dict[str, CriterionSpec] = {}

@@ -61,7 +61,7 @@ def command(
             if not as_json:
                 invocation.out.line(
                     ("detached; it continues: ", "dim"),
-                    f"agenteval attach {live.execution}",
+                    f"agenteval attach {live.execution}{invocation.db_option}",
                     ("  to watch again", "dim"),
                 )
             return 0

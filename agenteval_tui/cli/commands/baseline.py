@@ -130,7 +130,7 @@ def _chosen(keys: set[TestKey], tests: tuple[str, ...], where: str) -> list[Test
         matching = [key for key in keys if key[1].casefold() == name.casefold() and (not file or is_file(key[0], file))]
         if len(matching) != 1:
             near = get_close_matches(name, [test for _, test in keys], n=1)
-            hint = f"did you mean {near[0]}?" if near else "see agenteval baseline list"
+            hint = f"did you mean {near[0]}?" if near else "`agenteval baseline list` lists them"
             what = f"{reference!r} is in several suites" if matching else f"there is no test {reference!r}"
             raise AgentevalError(what, where=where, mend="name it as FILE::ID" if matching else hint)
         chosen += matching

@@ -81,7 +81,9 @@ def command(
         for line in markdown(comparison_page(comparison, attributed, everything=everything)).splitlines():
             invocation.out.line(line)
     else:
-        invocation.out.view(comparison_view(comparison, attributed, everything=everything))
+        invocation.out.view(
+            comparison_view(comparison, attributed, everything=everything, options=invocation.db_option)
+        )
     return 0
 
 

@@ -56,7 +56,7 @@ def _cancel(invocation: Invocation, live: Live) -> None:
     invocation.out.line(
         ("cancelled ", "warn"),
         f"{one_line(live.title)}: {kept:,} of {count(view.total, 'run')} saved",
-        (f"  agenteval resume {live.execution}", "dim"),
+        (f"  agenteval resume {live.execution}{invocation.db_option}", "dim"),
     )
 
 
@@ -90,10 +90,14 @@ def _set_paused(invocation: Invocation, reference: str | None, wanted: bool) -> 
         raise AgentevalError(
             "other programs send the runs of this execution, so it can't be paused",
             where=live.execution,
-            mend=f"agenteval cancel {live.execution} ends it",
+            mend=f"agenteval cancel {live.execution}{invocation.db_option} ends it",
         )
     if view.ended is not None:
-        raise AgentevalError("this execution has ended", where=live.execution, mend=f"agenteval show {live.execution}")
+        raise AgentevalError(
+            "this execution has ended",
+            where=live.execution,
+            mend=f"agenteval show {live.execution}{invocation.db_option}",
+        )
     state = "paused" if wanted else "running"
     invocation.out.line(
         (state, "warn" if wanted else "good"),

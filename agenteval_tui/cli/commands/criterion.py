@@ -93,7 +93,9 @@ def _find(store: Store, reference: str, suite: str | None) -> Versions:
     named = store.read(lambda connection: tests_named(connection, test))
     tests = [entry for entry in named if all(is_file(entry[0], place) for place in (suite, file) if place)]
     if not tests:
-        raise AgentevalError(f"there is no test {test!r} with runs in the history", mend="see agenteval history --runs")
+        raise AgentevalError(
+            f"there is no test {test!r} with runs in the history", mend="`agenteval history --runs` lists them"
+        )
     if len(tests) > 1:
         files = ", ".join(test[0] for test in tests)
         raise AgentevalError(

@@ -64,7 +64,7 @@ def command(context: click.Context, as_json: bool) -> int:
     if as_json:
         invocation.out.json(health)
     else:
-        _print(invocation.out, health)
+        _print(invocation.out, health, invocation.db_option)
     return INFRASTRUCTURE if health.problems or health.wrong else 0
 
 
@@ -110,7 +110,7 @@ def _looked(path: Path) -> HistoryHealth:
     )
 
 
-def _print(out: Output, state: HistoryHealth) -> None:
+def _print(out: Output, state: HistoryHealth, options: str) -> None:
     health: tuple[str, Style] = ("whole", "good")
     if state.problems:
         health = ("damaged", "bad")
@@ -122,11 +122,13 @@ def _print(out: Output, state: HistoryHealth) -> None:
     for problem in state.problems[:5]:
         out.line(("    " + problem, "bad"))
     if state.problems:
-        out.line("    start agenteval: it moves a damaged file aside and saves what can be read (or: db salvage)")
+        out.line(
+            f"    start agenteval{options}: it moves a damaged file aside and saves what can be read (or: db salvage)"
+        )
     for wrong in state.wrong:
         out.line(("    " + wrong, "warn"))
     if state.wrong:
-        out.line("    agenteval db check says what to do")
+        out.line(f"    agenteval db check{options} says what to do")
     if state.network:
         out.line(("  on a network file system: reading waits while a run is written", "warn"))
     if state.file_version > state.newest_version:
@@ -143,7 +145,7 @@ def _print(out: Output, state: HistoryHealth) -> None:
     for nearby in state.beside:
         out.line(("  kept beside it: ", "dim"), f"{nearby.file} ({megabytes(nearby.size)})")
     if state.unused > state.size / 4:
-        out.line(("  agenteval db vacuum frees the unused space", "dim"))
+        out.line((f"  agenteval db vacuum{options} frees the unused space", "dim"))
 
 
 @click.command("check")
@@ -185,11 +187,12 @@ def check_command(invocation: Invocation, deep: bool, fixing: bool, as_json: boo
             )
         )
     else:
-        _print_check(invocation.out, result, mended, time.monotonic() - began)
+        _print_check(invocation, result, mended, time.monotonic() - began)
     return INFRASTRUCTURE if result.damage or result.wrong else 0
 
 
-def _print_check(out: Output, result: Any, mended: tuple[str, ...], seconds: float) -> None:
+def _print_check(invocation: Invocation, result: Any, mended: tuple[str, ...], seconds: float) -> None:
+    out, options = invocation.out, invocation.db_option
     for damage in result.damage:
         out.line(("✗ ", "bad"), f"damaged: {damage}")
     for mistake in result.wrong:
@@ -207,12 +210,16 @@ def _print_check(out: Output, result: Any, mended: tuple[str, ...], seconds: flo
             f"the evidence of {count(result.lost_evidence, 'run')} is lost: only their verdicts are left",
         )
     if result.damage:
-        out.line("start agenteval: it moves a damaged file aside and saves what can be read (or: agenteval db salvage)")
+        out.line(
+            f"start agenteval{options}: it moves a damaged file aside and saves what can be read "
+            f"(or: agenteval db salvage{options})"
+        )
     elif result.other_tables:
-        out.line("agenteval db salvage writes everything in it into a new history with the right tables")
+        out.line(f"agenteval db salvage{options} writes everything in it into a new history with the right tables")
     elif result.wrong:
         out.line(
-            "agenteval db check --fix repairs it: it counts again, and removes dangling rows and what can't be read"
+            f"agenteval db check --fix{options} repairs it: it counts again, and removes dangling rows and what "
+            "can't be read"
         )
     else:
         state = "sound, except for what is lost" if result.lost or result.lost_evidence else "whole"
@@ -321,7 +328,10 @@ def move_command(invocation: Invocation, old: str, new: str) -> int:
         # Not resolved: it may be gone, and links in it lead elsewhere now.
         done = move_suites(store, os.path.abspath(Path(old).expanduser()), str(there))  # noqa: PTH100
     if not done.suites:
-        raise AgentevalError(f"the history has no suite in {old}", mend="agenteval history --json lists the suites")
+        raise AgentevalError(
+            f"the history has no suite in {old}",
+            mend=f"agenteval history --json{invocation.db_option} lists the suites",
+        )
     joined = f"; {count(done.merged, 'test')} had runs under both paths" if done.merged else ""
     invocation.out.line(f"{count(done.suites, 'suite')} moved to {there}{joined}")
     return 0
@@ -349,7 +359,7 @@ def salvage_command(invocation: Invocation, file: Path | None, to: Path | None) 
         invocation.out.line(("  lost ", "warn"), describe_loss(loss))
     if not saved.lost:
         invocation.out.line(("  nothing is lost", "dim"))
-    invocation.out.line((f"agenteval db import {target} adds them to the history", "dim"))
+    invocation.out.line((f"agenteval db import {target}{invocation.db_option} adds them to the history", "dim"))
     return 0
 
 
@@ -418,7 +428,7 @@ def prune_command(
             f"removed {count(done.runs, 'run')} and {count(done.executions, 'execution')};"
             f" {megabytes(done.free_bytes)} of the file are now unused"
         )
-        invocation.out.line(("agenteval db vacuum frees them", "dim"))
+        invocation.out.line((f"agenteval db vacuum{invocation.db_option} frees them", "dim"))
     return 0
 
 

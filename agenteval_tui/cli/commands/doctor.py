@@ -203,7 +203,12 @@ def _judged(path: Path, health: Health) -> DoctorCheck:
         mend = "start agenteval: it moves a damaged file aside and saves what can be read"
         return DoctorCheck("history", "error", f"{message}; damaged: {health.problems[0]}", mend)
     if health.wrong:
-        return DoctorCheck("history", "warning", f"{message}; {health.wrong[0]}", "agenteval db check says what to do")
+        return DoctorCheck(
+            "history",
+            "warning",
+            f"{message}; {health.wrong[0]}",
+            f"agenteval db check{directories.db_option(path)} says what to do",
+        )
     if health.version > health.newest_version:
         return DoctorCheck("history", "warning", f"{message}, made by a newer agenteval: read-only", "update agenteval")
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):

@@ -101,5 +101,5 @@ def command(
         invocation.out.line(nothing)
         return 0
     invocation.out.view(flaky_view(report, window, everything=everything))
-    invocation.out.view(suggestions_view(suggested, until if quarantine else None))
+    invocation.out.view(suggestions_view(suggested, until if quarantine else None, invocation.db_option))
     return 0

@@ -146,7 +146,7 @@ def _feedback(
     scores = [] if score is None else [score]
     scores += [float(FiniteNumber(0, 1).convert(word, None, None)) for word in says if _number(word) is not None]
     if not remove and (len(scores) != 1 or len(says) > 1 or (says and score is not None)):
-        raise click.UsageError(f"give one score from 0 to 1: agenteval label {reference} --key {key} 0.8")
+        raise click.UsageError(f"give one score from 0 to 1, such as 0.8, behind --key {key}")
     with invocation.store() as store:
         row, criterion = invocation.references(store).address(reference)
         if criterion:

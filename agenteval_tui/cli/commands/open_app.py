@@ -35,7 +35,8 @@ def command(invocation: Invocation, address: str) -> int:
     start = _shared(invocation, page) if page.suffix.lower() in PAGES else _found(invocation, address)
     if not on_a_terminal():
         raise AgentevalError(
-            "the app needs a terminal, and this is not one", mend=f"`agenteval show {start.target}` prints it"
+            "the app needs a terminal, and this is not one",
+            mend=f"`agenteval show {start.target}{invocation.db_option}` prints it",
         )
     return invocation.launch_app(start)
 

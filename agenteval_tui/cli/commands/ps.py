@@ -56,7 +56,7 @@ def command(invocation: Invocation, as_json: bool) -> int:
             f"{row.id}  {one_line(row.title, _TITLE):<{_TITLE}}  ",
             ("stopped unexpectedly: its process died", "bad"),
             f"; {row.ended:,} of {count(row.runs, 'run')} ended and {'is' if row.ended == 1 else 'are'} saved",
-            (f"  agenteval resume {short_id(row.id)} runs the others", "dim"),
+            (f"  agenteval resume {short_id(row.id)}{invocation.db_option} runs the others", "dim"),
         )
     return 0
 

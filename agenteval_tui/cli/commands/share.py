@@ -51,5 +51,7 @@ def command(invocation: Invocation, what: str, file: Path | None, max_mb: float,
     if page.missing:
         invocation.err.line(("note: ", "warn"), f"not in the file: {page.missing}")
     invocation.out.line(f"{file}: {count(page.runs, 'run')} with transcripts and evidence, {file_size(page.size)}")
-    invocation.out.line((f"  open it in any browser, or in the app with agenteval open {file}", "dim"))
+    invocation.out.line(
+        (f"  open it in any browser, or in the app with agenteval open {file}{invocation.db_option}", "dim")
+    )
     return 0

@@ -133,7 +133,7 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
         out.line()
     print_transcript(out, transcript, results)
     if not only_transcript:
-        out.view(lost_view(lost_from_sight(transcript, results), row.id))
+        out.view(lost_view(lost_from_sight(transcript, results), row.id, db_option(store.path)))
     if not only_transcript and results:
         out.line()
         out.view(results_in_short(results))

@@ -59,7 +59,7 @@ def command(
     if as_json:
         invocation.out.json(suggested_document(suggestions, test_examples, checked))
     else:
-        invocation.out.view(suggestions_view(suggestions, test_examples, checked))
+        invocation.out.view(suggestions_view(suggestions, test_examples, checked, invocation.db_option))
     return 0
 
 

@@ -142,7 +142,7 @@ def command(
             invocation.out.line((regrading_text(again), "bold"))
         # Where the table would not have its room, no rates are drawn.
         scale = _SCALE if invocation.out.is_terminal and invocation.out.width >= _ROOM_FOR_SCALE else 0
-        invocation.out.view(trends_view(result, more, window_label(span), scale))
+        invocation.out.view(trends_view(result, more, window_label(span), scale, invocation.db_option))
     if watched is None:
         return 0
 

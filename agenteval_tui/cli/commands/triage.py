@@ -113,7 +113,9 @@ def _decide(
         if as_json:
             out.json(Triage(decisions=()))
         else:
-            rest = " Its quarantines stay: agenteval quarantine." if decided[signature].decision == "quarantine" else ""
+            rest = (
+                " Its quarantines stay: `agenteval quarantine`." if decided[signature].decision == "quarantine" else ""
+            )
             out.line(f"open again: {one_line(_title(signature), 200)}.{rest}")
         return 0
     causes, group = _found(invocation.references(store), execution, cause)
@@ -127,7 +129,7 @@ def _decide(
     out.line((f"{group.cause.id}  ", "dim"), (one_line(group.title, 200), "bold"))
     out.line(f"{done.said}{f': {one_line(note, 200)}' if note else ''}")
     if decision == "fix":
-        out.line((f"agenteval open {group.address()}", "dim"))
+        out.line((f"agenteval open {group.address()}{invocation.db_option}", "dim"))
     return 0
 
 

@@ -36,7 +36,7 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
     if as_json:
         out.json(explanation_document(explanation))
     elif as_markdown:
-        out.line(markdown(explanation_page(explanation)).rstrip("\n"))
+        out.line(markdown(explanation_page(explanation, options=invocation.db_option)).rstrip("\n"))
     else:
-        out.view(explanation_view(explanation))
+        out.view(explanation_view(explanation, invocation.db_option))
     return 0
