@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from agenteval_tui.cli.main import main
 from agenteval_tui.formats.detect import formats
 from agenteval_tui.formats.exporters.export import exporters, stored_runs
-from agenteval_tui.formats.exporters.exporter import ExportRun
+from agenteval_tui.formats.exporters.exporter import StoredRun
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.formats.importers.otel import recording_of, span_of
 from agenteval_tui.formats.importers.recording import Recording
@@ -74,7 +74,7 @@ def core(transcript: Transcript) -> Any:
 
 
 def exported(name: str, transcript: Transcript) -> str:
-    run = ExportRun(row_of(transcript), transcript, (foreign_result("mine", score=0.5, source="x", reason="so"),))
+    run = StoredRun(row_of(transcript), transcript, (foreign_result("mine", score=0.5, source="x", reason="so"),))
     return "".join(exporters()[name].pieces([run]))
 
 
@@ -178,7 +178,7 @@ def test_our_own_form_keeps_everything_and_believes_nothing(store: Store, tmp_pa
     metric = MetricResult("text", "TextMatch", Outcome.PASSED, 1.0, evidence=(evidence,))
     result = CriterionResult("Cold", Outcome.PASSED, 1.0, value="Kalt.", metrics=(metric,), criterion_hash="abc")
     row = replace(row_of(chat), variation="v", variables={"city": "Oslo"})
-    (line,) = exporters()["agenteval"].pieces([ExportRun(row, chat, (result,))])
+    (line,) = exporters()["agenteval"].pieces([StoredRun(row, chat, (result,))])
     (tmp_path / "own.jsonl").write_text(line, "utf-8")
     (back,) = store.runs_of_execution(import_file(tmp_path / "own.jsonl", store).execution_id)
     assert [getattr(back, name) for name in KEPT] == [getattr(row, name) for name in KEPT]

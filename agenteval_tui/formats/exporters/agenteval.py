@@ -10,7 +10,7 @@ from agenteval_tui.formats.exporters.exporter import (
     ATTACHED,
     LABELS,
     Exporter,
-    ExportRun,
+    StoredRun,
     about,
     json_line,
     not_kept,
@@ -22,7 +22,7 @@ from agenteval_tui.transcripts.codec import to_json
 LOSSES = (LABELS, ATTACHED)
 
 
-def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
+def _pieces(runs: Iterable[StoredRun]) -> Iterator[str]:
     for run in runs:
         results = [result_to_json(result) for result in run.results]
         more: dict[str, Any] = {

@@ -10,7 +10,7 @@ from agenteval_tui.formats.exporters.exporter import (
     ATTACHED,
     LABELS,
     Exporter,
-    ExportRun,
+    StoredRun,
     chat_messages,
     json_line,
     own,
@@ -24,7 +24,7 @@ _SOURCES = {"system": "system", "user": "user", "assistant": "agent"}
 _PLAIN = frozenset({"role", "content", "tool_calls", "reasoning_content"})
 
 
-def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
+def _pieces(runs: Iterable[StoredRun]) -> Iterator[str]:
     """A line a run. The runs of sub-agents that follow it are in it, where the calls that they answer refer to them."""
     family: dict[str, dict[str, Any]] = {}  # the parent and its sub-agents so far, by test
     for run in runs:
@@ -55,7 +55,7 @@ def _adopt(parent: dict[str, Any], child: dict[str, Any], call: str) -> None:
                 result.setdefault("subagent_trajectory_ref", []).append(reference)
 
 
-def _trajectory(run: ExportRun) -> dict[str, Any]:
+def _trajectory(run: StoredRun) -> dict[str, Any]:
     transcript = run.transcript
     agent: dict[str, Any] = {"name": run.row.agent or "agent", "version": run.row.agent_version or "unknown"}
     if transcript.model:

@@ -16,7 +16,7 @@ from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.entry_points import EXPORTERS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
-from agenteval_tui.formats.exporters.exporter import Exporter, ExportRun, Loss
+from agenteval_tui.formats.exporters.exporter import Exporter, Loss, StoredRun
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.model import Test
@@ -60,13 +60,13 @@ def exporter_named(name: str) -> Exporter:
     return loaded
 
 
-def stored_runs(store: Store, rows: Iterable[RunRow]) -> Iterator[ExportRun]:
+def stored_runs(store: Store, rows: Iterable[RunRow]) -> Iterator[StoredRun]:
     """The runs of `rows` that have a transcript."""
     executions: dict[str, ExecutionRow] = {}
     for row in rows:
         if row.execution_id not in executions:
             executions[row.execution_id] = store.execution(row.execution_id)
-        yield ExportRun(
+        yield StoredRun(
             row,
             store.transcript(row.id),
             store.results(row.id),
@@ -119,7 +119,7 @@ class Losses:
         self._losses = exporter.losses
         self._found: Counter[Loss] = Counter()
 
-    def over(self, runs: Iterable[ExportRun]) -> Iterator[ExportRun]:
+    def over(self, runs: Iterable[StoredRun]) -> Iterator[StoredRun]:
         """The runs, as they are."""
         for run in runs:
             self._found.update(loss for loss in self._losses if loss.of(run))

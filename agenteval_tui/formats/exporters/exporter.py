@@ -20,7 +20,7 @@ from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import Transcript
 
 
-class ExportRun(Struct, frozen=True):
+class StoredRun(Struct, frozen=True):
     """A run with all that is stored of it."""
 
     row: RunRow
@@ -37,7 +37,7 @@ class Loss(Struct, frozen=True):
 
     code: str
     said: str
-    of: Callable[[ExportRun], bool]
+    of: Callable[[StoredRun], bool]
 
 
 LABELS = Loss(
@@ -67,12 +67,12 @@ class Exporter(Struct, frozen=True, kw_only=True):
     title: str
     about: str
     suffix: str
-    pieces: Callable[[Iterable[ExportRun]], Iterator[str]]
+    pieces: Callable[[Iterable[StoredRun]], Iterator[str]]
     losses: tuple[Loss, ...] = ()
     rank: int = 1000
 
 
-def codes_of(run: ExportRun, losses: Sequence[Loss]) -> list[str]:
+def codes_of(run: StoredRun, losses: Sequence[Loss]) -> list[str]:
     """The codes of what a format loses of a run, for its file."""
     return [loss.code for loss in losses if loss.of(run)]
 
@@ -88,7 +88,7 @@ def chat_messages(transcript: Transcript) -> list[dict[str, Any]]:
     return messages
 
 
-def about(run: ExportRun) -> dict[str, Any]:
+def about(run: StoredRun) -> dict[str, Any]:
     """Which run it is: its test, repetition, agent, variables, labels, feedback."""
     row = run.row
     fields: dict[str, Any] = {"test_id": row.test_id, "name": row.test_name, "repetition": row.repetition}
@@ -122,18 +122,18 @@ def json_list(values: Iterable[Any]) -> Iterator[str]:
     yield "[]" if before == "[\n" else "\n]"
 
 
-def not_kept(run: ExportRun, losses: Sequence[Loss]) -> dict[str, Any]:
+def not_kept(run: StoredRun, losses: Sequence[Loss]) -> dict[str, Any]:
     """What the file itself says of what is missing in it."""
     lost = codes_of(run, losses)
     return {"not_kept": lost} if lost else {}
 
 
-def beside_of(run: ExportRun, losses: Sequence[Loss]) -> dict[str, Any]:
+def beside_of(run: StoredRun, losses: Sequence[Loss]) -> dict[str, Any]:
     """What is agenteval's own of a run, for formats that keep its name and agent by themselves."""
     return {**own_fields(run.row, run.transcript, run.results), **of_execution(run), **not_kept(run, losses)}
 
 
-def of_execution(run: ExportRun) -> dict[str, Any]:
+def of_execution(run: StoredRun) -> dict[str, Any]:
     """What its execution was called, and what it was a version of; nothing where nothing is known of that."""
     if run.execution is None:
         return {}
@@ -141,7 +141,7 @@ def of_execution(run: ExportRun) -> dict[str, Any]:
     return {"execution": described} if described else {}
 
 
-def own(run: ExportRun, losses: Sequence[Loss]) -> dict[str, Any]:
+def own(run: StoredRun, losses: Sequence[Loss]) -> dict[str, Any]:
     """What comes back of a run from formats that have no place for its name, agent, and so on."""
     fields = about(run)
     whole = beside_of(run, losses) | {key: fields[key] for key in RUN_FIELDS if key in fields}

@@ -13,7 +13,7 @@ from agenteval_tui.formats.exporters.exporter import (
     ATTACHED,
     LABELS,
     Exporter,
-    ExportRun,
+    StoredRun,
     chat_messages,
     json_line,
     own,
@@ -34,7 +34,7 @@ _STOPS = {
 _GRADES = {Outcome.PASSED: "C", Outcome.FAILED: "I"}
 
 
-def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
+def _pieces(runs: Iterable[StoredRun]) -> Iterator[str]:
     """The log's head, then sample by sample: it is written as a stream. What sums them up comes last."""
     iterator = iter(runs)
     first = next(iterator, None)
@@ -71,7 +71,7 @@ def _head(task: str, model: str, started_ms: int | None) -> dict[str, Any]:
     return {"version": 2, "status": "success", "eval": evaluation}
 
 
-def _sample(run: ExportRun, model: str, used_ids: set[tuple[str, int]]) -> dict[str, Any]:
+def _sample(run: StoredRun, model: str, used_ids: set[tuple[str, int]]) -> dict[str, Any]:
     row, transcript = run.row, run.transcript
     name = row.test_id + (f" [{row.variation}]" if row.variation else "") + (f" #{row.row_label}" if row.row else "")
     sample_id, number = name, 1

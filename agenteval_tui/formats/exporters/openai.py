@@ -10,7 +10,7 @@ from agenteval_tui.formats.exporters.exporter import (
     ATTACHED,
     LABELS,
     Exporter,
-    ExportRun,
+    StoredRun,
     about,
     beside_of,
     chat_messages,
@@ -21,7 +21,7 @@ from agenteval_tui.transcripts.model import last_answer
 LOSSES = (LABELS, ATTACHED)
 
 
-def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
+def _pieces(runs: Iterable[StoredRun]) -> Iterator[str]:
     for run in runs:
         transcript = run.transcript
         line: dict[str, Any] = {**about(run), "messages": chat_messages(transcript)}

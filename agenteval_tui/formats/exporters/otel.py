@@ -12,7 +12,7 @@ from agenteval_tui.formats.exporters.exporter import (
     ATTACHED,
     LABELS,
     Exporter,
-    ExportRun,
+    StoredRun,
     codes_of,
     json_line,
     of_execution,
@@ -27,7 +27,7 @@ LOSSES = (LABELS, ATTACHED)
 _INTERNAL, _CLIENT, _ERROR = 1, 3, 2
 
 
-def _otlp_of(run: ExportRun, not_kept: Sequence[str] = ()) -> dict[str, Any]:
+def _otlp_of(run: StoredRun, not_kept: Sequence[str] = ()) -> dict[str, Any]:
     """An export with one trace: a span of the agent with the conversation, below it those of its steps and tools.
 
     `not_kept`: codes of what the format can't keep of the run, which the span of the agent says. The ids are made from
@@ -70,7 +70,7 @@ def _otlp_of(run: ExportRun, not_kept: Sequence[str] = ()) -> dict[str, Any]:
     }
 
 
-def _about_run(run: ExportRun) -> dict[str, Any]:
+def _about_run(run: StoredRun) -> dict[str, Any]:
     row, transcript = run.row, run.transcript
     usage = transcript.usage
     messages = [_message(transcript, message) for message in transcript.messages]
@@ -199,7 +199,7 @@ def _hex(text: str, length: int) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:length]
 
 
-def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
+def _pieces(runs: Iterable[StoredRun]) -> Iterator[str]:
     for run in runs:
         yield json_line(_otlp_of(run, codes_of(run, LOSSES))) + "\n"
 

@@ -31,7 +31,7 @@ from agenteval_tui.core.outcomes import ENDED
 from agenteval_tui.formats.embedded_runs import BEGIN, END
 from agenteval_tui.formats.exporters.agenteval import EXPORTER
 from agenteval_tui.formats.exporters.export import stored_runs
-from agenteval_tui.formats.exporters.exporter import ExportRun, json_line
+from agenteval_tui.formats.exporters.exporter import StoredRun, json_line
 from agenteval_tui.formats.exporters.html_parts import (
     TOKENS,
     block_html,
@@ -179,7 +179,7 @@ class _Maker:
         value = self._redactor.data(json.loads("".join(EXPORTER.pieces([run]))))
         return _script_safe(json_line(value)), "\n".join(self.clean(_run(run, self._blame(run))))
 
-    def _blame(self, run: ExportRun) -> Blame | None:
+    def _blame(self, run: StoredRun) -> Blame | None:
         """Which step it was lost at: looked for in what is left of the run without the secrets."""
         try:
             return known_blame(self._store, run.row, Given(run.transcript, run.results, self._repetitions))
@@ -266,7 +266,7 @@ def _at_fork(divergence: Divergence, run: str) -> str:
     return branch_text(fork, mine, "past") if fork is not None and mine is not None else "–"
 
 
-def _run(run: ExportRun, blame: Blame | None) -> Iterator[str]:
+def _run(run: StoredRun, blame: Blame | None) -> Iterator[str]:
     row, transcript = run.row, run.transcript
     sign, token = OUTCOMES.get(row.status, ("·", "dim"))
     yield f'<section class="run" id="run-{line_html(row.id)}">'

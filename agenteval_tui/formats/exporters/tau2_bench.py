@@ -12,7 +12,7 @@ from agenteval_tui.formats.exporters.exporter import (
     ATTACHED,
     LABELS,
     Exporter,
-    ExportRun,
+    StoredRun,
     chat_messages,
     json_line,
     json_list,
@@ -24,7 +24,7 @@ from agenteval_tui.formats.timestamps import iso
 LOSSES = (LABELS, ATTACHED)
 
 
-def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
+def _pieces(runs: Iterable[StoredRun]) -> Iterator[str]:
     rest = iter(runs)
     first = next(rest, None)
     agent = {"agent_info": {"llm": first.row.agent}} if first is not None and first.row.agent else {}
@@ -33,7 +33,7 @@ def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
     yield "}\n"
 
 
-def _tau2_simulation(run: ExportRun) -> dict[str, Any]:
+def _tau2_simulation(run: StoredRun) -> dict[str, Any]:
     messages = []
     for message in chat_messages(run.transcript):
         fields = {key: value for key, value in message.items() if key not in ("tool_calls", "tool_call_id", "is_error")}

@@ -10,7 +10,7 @@ from agenteval_tui.formats.exporters.exporter import (
     ATTACHED,
     LABELS,
     Exporter,
-    ExportRun,
+    StoredRun,
     chat_messages,
     json_list,
     own,
@@ -19,12 +19,12 @@ from agenteval_tui.formats.exporters.exporter import (
 LOSSES = (LABELS, ATTACHED)
 
 
-def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
+def _pieces(runs: Iterable[StoredRun]) -> Iterator[str]:
     yield from json_list(_tau_result(run) for run in runs)
     yield "\n"
 
 
-def _tau_result(run: ExportRun) -> dict[str, Any]:
+def _tau_result(run: StoredRun) -> dict[str, Any]:
     variables = run.row.variables
     task = {
         "user_id": variables.get("user_id"),
@@ -47,7 +47,7 @@ def _tau_result(run: ExportRun) -> dict[str, Any]:
     }
 
 
-def reward_of(run: ExportRun) -> float | None:
+def reward_of(run: StoredRun) -> float | None:
     """The benchmark's own reward where the run came from there; else 1 for a pass, 0 for a failure."""
     foreign = next((result for result in run.results if result.source in ("tau-bench", "tau2-bench")), None)
     if foreign is not None:

@@ -11,7 +11,7 @@ from agenteval_tui.analysis.labels import LabelSaved
 from agenteval_tui.analysis.review_queue import QueueItem, ReviewFilter
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
-from agenteval_tui.formats.exporters.exporter import ExportRun
+from agenteval_tui.formats.exporters.exporter import StoredRun
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.tui.presenters.evidence_pane import result_lines
 from agenteval_tui.tui.presenters.tabs import CAUSE_TABS, tab_cells
@@ -26,7 +26,7 @@ SAMPLE = 20
 PURPOSE = "Results that need a person: read one, give your verdict, and go to the next."
 
 
-class ReviewItem(ExportRun, frozen=True, kw_only=True):
+class ReviewItem(StoredRun, frozen=True, kw_only=True):
     """One thing to look at, with the run as it was read."""
 
     item: QueueItem
