@@ -38,7 +38,7 @@ BESIDE = 0.8  # of the score of what a command is called elsewhere
 ROOM_FOR_GROUPS = 60  # columns of a line
 
 
-class Found(Struct, frozen=True):
+class PlaceEntry(Struct, frozen=True):
     """Something that can be gone to: its name as it is shown and searched, what it is, where.
 
     `score`: how well it matches where it was not found by its name."""
@@ -49,31 +49,31 @@ class Found(Struct, frozen=True):
     score: float = 0.0
 
 
-def known(session: Session) -> list[Found]:
+def listed_places(session: Session) -> list[PlaceEntry]:
     """Every suite and test, and the newest executions. Reads files and the history: call it in a thread."""
     at = now_ms()
-    entries: list[Found] = []
+    entries: list[PlaceEntry] = []
     for loaded in session.workspace.suites():
         suite = loaded.suite
         if suite is None:
             continue
         name = one_line(suite.name or loaded.path.name, NAME)
         entries.append(
-            Found(name, f"suite, {one_line(loaded.path.name, NAME)}", NotificationSource("suite", loaded.key))
+            PlaceEntry(name, f"suite, {one_line(loaded.path.name, NAME)}", NotificationSource("suite", loaded.key))
         )
         for test in suite.tests:
             title = one_line(" ".join(filter(None, (test.id, test.name))), NAME)
-            entries.append(Found(title, f"test of {name}", NotificationSource("test", loaded.key, test.id)))
+            entries.append(PlaceEntry(title, f"test of {name}", NotificationSource("test", loaded.key, test.id)))
     for row in session.store.executions(MOST_EXECUTIONS):
         about = f"execution, {row.passed} of {row.runs} passed, {age(row.started_ms, at)}"
-        entries.append(Found(one_line(row.title or row.id, NAME), about, NotificationSource("execution", row.id)))
+        entries.append(PlaceEntry(one_line(row.title or row.id, NAME), about, NotificationSource("execution", row.id)))
     return entries
 
 
-def runs_named(session: Session, words: str) -> list[Found]:
+def runs_named(session: Session, words: str) -> list[PlaceEntry]:
     """The run or execution with this id (or its end), then the newest runs with these words. For a thread, too."""
     store, at = session.store, now_ms()
-    entries: list[Found] = []
+    entries: list[PlaceEntry] = []
     if " " not in words:
         try:
             entries.append(replace(_run(store.run(words), at), score=BY_ID))
@@ -82,7 +82,7 @@ def runs_named(session: Session, words: str) -> list[Found]:
         try:
             row = store.execution(words)
             entries.append(
-                Found(
+                PlaceEntry(
                     one_line(row.title or row.id, NAME),
                     f"execution {short_id(row.id)}",
                     NotificationSource("execution", row.id),
@@ -97,14 +97,14 @@ def runs_named(session: Session, words: str) -> list[Found]:
     return [*entries, *(entry for entry in newest if entry.place not in listed)]
 
 
-def _with_words(run: Found) -> Found:
+def _with_words(run: PlaceEntry) -> PlaceEntry:
     """A run that was found by what is in it, which its name does not show."""
     return replace(run, about=f"{run.about}, has these words", score=BY_TEXT)
 
 
-def _run(row: RunRow, at: int) -> Found:
+def _run(row: RunRow, at: int) -> PlaceEntry:
     name = one_line(f"{row.test_id} run {row.repetition}", NAME)
-    return Found(
+    return PlaceEntry(
         name,
         f"{word(row.status)}, {age(row.started_ms, at)}, run {short_id(row.id)}",
         NotificationSource("run", row.id),
@@ -169,7 +169,7 @@ def palette_line(what: Content, group: str, end: str, columns: int) -> Content:
 class PlacesProvider(Provider):
     """Asked by the palette for each word that is typed; everything slow happens in threads."""
 
-    _reading: asyncio.Task[list[Found]]
+    _reading: asyncio.Task[list[PlaceEntry]]
 
     @property
     def _services(self) -> Services:
@@ -180,9 +180,9 @@ class PlacesProvider(Provider):
         with all that it lists."""
         self._reading = asyncio.create_task(self._read())
 
-    async def _read(self) -> list[Found]:
+    async def _read(self) -> list[PlaceEntry]:
         await until_painted(self.app.screen)
-        return await self._asked(lambda: known(self._services.session))
+        return await self._asked(lambda: listed_places(self._services.session))
 
     async def shutdown(self) -> None:
         """The palette was closed."""
@@ -199,7 +199,7 @@ class PlacesProvider(Provider):
             for entry in await self._asked(lambda: runs_named(self._services.session, words)):
                 yield self._hit(entry.score, Content(entry.name), entry)
 
-    def _hit(self, score: float, content: Content, entry: Found) -> Hit:
+    def _hit(self, score: float, content: Content, entry: PlaceEntry) -> Hit:
         group = "tests" if entry.place.kind in ("suite", "test") else "runs"
         about = Content.assemble(content, (f"  {entry.about}", "$text-muted not bold"))
         line = palette_line(about, group, "", self.app.size.width)
@@ -209,7 +209,7 @@ class PlacesProvider(Provider):
         self._services.visit(place)
 
     @staticmethod
-    async def _asked(work: Callable[[], list[Found]]) -> list[Found]:
+    async def _asked(work: Callable[[], list[PlaceEntry]]) -> list[PlaceEntry]:
         try:
             return await asyncio.to_thread(work)
         except AgentevalError:

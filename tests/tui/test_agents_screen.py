@@ -21,7 +21,7 @@ from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.trust import Trust
 from agenteval_tui.tui import execution_watcher, reading_time
 from agenteval_tui.tui.analysis_context import Session
-from agenteval_tui.tui.command_providers import known
+from agenteval_tui.tui.command_providers import listed_places
 from agenteval_tui.tui.execution_watcher import ALL, Watching
 from agenteval_tui.tui.presenters.agent_rows import AgentRows
 from agenteval_tui.tui.screens.agents import AgentsScreen
@@ -173,7 +173,7 @@ async def test_what_can_not_be_read_hides_no_other_suite_and_is_said(
     path.with_name("a.suite.yaml").write_bytes(b"name: \xff\n")
     session = Session((tmp_path / "suites",), tmp_path / "history.db")
     assert {one.name for one in session.workspace.agents()[0]} == {"shop", "program", "model"}
-    assert {one.name for one in known(session)} >= {"Own", "order order"}
+    assert {one.name for one in listed_places(session)} >= {"Own", "order order"}
     app = app_on(tmp_path / "suites", tmp_path / "history.db")
     async with app.run_test(size=(140, 45)) as pilot:
         await settle(pilot)

@@ -22,7 +22,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.tui import command_providers, notifications
 from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, footer, named_keys
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.command_providers import known, runs_named
+from agenteval_tui.tui.command_providers import listed_places, runs_named
 from agenteval_tui.tui.introductions import PARTS, SCREENS, introduction
 from agenteval_tui.tui.jump_mode import LETTERS, MOST, JumpLabel, codes
 from agenteval_tui.tui.keymap import collisions, read_keymap
@@ -356,7 +356,7 @@ async def test_the_palette_lists_its_commands_before_suites_and_history_are_read
     samples: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = threading.Event()
-    monkeypatch.setattr(command_providers, "known", lambda session: read.wait(250) and known(session))
+    monkeypatch.setattr(command_providers, "listed_places", lambda session: read.wait(250) and listed_places(session))
     app = app_on(*samples)
     async with app.run_test(size=(120, 40)) as pilot:
         try:
@@ -373,7 +373,7 @@ async def test_the_palette_lists_its_commands_before_suites_and_history_are_read
 def test_the_palette_knows_suites_tests_executions_and_runs(samples: tuple[Path, Path]) -> None:
     session = app_on(*samples).session
     try:
-        found = known(session)
+        found = listed_places(session)
         assert {one.place.kind for one in found} == {"suite", "test", "execution"}
         run = session.store.run_rows(session.store.run_ids()[:1])[0]
         assert runs_named(session, run.id)[0].place == NotificationSource("run", run.id)
