@@ -129,8 +129,8 @@ class EditorScreen(FrameScreen):
         doc = self.controller.doc
         return None if doc is None else {"test": doc.key}
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
-        self.controller.restore(text(kept, "test"))
+    def restore(self, stored: Mapping[str, Any]) -> None:
+        self.controller.restore(text(stored, "test"))
 
     def on_screen_suspend(self, event: ScreenSuspend) -> None:
         self._left = True

@@ -240,8 +240,8 @@ class InspectScreen(FrameScreen):
             return None
         return {"run": self.shown_run, "criterion": self.controller.criterion_name, "pane": self.pane}
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
-        run, criterion, pane = text(kept, "run"), text(kept, "criterion"), text(kept, "pane")
+    def restore(self, stored: Mapping[str, Any]) -> None:
+        run, criterion, pane = text(stored, "run"), text(stored, "criterion"), text(stored, "pane")
         if not run:
             return
 
