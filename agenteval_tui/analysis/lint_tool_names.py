@@ -45,7 +45,7 @@ _MATCHED = {
 _SINGLE = ("contains", "contains_ignore_case", "starts_with", "ends_with", "equals", "equals_ignore_case")
 _ANY = ("contains_any", "starts_with_any", "ends_with_any")
 
-Found = tuple[str, Path, str, str | None, Severity]
+ToolProblem = tuple[str, Path, str, str | None, Severity]
 """Code, path in the config, message, remedy in words, severity. A path ending in `_NAME` means the property's name."""
 
 _NAME = "\0name"
@@ -125,7 +125,7 @@ def _filled(value: Any, variables: Mapping[str, Any] | None) -> Any:
 
 def _criterion(
     value: Any, prototype: str, facts: AgentFacts, own: AgentFacts, variables: Mapping[str, Any] | None
-) -> Iterator[Found]:
+) -> Iterator[ToolProblem]:
     metrics = value.get("metrics") if isinstance(value, dict) else None
     for number, metric in enumerate(metrics if isinstance(metrics, list) else ()):
         if not isinstance(metric, dict) or not isinstance(metric.get("type"), str):
@@ -143,7 +143,7 @@ def _criterion(
 
 def _tool_check(
     at: Path, metric: Mapping[str, Any], facts: AgentFacts, own: AgentFacts, variables: Mapping[str, Any] | None
-) -> Iterator[Found]:
+) -> Iterator[ToolProblem]:
     listed_as = "tools" if "tools" in metric else "tool"
     entries = metric.get(listed_as)
     for number, entry in enumerate(entries if isinstance(entries, list) else ()):
@@ -165,7 +165,7 @@ def _tool_check(
             yield "unknown-tool", (*at, "forbidden_tools", number), message, f"write {near}", "warning"
 
 
-def _unknown_tool(path: Path, name: str, facts: AgentFacts, own: AgentFacts) -> Iterator[Found]:
+def _unknown_tool(path: Path, name: str, facts: AgentFacts, own: AgentFacts) -> Iterator[ToolProblem]:
     tools = facts.tools()
     near = closest(name, tools)
     declared = any(tool.declared for tool in facts.tools_by_name.values())
@@ -187,7 +187,7 @@ def _declared_words(facts: AgentFacts) -> str:
 
 def _arguments(
     place: Path, entry: Mapping[str, Any], tool: ToolFacts, variables: Mapping[str, Any] | None
-) -> Iterator[Found]:
+) -> Iterator[ToolProblem]:
     arguments = entry.get("arguments")
     if isinstance(arguments, dict):
         named = [((*place, "arguments", name), name, value) for name, value in arguments.items()]
@@ -220,7 +220,7 @@ def _arguments(
                 yield "missing-argument", (*place, "arguments", _NAME), message, remedy, "warning"
 
 
-def _unknown_argument(path: Path, name: str, tool: ToolFacts) -> Found:
+def _unknown_argument(path: Path, name: str, tool: ToolFacts) -> ToolProblem:
     near = closest(name, tool.arguments)
     lack = f"none of {count(tool.calls, 'call')} of {tool.name} had" if tool.calls else f"{tool.name} does not declare"
     message = f"{lack} an argument {quoted(name)}"
@@ -233,7 +233,7 @@ def _unknown_argument(path: Path, name: str, tool: ToolFacts) -> Found:
     return "unknown-argument", (*path, _NAME), message, f"write {near}" if near else None, severity
 
 
-def _type(path: Path, tool: ToolFacts, argument_facts: ArgumentFacts, value: Any) -> Iterator[Found]:
+def _type(path: Path, tool: ToolFacts, argument_facts: ArgumentFacts, value: Any) -> Iterator[ToolProblem]:
     is_value = is_literal(value) or not is_matcher(value)
     value = value[LITERAL] if is_literal(value) else value
     if value is None or has_placeholders(value):
@@ -297,7 +297,7 @@ def _all(calls: int) -> str:
 
 def _texts(
     at: Path, metric: Mapping[str, Any], own: AgentFacts, variables: Mapping[str, Any] | None
-) -> Iterator[Found]:
+) -> Iterator[ToolProblem]:
     where = f"{count(own.answers_runs, 'stored answer')} of this test"
     for name in _SINGLE:
         needle = _filled(metric.get(name), variables)
@@ -316,7 +316,7 @@ def _texts(
             yield "unseen-text", (*at, name), f"{subject} was in any of {where}", None, "info"
 
 
-def _unseen(path: Path, needle: str, where: str) -> Found:
+def _unseen(path: Path, needle: str, where: str) -> ToolProblem:
     return "unseen-text", path, f"{quoted(needle, 40)} was not in any of {where}", None, "info"
 
 
