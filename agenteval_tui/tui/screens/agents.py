@@ -115,11 +115,6 @@ class AgentsScreen(FrameScreen):
 
     # What is shown
 
-    def new_runs(self) -> None:
-        """An agent's row says what its runs did."""
-        if self.controller.rows is not None:
-            self.action_reload()
-
     def action_reload(self) -> None:
         """Read the agents again; the cursor stays."""
         workspace = self.agenteval.session.workspace
