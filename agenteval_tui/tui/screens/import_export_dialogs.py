@@ -293,7 +293,7 @@ def _what_lies_there(text: str) -> list[tuple[str, str]]:
         with open_source(path) as source:
             known = detect(source)
         words = f"{known.name}: {known.looks_like}"
-        page = [(f"agenteval docs {known.page} has their words beside ours", "dim")] if known.page else []
+        page = [(f"To see their words beside ours, run: agenteval docs {known.page}", "dim")] if known.page else []
         if known.recordings is None:
             return [
                 (words, ""),
