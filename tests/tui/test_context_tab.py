@@ -185,7 +185,7 @@ async def test_the_key_that_shows_older_messages_is_the_persons_own(long_context
         await settle(pilot)
         await pilot.press("alt+x")
         await settle(pilot)
-        assert "z shows more" in text_of(app)
+        assert "press z to show more" in text_of(app)
         app.screen.query_one(ContextPane).query_one("#context", LinesView).focus()
         await pilot.press("z")
         await settle(pilot)
@@ -208,7 +208,7 @@ async def test_older_messages_of_a_long_request_can_be_shown(long_context: Any) 
             return min(int(number) for number in re.findall(r"message (\d+)\.", text.partition("Be kind.")[2]))
 
         assert "1,200 earlier messages" in text_of(app)
-        assert "+ shows more" in text_of(app)
+        assert "press + to show more" in text_of(app)
         assert first_shown() == 1200
         view.focus()
         await pilot.press("+")

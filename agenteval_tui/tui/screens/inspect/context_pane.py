@@ -74,7 +74,7 @@ class ContextPane(TitledPane[None]):
 
     def _draw(self) -> None:
         requests, number, calls, most = self._requests, self.number, self._calls, self._most
-        more = f"{key_of('context.older', services(self).keymap)} shows more"
+        more = f"press {key_of('context.older', services(self).keymap)} to show more"
 
         def lines(width: int) -> list[Line]:
             if not number:
