@@ -185,11 +185,17 @@ def repository_of(folder: Path) -> Path:
     the main one; a submodule and a repository within another are their own); without git the nearest Python project;
     else the folder. Links are followed. The root of the file system, the home folder, those above it, and shared
     temporary folders are never the repository of what is in them."""
+    top = working_copy_of(folder)
+    return _main_worktree(top) if _is_git(top) else top
+
+
+def working_copy_of(folder: Path) -> Path:
+    """The same, of a worktree the worktree itself: the folder that all files of the project are in."""
     real = Path(os.path.realpath(folder))
     above = [path for path in (real, *real.parents) if not _too_wide(path)]
     for path in above:
         if _is_git(path):
-            return _main_worktree(path)
+            return path
     for path in above:
         if any((path / mark).is_file() for mark in _MARKS):
             return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -84,7 +85,8 @@ def _depth(traceback: Traceback, number: int) -> int:
 
 def _head(raised: RaisedException, depth: int) -> Iterator[TracebackLine]:
     first, *rest = raised.message.splitlines() or [""]
-    name = one_line(raised.type)
+    is_signal = raised.type in signal.Signals.__members__
+    name = f"was ended by the signal {raised.type}" if is_signal else one_line(raised.type)
     yield TracebackLine(
         text(
             (_RELATIONS.get(raised.relation, ""), "dim"), (name, "broken bold"), (f": {first}" if first else "", "code")

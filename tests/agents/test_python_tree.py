@@ -23,6 +23,7 @@ from agenteval_tui.agents.process.process_tree import footprint
 from agenteval_tui.agents.process.python import PythonAgent
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message, RunError
+from agenteval_tui.views.traceback import traceback_block
 
 ALLOWED = permission_for((), everything=True)
 linux = pytest.mark.skipif(sys.platform != "linux", reason="on other systems, runs are seldom forks")
@@ -270,10 +271,30 @@ async def test_a_crash_names_its_place(play: Any) -> None:
     assert "python_child" not in error.message
     assert error.traceback is not None
     (raised,) = error.traceback.exceptions
-    assert raised.type == "was ended by the signal SIGSEGV"
+    assert raised.type == "SIGSEGV"
+    assert traceback_block(error.traceback)[0] == "was ended by the signal SIGSEGV"
     assert [(one.file, one.line, one.source) for one in raised.frames if one.project] == [
         ("mine.py", 3, "ctypes.string_at(0)")
     ]
+
+
+DUMPS = """
+import faulthandler, os, signal
+def f(prompt):
+    os.write(2, b'Fatal Python error: Aborted\\n\\nCurrent thread 0x00 (most recent call first):\\n'
+             b'  File "mine.py", line 1 in g\\n\\n')
+    faulthandler.dump_traceback(2)
+    os.kill(os.getpid(), int(prompt.split()[0]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGABRT])
+async def test_only_a_fatal_signal_has_a_place(play: Any, number: signal.Signals) -> None:
+    _, error = await play(DUMPS).ended(str(int(number)))
+    assert error is not None
+    frames = () if error.traceback is None else error.traceback.exceptions[0].frames
+    fatal = [("mine.py", 7, "os.kill(os.getpid(), int(prompt.split()[0]))")] if number == signal.SIGABRT else []
+    assert [(frame.file, frame.line, frame.source) for frame in frames if frame.project] == fatal
 
 
 def ended(pid: int) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.agents.process.traceback_text import traceback_in
+from agenteval_tui.agents.process.traceback_text import frames_in_dump, traceback_in
 from agenteval_tui.transcripts.traceback import raised_words
 
 CAUSE = """
@@ -133,3 +133,54 @@ def test_node() -> None:
 @pytest.mark.parametrize("text", ["", "KeyError: 'x'", "at home: 3", 'File "x.py", line 3'])
 def test_other_words_are_no_traceback(text: str) -> None:
     assert traceback_in(text, "/") is None
+
+
+CRASH = "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007fa (most recent call first):\n"
+ASKED = "Stack (most recent call first):\n"
+
+
+def dump(begin: str, *places: tuple[Path | str, int]) -> str:
+    return begin + "".join(f'  File "{file}", line {line} in f\n' for file, line in places)
+
+
+def sources(text: str, folder: Path, *, fatal: bool = True) -> list[tuple[str, str]]:
+    return [(frame.file, frame.source) for frame in frames_in_dump(text, folder, fatal=fatal)]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project whose suite is in a folder of it; beside the project is what is nobody's business."""
+    (tmp_path / "outside.py").write_text("secret = 1\n")
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / "suite").mkdir()
+    (project / "agent.py").write_text("first\nsecond\n")
+    (project / ".env").write_text("KEY=secret\n")
+    (project / "linked.py").symlink_to(tmp_path / "outside.py")
+    return project
+
+
+def test_a_dump_shows_lines_of_the_projects_python_files_only(project: Path) -> None:
+    own = project / "agent.py"
+    places = (own, 2), (project / ".env", 1), (project / "linked.py", 1), (project.parent / "outside.py", 1)
+    text = dump(CRASH, *places, ("/etc/hostname", 1), (project / "suite" / ".." / ".." / "outside.py", 1))
+    assert [source for _, source in sources(text, project / "suite")] == ["", "", "", "", "", "second"]
+
+
+def test_a_line_of_a_dump_is_as_the_file_is_now(project: Path) -> None:
+    text = dump(CRASH, (project / "agent.py", 1))
+    assert sources(text, project) == [("agent.py", "first")]
+    (project / "agent.py").write_text("changed line\n")
+    assert sources(text, project) == [("agent.py", "changed line")]
+
+
+def test_only_the_stack_of_the_crash_counts(project: Path) -> None:
+    crash, own = dump(CRASH, (project / "agent.py", 1)), dump("", (project / "agent.py", 2))
+    harmless = dump("Current thread 0x00007fa (most recent call first):\n", (project / "agent.py", 2))
+    asked = dump(ASKED, (project / "agent.py", 2))
+    for text in (crash + harmless, harmless + crash, crash + asked, f"{crash}it says:\n{own}", asked + crash):
+        assert sources(text, project) == [("agent.py", "first")], text
+    of_one_thread = crash.replace("Current thread 0x00007fa", "Stack")
+    assert sources(of_one_thread + asked, project) == [("agent.py", "first")]
+    assert sources(asked + harmless, project) == []
+    assert sources(crash + asked, project, fatal=False) == [("agent.py", "second")]

@@ -66,11 +66,15 @@ def exit_description(returncode: int | None) -> str:
         return "did not end"
     if returncode >= 0:
         return f"ended with exit code {returncode}"
+    return f"was ended by the signal {signal_name(returncode)}"
+
+
+def signal_name(returncode: int) -> str:
+    """The signal that ended a program: "SIGKILL" for -9, "34" for one without a name."""
     try:
-        name = signal.Signals(-returncode).name
+        return signal.Signals(-returncode).name
     except ValueError:
-        name = str(-returncode)
-    return f"was ended by the signal {name}"
+        return str(-returncode)
 
 
 def remedy_for(returncode: int | None, usual: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
@@ -30,6 +31,7 @@ from agenteval_tui.agents.process.errors import (
     BREAKPOINTS,
     exit_description,
     remedy_for,
+    signal_name,
     silence_error,
     traceback_without_secrets,
     with_last_words,
@@ -51,6 +53,8 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.traceback import RaisedException, Traceback
 
+_FATAL = frozenset((signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, signal.SIGBUS, signal.SIGILL))
+"""The signals at which `faulthandler` writes where the process is."""
 _PRINTED_AT_IMPORT = 16_000  # characters
 _LOOK = "look at what ends its process: `os._exit`, `os.closerange`, a crash of a native library"
 _REMEDIES = {
@@ -290,10 +294,10 @@ class PythonAgent:
             traceback = traceback_without_secrets(error.traceback, env)
             return Failed(RunError.raised(said, mend, reduced=reduced, traceback=traceback))
         crash, code = None, None if program is None else program.returncode
-        if program is not None and code is not None and code < 0:
-            frames = frames_in_dump(without_secrets(program.stderr, env), str(self._setup.base_dir))
-            crash = Traceback((RaisedException(exit_description(code), frames=frames),)) if frames else None
-        return Failed(replace(RunError.told("program", said, mend), traceback=crash))
+        if program is not None and code is not None and -code in _FATAL:
+            frames = frames_in_dump(program.stderr, self._setup.base_dir, fatal=True)
+            crash = Traceback((RaisedException(signal_name(code), frames=frames),)) if frames else None
+        return Failed(replace(RunError.told("program", said, mend), traceback=traceback_without_secrets(crash, env)))
 
     def _said(
         self, error: Exception, program: HostProcess | None, options: PythonOptions, words: str | None = None

@@ -72,5 +72,5 @@ class StartWatch:
 def held_error(kind: str, message: str, stderr: str, folder: Path) -> RaisedError:
     """The error of a process that had to be killed. Where it was, it wrote before."""
     message += ", and could not be interrupted"
-    traceback = Traceback((RaisedException(kind, message, frames_in_dump(stderr, str(folder))),))
+    traceback = Traceback((RaisedException(kind, message, frames_in_dump(stderr, folder, fatal=False)),))
     return RaisedError(raised_words(traceback), kinds=(kind,), reduced=f"{kind}: {message}", traceback=traceback)

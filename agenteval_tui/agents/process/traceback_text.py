@@ -5,11 +5,12 @@ from __future__ import annotations
 import linecache
 import os.path
 import re
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.suites.trust import working_copy_of
 from agenteval_tui.transcripts.traceback import Frame, RaisedException, Relation, Traceback, bounded
 
 _BEGIN = "Traceback (most recent call last):"
@@ -32,6 +33,7 @@ _JS_RAISED = re.compile(
 _PACKAGES = re.compile(
     r"[\\/](?:site-packages|dist-packages|node_modules)[\\/]|[\\/]lib(?:64)?[\\/]python\d[\d.]*[\\/]|\.zip[\\/]"
 )
+_FATAL = "Fatal Python error: "
 _DUMP = re.compile(r"^(?:Current thread 0x\w+|Stack) .*\(?most recent call first\)?:$")
 _DUMPED = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)$')
 _OWN = os.path.join(os.path.dirname(__file__), "python_")  # noqa: PTH118, PTH120
@@ -47,18 +49,32 @@ def traceback_in(text: str, folder: str) -> Traceback | None:
     return None if read is None else bounded(read)
 
 
-def frames_in_dump(text: str, folder: str) -> tuple[Frame, ...]:
+def frames_in_dump(text: str, folder: Path, *, fatal: bool) -> tuple[Frame, ...]:
     """The frames of the last stack that Python's `faulthandler` wrote, the first call first, without those of our own
-    part of the process."""
+    part of the process: because of a `fatal` signal, or because it was asked where it is."""
     frames: list[Frame] = []
+    dumping = announced = False
     for line in text.splitlines():
-        if _DUMP.match(line):
-            frames = []
-        elif (match := _DUMPED.match(line)) is not None and not match["file"].startswith(_OWN):
-            file, own = _file(match["file"], folder)
-            source = linecache.getline(match["file"], int(match["line"])).strip() if own else ""
-            frames.append(Frame(file, int(match["line"]), match["function"], source[:_LONGEST], own))
+        match = _DUMPED.match(line)
+        if _DUMP.match(line) and announced == fatal:
+            dumping, frames = True, []
+        elif not dumping or match is None:
+            dumping = False
+        elif not match["file"].startswith(_OWN):
+            file, own = _file(match["file"], str(folder))
+            source = _source(match["file"], int(match["line"]), folder) if own else ""
+            frames.append(Frame(file, int(match["line"]), match["function"], source, own))
+        announced = line.startswith(_FATAL) or (announced and not line)
     return tuple(reversed(frames))
+
+
+def _source(file: str, line: int, folder: Path) -> str:
+    """The line of a Python file of the project; "" for any other file, whatever a program writes."""
+    real = Path(os.path.realpath(file))
+    if real.suffix != ".py" or not real.is_relative_to(working_copy_of(folder)) or not real.is_file():
+        return ""
+    linecache.checkcache(file)
+    return linecache.getline(file, line).strip()[:_LONGEST]
 
 
 # Python
