@@ -12,6 +12,7 @@ import pytest
 
 from agenteval_tui.agents.finding.first_suite import write_first_suite
 from agenteval_tui.agents.finding.model import FoundAgent, Sign
+from agenteval_tui.agents.finding.own_words import first_line
 from agenteval_tui.agents.finding.search import find_agents
 from agenteval_tui.core.errors import AgentevalError
 
@@ -550,3 +551,22 @@ def test_a_route_of_next_whose_agent_is_elsewhere(tmp_path: Path) -> None:
     agent = only(tmp_path, files)
     assert (agent.place, agent.config["url"]) == ("app/api/chat/route.ts:3", "http://127.0.0.1:3000/api/chat")
     assert agent.config["body"] == {"messages": "{{ messages }}"}
+
+
+@pytest.mark.parametrize(
+    ("docstring", "line"),
+    [
+        ("Looks an order up and\nreturns its state.", "Looks an order up and returns its state."),
+        ("Takes all\n    arguments of a call.\n\n    More.", "Takes all arguments of a call."),
+        ("Reads the\nparameters from a file.", "Reads the parameters from a file."),
+        ("Adds two numbers.\nArgs:\n    a: one", "Adds two numbers."),
+        ("Adds two numbers.\n    Args (of both): a, b", "Adds two numbers."),
+        ("Adds two numbers.\nReturns: the sum", "Adds two numbers."),
+        ("Adds two numbers.\nReturns\n-------\nint", "Adds two numbers."),
+        ("Adds two numbers.\nYields", "Adds two numbers."),
+        ("Adds two numbers.\n:param a: one", "Adds two numbers."),
+        ("Adds two numbers.\n    :returns: the sum", "Adds two numbers."),
+    ],
+)
+def test_a_description_ends_where_a_section_begins(docstring: str, line: str) -> None:
+    assert first_line(docstring) == line

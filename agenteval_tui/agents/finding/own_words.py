@@ -166,7 +166,13 @@ _FILLED = frozenset(("self", "cls", "ctx", "context", "config", "runtime", "stat
 _FILLED_TYPES = re.compile(r"\bInjected|Context\b|Context\[|\bRunnableConfig\b|\bToolRuntime\b")
 
 
-_SECTION = re.compile(r"\n\s*(?::param|:return|Parameters\b|(?:args|arguments|returns?|raises?|yields?):?(?=\s))", re.I)
+_SECTION = re.compile(
+    r"\n[ \t]*(?::(?:param|return)|(?:parameters|args|arguments|returns?|raises?|yields?)"
+    r"(?:[ \t]*\([^)\n]*\))?[ \t]*(?::|(?=\n|$)))",
+    re.I,
+)
+"""Where a docstring goes on with a section: its name, with a colon or on a line of its own. A sentence may have the
+same word at the beginning of a line."""
 
 
 def first_line(text: str) -> str:
