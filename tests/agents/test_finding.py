@@ -570,3 +570,19 @@ def test_a_route_of_next_whose_agent_is_elsewhere(tmp_path: Path) -> None:
 )
 def test_a_description_ends_where_a_section_begins(docstring: str, line: str) -> None:
     assert first_line(docstring) == line
+
+
+NAMED_AS_A_TEST = """\
+from pydantic_ai import Agent
+def orders(number: str) -> str:
+    "Looks an order up."
+agent = Agent("openai:m", tools=[orders])
+agent.run_sync("Uses orders")
+"""
+
+
+def test_a_prompt_of_the_project_stays_whatever_it_says(tmp_path: Path) -> None:
+    agent = only(tmp_path, {"app.py": NAMED_AS_A_TEST})
+    path, suite = write_first_suite(agent, tmp_path)
+    assert [test.name for test in suite.suite.tests] == ["Uses orders", "Says what it is for"]
+    assert "names a tool" not in path.read_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.agents.finding.first_tests import first_tests, is_own_question, prompts_to_edit
+from agenteval_tui.agents.finding.first_tests import first_tests, is_own_question
 from agenteval_tui.agents.finding.model import FoundAgent
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.new_suite import file_for, write_text
@@ -36,9 +36,11 @@ def write_first_suite(agent: FoundAgent, root: Path, path: Path | None = None) -
         document["services"] = dict(agent.services)
     document["agents"] = {agent.name: config}
     document["defaults"] = {"timeout": _TIMEOUT_S}
-    document["tests"] = tests = first_tests(agent)
-    for test in prompts_to_edit(agent, tests):
-        head.append(f"# The prompt of `{test}` names a tool. Write what a person would ask instead.")
+    tests = first_tests(agent)
+    document["tests"] = [test.document for test in tests]
+    for test in tests:
+        if test.names_tool:
+            head.append(f"# The prompt of `{test.document['id']}` names a tool. Write what a person would ask instead.")
     return target, write_text(target, document, head)
 
 

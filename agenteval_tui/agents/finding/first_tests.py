@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec import Struct
+
 from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign
 from agenteval_tui.core.phrasing import cut
 from agenteval_tui.suites.slugs import slug
@@ -239,28 +241,40 @@ _ENOUGH = 0.15
 """Of the words: one of up to six."""
 
 
-def first_tests(agent: FoundAgent) -> list[dict[str, Any]]:
-    """Two tests, with the keys that a suite has."""
+class FirstTest(Struct):
+    """A test with the keys that a suite has. `tool`: the one that it shall call. `names_tool`: its prompt names that
+    tool, as no person would."""
+
+    document: dict[str, Any]
+    tool: FoundTool | None = None
+    names_tool: bool = False
+
+
+def first_tests(agent: FoundAgent) -> list[FirstTest]:
+    """Two tests."""
     prompts = [text for text in agent.prompts if _is_usable(text)]
-    tests: list[dict[str, Any]] = []
+    tests: list[FirstTest] = []
     asks_itself = agent.config.get("kind") == "command"
     for text in prompts[: 1 if asks_itself else 2]:
-        tests.append(_test(agent, text, _tool_for(agent.tools, text)))
-    described = [tool for tool in agent.tools if _is_usable(tool.description) and not _is_called(tool, tests)]
+        tests.append(_test(text, _tool_for(agent.tools, text)))
+    called = [test.tool for test in tests]
+    described = [
+        tool for tool in agent.tools if _is_usable(tool.description) and all(tool is not other for other in called)
+    ]
     if len(tests) < 2 and described and not asks_itself and not agent.variables:
-        tests.append(_uses(agent, described[0]))
+        tests.append(_uses(described[0]))
     if len(tests) < 2:
-        tests.append(_about_itself(agent, asks_itself))
+        tests.append(FirstTest(_about_itself(agent, asks_itself)))
     if len(tests) < 2:
-        tests.append(_brief(agent))
+        tests.append(FirstTest(_brief(agent)))
     for test in tests:
         if agent.variables:
-            test["variables"] = {name: _literally(value) for name, value in agent.variables.items()}
-        test["criteria"] = test.pop("criteria")  # the last key, as people write it
+            test.document["variables"] = {name: _literally(value) for name, value in agent.variables.items()}
+        test.document["criteria"] = test.document.pop("criteria")  # the last key, as people write it
     return _with_own_ids(tests)
 
 
-def _test(agent: FoundAgent, prompt: str, tool: FoundTool | None) -> dict[str, Any]:
+def _test(prompt: str, tool: FoundTool | None) -> FirstTest:
     criteria = []
     if tool is not None:
         criteria.append(
@@ -271,23 +285,21 @@ def _test(agent: FoundAgent, prompt: str, tool: FoundTool | None) -> dict[str, A
         metric = {"type": "Keywords", "keywords": words, "min_fraction": _ENOUGH}
         criteria.append(_criterion("Speaks of what was asked", "TextResponse", metric))
     criteria.append(_criterion("Answers", "TextResponse", {"type": "Length", "min_words": 1}))
-    return {"id": slug(cut(prompt, 40)), "name": cut(prompt, _SHORT), "prompt": prompt, "criteria": criteria}
+    document = {"id": slug(cut(prompt, 40)), "name": cut(prompt, _SHORT), "prompt": prompt, "criteria": criteria}
+    return FirstTest(document, tool)
 
 
-def _uses(agent: FoundAgent, tool: FoundTool) -> dict[str, Any]:
+def _uses(tool: FoundTool) -> FirstTest:
     """Nothing says what people ask of it: the tool is named, and the model chooses what is not known."""
     prompt = f"Use your tool {tool.name}: {tool.description}"
     if tool.example and _is_usable(tool.example):
         prompt += f" For example: {tool.example}"
     elif tool.parameters:
         prompt += f" Choose {' and '.join(tool.parameters)} yourself, and ask nothing back."
-    test = _test(agent, tool.description, tool)
-    return {**test, "id": slug(f"uses {tool.name}"), "name": f"Uses {tool.name}", "prompt": prompt}
-
-
-def prompts_to_edit(agent: FoundAgent, tests: Iterable[dict[str, Any]]) -> list[str]:
-    """The ids of the tests whose prompt names a tool, as no person would."""
-    return [test["id"] for test in tests if any(test["name"] == f"Uses {tool.name}" for tool in agent.tools)]
+    test = _test(tool.description, tool)
+    test.document |= {"id": slug(f"uses {tool.name}"), "name": f"Uses {tool.name}", "prompt": prompt}
+    test.names_tool = True
+    return test
 
 
 def _about_itself(agent: FoundAgent, asks_itself: bool) -> dict[str, Any]:
@@ -347,10 +359,6 @@ def _stem(word: str) -> str:
     return word.lower()[:6]
 
 
-def _is_called(tool: FoundTool, tests: Iterable[dict[str, Any]]) -> bool:
-    return any(criterion["name"] == f"Calls {tool.name}" for test in tests for criterion in test["criteria"])
-
-
 def _is_usable(text: str) -> bool:
     """Whether a text can be a prompt as it is: a suite reads templates and variables in it."""
     return len(text.split()) > 1 and not any(mark in text for mark in ("{{", "{%", "{#", "${"))
@@ -362,12 +370,12 @@ def _literally(value: Any) -> Any:
     return re.sub(r"\{\{|\{%|\{#|\$\{", lambda match: match[0][0] + " " + match[0][1], value)
 
 
-def _with_own_ids(tests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _with_own_ids(tests: list[FirstTest]) -> list[FirstTest]:
     used_ids: set[str] = set()
     for test in tests:
-        name = test["id"] or "first"
-        test["id"] = name if name not in used_ids else f"{name}-2"
-        used_ids.add(test["id"])
+        name = test.document["id"] or "first"
+        test.document["id"] = name if name not in used_ids else f"{name}-2"
+        used_ids.add(test.document["id"])
     return tests
 
 
