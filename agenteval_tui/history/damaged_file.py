@@ -2,17 +2,18 @@
 
 It reads from a copy with a new list of tables. A range of rows that can't be read is halved until single rows are left.
 Rows that no page leads to any more are read by naming the page they are on as the first of a table. So a destroyed page
-costs what was on it, and nothing that was deleted comes back: indexes tell which rows there were.
+costs what was on it, and nothing that was deleted comes back: indexes tell which rows there were. Where each index of
+a table is destroyed, too, the rows of pages that are not free are taken.
 """
 
 # ruff: noqa: S608 - statements are put together from words of ours; values are always bound
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
 import sqlite3
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import lru_cache
@@ -32,8 +33,9 @@ _SIZES = (4096, 1024, 512, 2048, 8192, 16384, 32768, 65536)
 """Of pages; that of our own files is the first."""
 _ALL = (1, (1 << 63) - 1)  # rows
 _TOGETHER = 200  # pages
-_LEAVES = {True: (2, 10), False: (5, 13)}
-"""The first byte of pages with rows or leading to some, by whether the table has no rowid."""
+_INNER_ROWS, _LEAVES = 2, {True: 10, False: 13}
+"""The first byte of pages with rows: those of a table without rowid that lead to others, and the others, by whether the
+table has no rowid."""
 _NEUTRAL = {"INTEGER": "0", "REAL": "0.0", "BLOB": "x''"}
 _ENTRIES = (
     "SELECT type, name, tbl_name, rootpage, sql FROM {} WHERE rowid BETWEEN ? AND ? AND type IN ('table', 'index')"
@@ -55,7 +57,11 @@ _OF = {
     "quarantines": ("test", "tests"),
 }
 """For tables without an index that knows all of their rows: which row of another table each is of."""
+_TELLING = {_WHOLE, *_CONTENT, *(table for table, _ in import_validation.WORDS)}
+"""Tables with rows that no other table's rows are taken for."""
 _FEW = 4_000
+_LEAST_PAGE_OF_ROWS = 0x0200_0000
+"""The first four bytes of a page with rows, as a number, are not below: its first byte is the kind of the page."""
 _SAMPLES = 64
 _LATER = 1_000  # no program's version is higher: such a number is damage
 
@@ -96,7 +102,7 @@ class _Index(Struct, frozen=True):
     """What an index says of all rows: the key, and the columns that it is of."""
 
     columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
+    rows: frozenset[tuple[Any, ...]]
 
 
 class _Table(Struct, frozen=True):
@@ -200,16 +206,15 @@ class _Copy:
         roots = [_entry(name, entries["table", name].root, table.columns) for name, table in tables.items()]
         self._list({(root.type, root.name): root for root in roots})
         for name, table in tables.items():
-            # A table without an index has few rows, or its keys are runs.
-            known = table.indexes or (
-                tables["runs"].indexes if _OF.get(name, "")[1:] == ("runs",) and "runs" in tables else ()
-            )
-            ids = sorted({row[0] for row in known[0].rows}) if known else range(1, _FEW)
+            ids: Sequence[int] = range(1, _FEW)
+            if table.indexes:
+                ids = sorted({row[0] for row in table.indexes[0].rows})
+            elif _OF.get(name, "")[1:] == ("runs",):
+                ids = sorted(row[0] for row in target.execute("SELECT id FROM runs"))
             _Statement(self, target, table).copy(name, ids)
-        lost = {name: test for name, table in tables.items() if (test := self._compare(target, table)) is not None}
-        for name, test in lost.items():
-            self._gather(target, tables[name], test)
-            self._compare(target, tables[name], whole=True)
+        for table in [table for table in tables.values() if self._misses_rows(target, table)]:
+            self._gather(target, table)
+            self._misses_rows(target, table, again=True)
 
     # The list of tables.
 
@@ -225,7 +230,7 @@ class _Copy:
         self._take(entries, listed, ours)
         if foreign or entries.keys() == ours.keys():
             return entries
-        for pages in _batches(self._pages_of(False)):
+        for pages in _batches(self._pages_of(_LEAVES[False])):
             self._list({("table", f"p{page}"): _entry(f"p{page}", page, _MASTER) for page in pages})
             for page in pages:
                 self._take(entries, self._lines(f"p{page}"), ours)
@@ -298,15 +303,15 @@ class _Copy:
         connection.execute("PRAGMA writable_schema = ON")  # so tables can be read although others can't
         return connection
 
-    def _pages_of(self, without_rowid: bool) -> list[int]:
-        """The file's own pages that may have rows of such a table."""
-        firsts, found = _LEAVES[without_rowid], []
+    def _pages_of(self, kind: int) -> list[int]:
+        """The file's own pages that begin with this byte."""
+        pages = []
         with self._path.open("rb") as file:
             for page in range(2, self._pages + 1):
                 file.seek((page - 1) * self._size)
-                if file.read(1)[0] in firsts:
-                    found.append(page)
-        return found
+                if file.read(1)[0] == kind:
+                    pages.append(page)
+        return pages
 
     # Rows.
 
@@ -329,52 +334,68 @@ class _Copy:
                     info = _guarded(self._connection, f"SELECT name FROM pragma_index_info('{entry.name}')")
                     columns = (key, *[column for (column,) in info])
                     select = f"SELECT {', '.join(columns)} FROM {name} INDEXED BY {entry.name}"
-                    rows = list(_guarded(self._connection, select))
+                    rows = frozenset(_guarded(self._connection, select))
                     if all(isinstance(row[0], int) and row[0] > 0 for row in rows):
                         indexes.append(_Index(columns, rows))
         return tuple(sorted(indexes, key=lambda index: len(index.rows), reverse=True))
 
-    def _compare(
-        self, target: sqlite3.Connection, table: _Table, *, whole: bool = False
-    ) -> tuple[tuple[str, ...], Callable[..., bool]] | None:
-        """Say what is missing. Gives what tells of a row whether it is, and the columns that this asks for.
-
-        None: nothing is missing, or nobody knows what. `whole`: what SQLite says of the table was asked before.
-        """
+    def _misses_rows(self, target: sqlite3.Connection, table: _Table, *, again: bool = False) -> bool:
+        """Note how many rows are missing, and tell whether any may be. `again`: SQLite was asked about the table."""
         name = table.name
-        there = target.execute(f"SELECT {_key(table.ours)} FROM {name}").fetchall()
-        keys = {row[0] for row in there}
-        fitting = [index for index in table.indexes if keys <= {row[0] for row in index.rows}]
-        if fitting:
-            rows = min((set(index.rows) for index in fitting), key=len)
-            self.found.missing[name] = len(rows) - len(there)
-            if len(rows) == len(there):
-                return None
-            self.found.damaged.add(name)
-            columns = next(index.columns for index in fitting if set(index.rows) == rows)
-            return columns, _is_in(rows)
-        if name not in self.found.damaged and not whole:
+        index = _index_of_all(target, table)
+        if index is not None:
+            missing = len(index.rows) - int(target.execute(f"SELECT count(*) FROM {name}").fetchone()[0])
+            self.found.missing[name] = missing
+            if missing:
+                self.found.damaged.add(name)
+            return missing > 0
+        if name not in self.found.damaged and not again:
             with suppress(_UnreadableError):
                 if list(_guarded(self._connection, f"PRAGMA integrity_check({name})")) == [("ok",)]:
-                    return None
+                    return False
             self.found.damaged.add(name)
-        if name not in self.found.damaged:
-            return None
-        self.found.unknown.add(name)
-        column, of = _OF.get(name, ("", ""))
-        return ((column,), _is_in(set(target.execute(f"SELECT id FROM {of}")))) if of else None
+        if name in self.found.damaged:
+            self.found.unknown.add(name)
+        return name in self.found.unknown
 
-    def _gather(
-        self, target: sqlite3.Connection, table: _Table, test: tuple[tuple[str, ...], Callable[..., bool]]
-    ) -> None:
-        """Copy lost rows of pages that nothing leads to."""
-        columns, is_lost = test
-        for pages in _batches(self._pages_of(_has_no_rowid(table.columns))):
-            self._list({("table", f"p{page}"): _entry(f"p{page}", page, table.columns) for page in pages})
-            self._connection.create_function("is_lost", len(columns), is_lost)
-            statement = _Statement(self, target, table)
-            for page in pages:
-                statement.copy(f"p{page}", (), f" AND is_lost({', '.join(columns)})")
+    def _gather(self, target: sqlite3.Connection, table: _Table) -> None:
+        """Copy lost rows of pages that nothing leads to: those that an index knows; without one, those of a run that is
+        known, or that look like it, on pages that are not free."""
+        index, key, several = _index_of_all(target, table), _key(table.columns), _has_no_rowid(table.columns)
+        column, of = _OF.get(table.name, ("", ""))
+        if index is not None:
+            columns, is_lost, free = index.columns, _is_in(index.rows), set[int]()
+        elif of or table.name in _TELLING:
+            there = set() if several else {row[0] for row in target.execute(f"SELECT {key} FROM {table.name}")}
+            others = {row[0] for row in target.execute(f"SELECT id FROM {of}")} if of else None
+            columns, is_lost, free = (key, column or key), _is_new(there, others), self._free_pages()
+        else:
+            return
+        for kind in (_INNER_ROWS, _LEAVES[True]) if several else (_LEAVES[False],):
+            for pages in _batches([page for page in self._pages_of(kind) if page not in free]):
+                self._list({("table", f"p{page}"): _entry(f"p{page}", page, table.columns) for page in pages})
+                self._connection.create_function("is_lost", len(columns), is_lost)
+                statement = _Statement(self, target, table, f"is_lost({', '.join(columns)}) AND ")
+                for page in pages:
+                    statement.copy(f"p{page}", (), singly=kind != _INNER_ROWS)
+
+    def _free_pages(self) -> set[int]:
+        """The pages that hold nothing any more. What looks like a part of their list is one: it is numbers of pages."""
+        free = set[int]()
+        with self._path.open("rb") as file:
+            for page in range(2, self._pages + 1):
+                file.seek((page - 1) * self._size)
+                following, count = struct.unpack(">II", file.read(8))
+                if following < _LEAST_PAGE_OF_ROWS and 0 < count <= self._size // 4 - 2:
+                    numbers = struct.unpack(f">{count}I", file.read(4 * count))
+                    if all(1 < number < _LEAST_PAGE_OF_ROWS for number in numbers):
+                        free.update((page, *numbers))
+        return free
+
+    @property
+    def most_on_page(self) -> int:
+        """No page has more rows."""
+        return self._size // 4
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -384,7 +405,7 @@ class _Copy:
 class _Statement:
     """Reads rows of a table of ours from a file whose table may have other columns, and leaves out what is none."""
 
-    def __init__(self, copy: _Copy, target: sqlite3.Connection, table: _Table) -> None:
+    def __init__(self, copy: _Copy, target: sqlite3.Connection, table: _Table, condition: str = "") -> None:
         name, ours, source = table.name, table.ours, table.columns
         self._copy, self._target, self._name = copy, target, name
         there = {column.name for column in source}
@@ -413,11 +434,11 @@ class _Statement:
             connection.create_function(f"whole_{name}", -1, self._noting(is_whole))
             wrong.insert(0, f"NOT whole_{name}({names})")  # asked of each row
         self._values = ", ".join(values.values())
-        self._right = f"{key} BETWEEN ? AND ? AND ({' OR '.join(wrong)}) IS NOT TRUE"
-        self._backwards = ""
-        """The other order of rows, for tables of which several have one key."""
-        if _has_no_rowid(source):
-            self._backwards = f" ORDER BY {', '.join(f'{part.name} DESC' for part in source if part.key)}"
+        self._right = f"{key} BETWEEN ? AND ? AND {condition}({' OR '.join(wrong)}) IS NOT TRUE"
+        self._several = _has_no_rowid(source)
+        """Whether several rows may have one key."""
+        order = [part.name for part in source if part.key] if self._several else [key]
+        self._backwards = f" ORDER BY {', '.join(f'{name} DESC' for name in order)}"
         self._insert = f"INSERT OR IGNORE INTO {name} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
 
     def select(self, source: str) -> str:
@@ -433,22 +454,22 @@ class _Statement:
 
         return check
 
-    def copy(self, source: str, ids: Sequence[int], more: str = "") -> None:
-        """All rows; where SQLite can't go on, those from `ids` that it can read."""
+    def copy(self, source: str, ids: Sequence[int], *, singly: bool = False) -> None:
+        """All rows; where SQLite can't go on, those from `ids` that it can read; `singly`: those before and behind."""
         pending: list[Sequence[int]] = [_ALL]
         while pending:
             some = pending.pop()
-            rows = _guarded(self._copy.connection, self.select(source) + more, (some[0], some[-1]))
+            rows = _guarded(self._copy.connection, self.select(source), (some[0], some[-1]))
             try:
                 self._target.executemany(self._insert, rows)
             except _UnreadableError:
-                if not more:
+                if ids:
                     self._copy.found.damaged.add(self._name)
                 if some is not _ALL or self._leads_somewhere(source, ids):
                     pending += _halves(some, ids)
-                if len(some) == 1 and self._backwards:
+                if singly or (len(some) == 1 and self._several):
                     for order in ("", self._backwards):
-                        self._copy_single(source, more + order, some[0])
+                        self._copy_singly(source, order, some)
 
     def _leads_somewhere(self, source: str, ids: Sequence[int]) -> bool:
         """Whether any of some keys can be looked up; none can where the table's first page is destroyed."""
@@ -458,12 +479,13 @@ class _Statement:
                 return True
         return False
 
-    def _copy_single(self, source: str, more: str, key: int) -> None:
-        """Rows with one key up to what can't be read; one by one, as an error takes the row before it along."""
+    def _copy_singly(self, source: str, order: str, some: Sequence[int]) -> None:
+        """Rows of a page, or with one key, up to what can't be read; one by one, as an error takes the row before it
+        along."""
         with suppress(_UnreadableError):
-            for number in itertools.count():
-                statement = f"{self.select(source)}{more} LIMIT 1 OFFSET {number}"
-                rows = list(_guarded(self._copy.connection, statement, (key, key)))
+            for number in range(self._copy.most_on_page):
+                statement = f"{self.select(source)}{order} LIMIT 1 OFFSET {number}"
+                rows = list(_guarded(self._copy.connection, statement, (some[0], some[-1])))
                 if not rows:
                     return
                 self._target.executemany(self._insert, rows)
@@ -476,7 +498,19 @@ def _halves(ids: Sequence[int], first: Sequence[int]) -> list[Sequence[int]]:
     return [ids[len(ids) // 2 :], ids[: len(ids) // 2]] if len(ids) > 1 else []
 
 
-def _is_in(rows: set[tuple[Any, ...]]) -> Callable[..., bool]:
+def _index_of_all(target: sqlite3.Connection, table: _Table) -> _Index | None:
+    """The index with the fewest rows, of those that know all rows that were copied."""
+    keys = {row[0] for row in target.execute(f"SELECT {_key(table.ours)} FROM {table.name}")}
+    fitting = [index for index in table.indexes if keys <= {row[0] for row in index.rows}]
+    return min(fitting, key=lambda index: len(index.rows), default=None)
+
+
+def _is_new(there: set[Any], others: set[Any] | None) -> Callable[..., bool]:
+    """Whether a row with this key, and of this other row, is not `there`, and the other one is (None: of none)."""
+    return lambda key, other: key not in there and (others is None or other in others)
+
+
+def _is_in(rows: frozenset[tuple[Any, ...]]) -> Callable[..., bool]:
     return lambda *values: values in rows
 
 

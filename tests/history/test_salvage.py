@@ -46,6 +46,15 @@ def pages_of(data: bytes, name: str, tmp_path: Path) -> list[int]:
         return [row[0] for row in connection.execute("SELECT pageno FROM dbstat WHERE name = ?", (name,))]
 
 
+def leaves_of(data: bytes, name: str, tmp_path: Path) -> list[tuple[int, int]]:
+    """The pages that hold its rows, in their order, and how many rows each holds."""
+    path = tmp_path / "look.db"
+    path.write_bytes(data)
+    leaves = "SELECT pageno, ncell FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path"
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(leaves, (name,)).fetchall()
+
+
 def roots(data: bytes, tmp_path: Path) -> set[int]:
     """The pages that lead to all others of a table: what hangs on a broken one can't be reached."""
     path = tmp_path / "look.db"
@@ -114,6 +123,69 @@ def test_a_broken_page_of_runs_loses_only_that_page(path: Path, whole: bytes, tm
         assert len(store.run_ids(RunFilter(text="way"))) == store.counts().runs
         assert store.transcript("EXECUTION-0-RUN-00001") == transcript("It is on its way, number 1.")
         assert store.results("EXECUTION-7-RUN-00099") == results(True)
+    check_is_sound(path)
+
+
+@pytest.mark.parametrize("shares", [[0.5], [1], [0, 0.5, 1]])
+def test_runs_are_found_though_each_index_of_them_is_broken(
+    path: Path, whole: bytes, tmp_path: Path, shares: list[float]
+) -> None:
+    """Their numbers are those of a long history."""
+    path.write_bytes(whole)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        tables = [row[0] for row in connection.execute("SELECT name FROM pragma_table_list WHERE type = 'table'")]
+        columns = {table: {row[1] for row in connection.execute(f"PRAGMA table_info({table})")} for table in tables}
+        connection.execute("UPDATE runs SET id = id + 100000")
+        for table in tables:
+            if "run" in columns[table]:
+                connection.execute(f"UPDATE {table} SET run = run + 100000")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        indexes = [row[1] for row in connection.execute("PRAGMA index_list(runs)")]
+    data = path.read_bytes()
+    broken = [pages_of(data, name, tmp_path)[-1] for name in indexes]
+    runs = leaves_of(data, "runs", tmp_path)
+    destroyed = [runs[round(share * (len(runs) - 1))] for share in shares]
+    with rescued(path, overwrite(data, [*broken, *[page for page, _ in destroyed]])) as store:
+        assert store.counts().runs == NUMBER - sum(cells for _, cells in destroyed)
+    check_is_sound(path)
+
+
+@pytest.fixture(scope="module")
+def deep(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A history whose pages are so small that three of them lead to each run, as in one of many runs; the first
+    execution was deleted."""
+    path = tmp_path_factory.mktemp("deep") / "history.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA page_size = 512")
+        connection.execute("VACUUM")
+    with Store.open(path) as store:
+        for execution in range(4):
+            name = f"EXECUTION-{execution}"
+            store.begin_execution(record(name), [planned(n, name) for n in range(NUMBER // 8)])
+            for n in range(NUMBER // 8):
+                store.run_ended(ended(n, name))
+            store.end_execution(name, "finished").result()
+        store.delete_execution("EXECUTION-0").result()
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("share", [0.4, 0.6, 0.8, 0.95])
+def test_a_cut_off_file_of_many_runs_has_all_runs_that_are_in_it(
+    path: Path, deep: bytes, tmp_path: Path, share: float
+) -> None:
+    end = int(len(deep) // 512 * share) * 512
+    path.write_bytes(deep)
+    with closing(sqlite3.connect(path)) as connection:
+        uids = {row[0] for row in connection.execute("SELECT uid FROM runs")}
+        rows = "SELECT total(ncell) FROM dbstat WHERE name = 'runs' AND pagetype = 'leaf' AND pageno <= ?"
+        in_it = connection.execute(rows, (end // 512,)).fetchone()[0]
+        deepest = "SELECT max(length(path)) FROM dbstat WHERE name = 'runs'"
+        assert connection.execute(deepest).fetchone()[0] == len("/000/000/")
+    path.unlink()
+    with rescued(path, deep[:end]) as store:
+        saved = {run.id for row in store.executions() for run in store.runs_of_execution(row.id)}
+    assert len(saved) >= in_it > 0
+    assert saved <= uids
     check_is_sound(path)
 
 
