@@ -128,6 +128,6 @@ def _described(value: Any) -> str:
 def _looked_for(broken: Mapping[str, str]) -> str:
     by_name = formats()
     wide = max(map(len, (*by_name, *broken))) + 2
-    lines = [f"  {name:<{wide}}{broken.get(name, format_.looks_like)}" for name, format_ in by_name.items()]
+    lines = [f"  {name:<{wide}}{broken.get(name, format_.described)}" for name, format_ in by_name.items()]
     lines += [f"  {name:<{wide}}{reason}" for name, reason in broken.items() if name not in by_name]
     return "\n".join(["These formats were tried (--format NAME chooses one):", *lines])

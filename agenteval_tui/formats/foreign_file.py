@@ -67,9 +67,8 @@ def foreign_file(path: Path) -> ForeignFile | None:
             known = detect(source)
     except AgentevalError:
         return None
-    what = re.split(r":| \(", known.looks_like)[0]
-    page = _page_of_table(path) if known.name == "table" else known.page
-    return ForeignFile(path, what, page, known.tests is not None, known.recordings is not None)
+    page = known.page_for(path) or ("exchange" if known.tests is not None else "")
+    return ForeignFile(path, known.title, page, known.tests is not None, known.recordings is not None)
 
 
 def foreign_files(folder: Path) -> tuple[ForeignFile, ...]:
@@ -91,20 +90,6 @@ def one_for_each_page(paths: Sequence[Path]) -> tuple[ForeignFile, ...]:
     beside = [file for path in paths if path.is_dir() and not discover([path]) for file in foreign_files(path)]
     pages = {file.page: file for file in reversed(beside)}
     return (*named, *reversed(pages.values()))
-
-
-def _page_of_table(path: Path) -> str:
-    """By the columns that DeepEval and LangSmith write."""
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            head = {cell.strip(' "\n') for cell in re.split("[,;\t]", file.readline(_READ))}
-    except OSError:
-        head = set()
-    if len(head & {"actual_output", "expected_output", "retrieval_context"}) > 1:
-        return "coming-from/deepeval"
-    if any(cell in ("inputs", "outputs") or cell.startswith(("inputs.", "outputs.")) for cell in head):
-        return "coming-from/langsmith-course"
-    return "coming-from/vizra"
 
 
 def _program(path: Path) -> ForeignFile | None:

@@ -173,7 +173,7 @@ def _import(
         raise AgentevalError(
             "nothing in this file can be imported" + (f": {words}" if words else ""),
             where=str(path),
-            mend=f"a file in the format {format_.name} is {format_.looks_like}",
+            mend=f"a file in the format {format_.name} is {format_.described}",
         )
 
     def progress(_: int) -> None:

@@ -672,7 +672,7 @@ from agenteval_tui.formats.importers.format import Format
 def can_read(value):
     raise KeyError("a key\\nthat is not there")
 
-FORMAT = Format(name="broken-reader", looks_like="x", can_read=can_read)
+FORMAT = Format(name="broken-reader", title="a file", looks_like="x", can_read=can_read)
 """
 
 

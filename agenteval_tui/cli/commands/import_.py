@@ -247,7 +247,7 @@ def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path
         out.line(("  skipped ", "warn"), reason)
     for note in content.notes:
         out.line(("  note ", "warn"), note)
-    _name_page(out, known.page)
+    _name_page(out, known.page_for(path))
     return 0
 
 

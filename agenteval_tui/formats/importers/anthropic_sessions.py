@@ -165,7 +165,8 @@ def _run(session: _Session) -> Iterator[Recording | Skipped]:
 
 FORMAT = Format(
     name="anthropic-sessions",
-    looks_like='logs of Anthropic\'s managed agents: lines of `["client.beta.sessions...", {...}]`',
+    title="logs of Anthropic's managed agents",
+    looks_like='lines of `["client.beta.sessions...", {...}]`',
     can_read=can_read,
     recordings=by_value(recordings),
     rank=70,

@@ -191,7 +191,8 @@ def _usage(metrics: Any) -> dict[str, Any]:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="ATIF trajectories: an object with `schema_version` (ATIF-v1.x), `agent` and `steps`",
+    title="ATIF trajectories",
+    looks_like="an object with `schema_version` (ATIF-v1.x), `agent` and `steps`",
     can_read=can_read,
     recordings=_recordings,
     rank=15,

@@ -119,7 +119,8 @@ def _messages(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="AutoGen messages: objects with `source`, `type` (TextMessage, ...) and `content`",
+    title="AutoGen messages",
+    looks_like="objects with `source`, `type` (TextMessage, ...) and `content`",
     can_read=can_read,
     recordings=by_value(recordings),
     rank=95,

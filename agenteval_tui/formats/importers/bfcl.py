@@ -73,7 +73,8 @@ def _sum(value: Any) -> float | None:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="BFCL results: lines with `id`, `result` and `input_token_count`",
+    title="BFCL results",
+    looks_like="lines with `id`, `result` and `input_token_count`",
     can_read=can_read,
     recordings=run_per_value(_recording, can_read=can_read, refusal="not a result: it has no `id` and `result`"),
     rank=67,

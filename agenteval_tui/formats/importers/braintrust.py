@@ -124,7 +124,8 @@ def _scores(scores: Any) -> Iterator[CriterionResult]:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="Braintrust rows: objects with `span_id`, `root_span_id` and `input`",
+    title="Braintrust rows",
+    looks_like="objects with `span_id`, `root_span_id` and `input`",
     can_read=can_read,
     recordings=recordings,
     rank=69,

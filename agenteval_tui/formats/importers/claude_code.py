@@ -407,7 +407,8 @@ def _compaction(event: Event) -> str:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="Claude Code sessions: lines with `type`, `sessionId` and `message`, or what `claude -p` prints as JSON",
+    title="Claude Code sessions",
+    looks_like="lines with `type`, `sessionId` and `message`, or what `claude -p` prints as JSON",
     can_read=can_read,
     recordings=by_value(recordings),
     rank=64,

@@ -240,7 +240,8 @@ def _gave(item: Mapping[str, Any], kind: str) -> Any:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="Codex sessions: lines with `type`, `timestamp` and `payload`, or what `codex exec --json` prints",
+    title="Codex sessions",
+    looks_like="lines with `type`, `timestamp` and `payload`, or what `codex exec --json` prints",
     can_read=can_read,
     recordings=by_value(recordings),
     rank=65,

@@ -185,7 +185,8 @@ def _results(case: Mapping[str, Any]) -> Iterator[CriterionResult]:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="a test run of DeepEval: JSON with `testCases` and `metricsScores`",
+    title="a test run of DeepEval",
+    looks_like="JSON with `testCases` and `metricsScores`",
     can_read=can_read,
     recordings=recordings,
     page="coming-from/deepeval",

@@ -18,17 +18,18 @@ Recordings = Iterator[Recording | Skipped]
 
 
 class Format(Struct, frozen=True, kw_only=True):
-    """A foreign format (entry point group `agenteval.importers`): its name, what it looks like in words, a test of a
-    file's first value, and its readers.
+    """A foreign format (entry point group `agenteval.importers`): its name, what a file of it is (`title`, after "is")
+    and how it looks, both in words, a test of a file's first value, and its readers.
 
     `recordings` reads runs, `tests` reads tests; a format has one, or both. `of_name`: a test of the file's name, for
-    files without values that can be looked at. `yaml`: a test of the keys of a
-    YAML document. `zip`: files of it may be ZIP archives. `parts`: the other files that belong to one of this format.
-    `aliases`: other names for what the same reader takes. `page`: of the documentation, for people who come from
-    there. `rank`: formats are tried from the lowest, so that the ones with telling keys go first.
+    files without values that can be looked at. `yaml`: a test of the keys of a YAML document. `zip`: files of it may be
+    ZIP archives. `parts`: the other files that belong to one of this format. `aliases`: other names for what the same
+    reader takes. `page`: of the documentation, for people who come from there; `page_of`: where it depends on the file,
+    "" for none. `rank`: formats are tried from the lowest, so that the ones with telling keys go first.
     """
 
     name: str
+    title: str
     looks_like: str
     can_read: Callable[[Any], bool]
     recordings: Callable[[Source], Recordings] | None = None
@@ -39,7 +40,17 @@ class Format(Struct, frozen=True, kw_only=True):
     parts: Callable[[Source], Sequence[Path]] | None = None
     aliases: tuple[str, ...] = ()
     page: str = ""
+    page_of: Callable[[Path], str] | None = None
     rank: int = 1000
+
+    @property
+    def described(self) -> str:
+        """What a file of it is, and how it looks."""
+        return f"{self.title}: {self.looks_like}"
+
+    def page_for(self, path: Path) -> str:
+        """The page of the documentation for people who have this file."""
+        return self.page if self.page_of is None else self.page_of(path)
 
 
 def by_value(read: Callable[[Iterable[JsonElement | BrokenElement]], Recordings]) -> Callable[[Source], Recordings]:

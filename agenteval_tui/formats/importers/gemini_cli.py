@@ -74,7 +74,8 @@ def _result(call: Mapping[str, Any]) -> dict[str, Any]:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="Gemini CLI sessions: an object with `sessionId`, `projectHash` and `messages`",
+    title="Gemini CLI sessions",
+    looks_like="an object with `sessionId`, `projectHash` and `messages`",
     can_read=can_read,
     recordings=run_per_value(
         _recording, can_read=can_read, refusal="not a session: it has no `sessionId` and `messages`"

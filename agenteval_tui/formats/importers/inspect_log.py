@@ -345,7 +345,8 @@ def _criterion(scorer: str, expected: Any) -> dict[str, Any]:
 
 FORMAT = Format(
     name="inspect",
-    looks_like="an Inspect log: `.eval` (a ZIP), or JSON with `version`, `eval` and `samples`",
+    title="an Inspect log",
+    looks_like="`.eval` (a ZIP), or JSON with `version`, `eval` and `samples`",
     can_read=can_read,
     recordings=recordings,
     tests=tests,

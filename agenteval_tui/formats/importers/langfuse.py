@@ -128,7 +128,8 @@ def _scores(scores: Iterable[Any]) -> Iterator[CriterionResult]:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="Langfuse: an object with `trace` and `observations`",
+    title="a Langfuse export",
+    looks_like="an object with `trace` and `observations`",
     can_read=can_read,
     recordings=run_per_value(_recording, can_read=can_read, refusal="not a trace: it has no `observations`"),
     rank=61,

@@ -210,7 +210,8 @@ def _of_messages(value: list[Any]) -> Iterator[dict[str, Any]]:
 
 FORMAT = Format(
     name="langsmith-dataset",
-    looks_like='a LangSmith dataset: lines of `{"inputs": {...}, "outputs": {...}}`',
+    title="a LangSmith dataset",
+    looks_like='lines of `{"inputs": {...}, "outputs": {...}}`',
     can_read=can_read,
     tests=tests,
     page="coming-from/langsmith-course",

@@ -332,7 +332,8 @@ def _feedback(stats: Any) -> tuple[CriterionResult, ...]:
 
 FORMAT = Format(
     name=NAME,
-    looks_like='LangSmith runs: `{"post": [...], "patch": [...]}`, or objects with `run_type` and `inputs`',
+    title="LangSmith runs",
+    looks_like='`{"post": [...], "patch": [...]}`, or objects with `run_type` and `inputs`',
     can_read=can_read,
     recordings=recordings,
     page="coming-from/langsmith",

@@ -110,7 +110,8 @@ def _assessments(listed: list[Any]) -> tuple[list[CriterionResult], Any]:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="MLflow traces: an object with `info`, and `data` with `spans`",
+    title="MLflow traces",
+    looks_like="an object with `info`, and `data` with `spans`",
     can_read=can_read,
     recordings=run_per_value(_recording, can_read=can_read, refusal="not a trace: it has no `info` and `data`"),
     rank=68,

@@ -114,7 +114,8 @@ def _results(about: Mapping[str, Any]) -> Iterator[CriterionResult]:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="conversations of several agents: `history` and `question` (Who&When), or messages with names as roles",
+    title="conversations of several agents",
+    looks_like="`history` and `question` (Who&When), or messages with names as roles",
     can_read=can_read,
     recordings=by_value(recordings),
     aliases=("who-and-when", "agentrx"),

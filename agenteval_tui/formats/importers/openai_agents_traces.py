@@ -93,7 +93,8 @@ def _span(span: Mapping[str, Any], ids: set[str]) -> Span:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="traces of openai-agents: objects with `object` (trace, trace.span), or a list of these in `data`",
+    title="traces of openai-agents",
+    looks_like="objects with `object` (trace, trace.span), or a list of these in `data`",
     can_read=can_read,
     recordings=by_value(recordings),
     rank=62,

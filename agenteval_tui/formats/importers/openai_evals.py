@@ -111,7 +111,8 @@ def _take(sample: _Sample, kind: str, data: Mapping[str, Any]) -> None:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="logs of OpenAI's evals: lines with `spec`, then with `sample_id`, `type` and `data`",
+    title="logs of OpenAI's evals",
+    looks_like="lines with `spec`, then with `sample_id`, `type` and `data`",
     can_read=can_read,
     recordings=by_value(recordings),
     rank=66,

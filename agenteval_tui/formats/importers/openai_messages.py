@@ -173,8 +173,9 @@ def _name_of(about: Mapping[str, Any]) -> str:
 
 FORMAT = Format(
     name="openai",
-    looks_like="chat messages of OpenAI, Anthropic, LangChain, pydantic-ai: a list of objects with `role`, "
-    "an object with `messages`, or a list or lines of those; results of batches",
+    title="chat messages of OpenAI, Anthropic, LangChain, pydantic-ai",
+    looks_like="a list of objects with `role`, an object with `messages`, or a list or lines of those; results of "
+    "batches",
     can_read=can_read,
     recordings=by_value(recordings),
     aliases=("anthropic", "langchain", "openai-agents", "pydantic-ai", "openai-batch", "anthropic-batch"),

@@ -205,7 +205,8 @@ def _calls_of(response: Any) -> Iterator[Mapping[str, Any]]:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="OpenHands: events with `source` and `action` or `observation`; objects with `history`, `instruction`",
+    title="OpenHands",
+    looks_like="events with `source` and `action` or `observation`; objects with `history`, `instruction`",
     can_read=can_read,
     recordings=by_value(recordings),
     rank=43,

@@ -254,7 +254,8 @@ def _bytes(value: Any) -> str:
 
 FORMAT = Format(
     name="otel",
-    looks_like="OpenTelemetry GenAI spans: OTLP JSON with `resourceSpans`, or a list of spans with `attributes`",
+    title="OpenTelemetry GenAI spans",
+    looks_like="OTLP JSON with `resourceSpans`, or a list of spans with `attributes`",
     can_read=can_read,
     recordings=recordings,
     aliases=("otlp",),

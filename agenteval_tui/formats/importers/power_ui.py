@@ -184,7 +184,8 @@ def _maps(rows: Any) -> list[Mapping[str, Any]]:
 
 FORMAT = Format(
     name="power-ui",
-    looks_like="Power UI test cases: JSON with `object_alias` ...AI_TEST_CASE and `rows`",
+    title="Power UI test cases",
+    looks_like="JSON with `object_alias` ...AI_TEST_CASE and `rows`",
     can_read=can_read,
     tests=tests,
     page="coming-from/power-ui",

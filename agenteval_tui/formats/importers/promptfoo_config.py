@@ -90,7 +90,7 @@ def tests(source: Source) -> FoundTests:
     """The tests. Raises `AgentevalError` when there is no configuration."""
     document = read_document(source, "js-yaml")
     if not isinstance(document, Mapping):
-        raise AgentevalError("this is not a promptfoo configuration", where=str(source.path), mend=FORMAT.looks_like)
+        raise AgentevalError("this is not a promptfoo configuration", where=str(source.path), mend=FORMAT.described)
     return tests_of(document, source.path)
 
 
@@ -416,7 +416,8 @@ def _shown(variables: Mapping[str, Any]) -> str:
 
 FORMAT = Format(
     name="promptfoo-config",
-    looks_like="a promptfoo configuration: YAML or JSON with `prompts` and `providers` or `tests`",
+    title="a promptfoo configuration",
+    looks_like="YAML or JSON with `prompts` and `providers` or `tests`",
     can_read=can_read,
     tests=tests,
     yaml=fits_yaml,

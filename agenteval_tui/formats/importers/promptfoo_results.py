@@ -368,7 +368,8 @@ def _verdict(part: Mapping[str, Any], taken: Counter[str]) -> CriterionResult:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="promptfoo results: an object with `evalId` and `results`, or lines with `gradingResult`",
+    title="promptfoo results",
+    looks_like="an object with `evalId` and `results`, or lines with `gradingResult`",
     can_read=can_read,
     recordings=recordings,
     tests=tests,

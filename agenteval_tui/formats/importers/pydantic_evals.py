@@ -284,7 +284,8 @@ def _translated(name: str, first: Any, keywords: Mapping[str, Any], expected: An
 
 FORMAT = Format(
     name="pydantic-evals",
-    looks_like="a pydantic-evals dataset (YAML or JSON with `cases`), or a report (JSON)",
+    title="a pydantic-evals dataset",
+    looks_like="YAML or JSON with `cases`; or a report, JSON",
     can_read=can_read,
     recordings=recordings,
     tests=tests,

@@ -113,7 +113,8 @@ def _results(info: Mapping[str, Any]) -> Iterator[CriterionResult]:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="SWE-agent trajectories: an object with `history` and `trajectory`; those of mini-swe-agent",
+    title="SWE-agent trajectories",
+    looks_like="an object with `history` and `trajectory`; those of mini-swe-agent",
     can_read=can_read,
     recordings=run_per_value(_recording, can_read=can_read, refusal="not a trajectory: it has no `history`"),
     aliases=("mini-swe-agent",),

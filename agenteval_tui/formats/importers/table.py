@@ -48,6 +48,9 @@ _ANSWERS = (
 _KEYWORDS = ("must_contain", "expected_contains", "should_contain", "contains", "keywords", "expected_keywords")
 _DESCRIBED = re.compile(r"expected_|expectation|criteria|rubric|grading_|success_|erwart")
 _ASSERTIONS = ("assertion_class", "assertion_params")  # Vizra's own convention
+_OF_VIZRA = {*_ASSERTIONS, "scenario_type", "expected_behavior", "expected_context"}
+_MADE_BY_VIZRA = {"prompt", "expected_response", "description"}
+_LONGEST_HEAD = 200_000  # characters
 _SHORT = 80
 """Characters of an answer that is looked for as it is. A longer one is an example of a good answer."""
 _MOST_EMPTY = 0.5  # the share of empty cells from which a column decides nothing
@@ -270,12 +273,27 @@ def _templates(columns: Columns) -> list[dict[str, Any]]:
     return criteria
 
 
+def page_of(path: Path) -> str:
+    """By the columns that DeepEval, LangSmith and Vizra write, or have in their documentation."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            head = {cell.strip(' "\n') for cell in re.split("[,;\t]", file.readline(_LONGEST_HEAD))}
+    except OSError:
+        return ""
+    if len(head & {"actual_output", "expected_output", "retrieval_context"}) > 1:
+        return "coming-from/deepeval"
+    if any(cell in ("inputs", "outputs") or cell.startswith(("inputs.", "outputs.")) for cell in head):
+        return "coming-from/langsmith-course"
+    return "coming-from/vizra" if head & _OF_VIZRA or head >= _MADE_BY_VIZRA else ""
+
+
 FORMAT = Format(
     name="table",
-    looks_like="a table of test cases: .csv, .xlsx, .parquet, or JSON objects with a prompt and what is expected",
+    title="a table of test cases",
+    looks_like=".csv, .xlsx, .parquet, or JSON objects with a prompt and what is expected",
     can_read=can_read,
     of_name=is_table,
     tests=tests,
-    page="coming-from/vizra",
+    page_of=page_of,
     rank=2000,
 )

@@ -349,7 +349,8 @@ def _verdict(info: Any) -> CriterionResult:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="tau2-bench results: an object with `simulations`",
+    title="tau2-bench results",
+    looks_like="an object with `simulations`",
     can_read=can_read,
     recordings=recordings,
     parts=parts,

@@ -112,7 +112,8 @@ def _reason(reward: float, info: Mapping[str, Any]) -> str:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="tau-bench results: a list of objects with `task_id`, `reward` and `traj`",
+    title="tau-bench results",
+    looks_like="a list of objects with `task_id`, `reward` and `traj`",
     can_read=can_read,
     recordings=run_per_value(
         _recording, can_read=can_read, refusal="not a tau-bench result: it has no `task_id` and `traj`"

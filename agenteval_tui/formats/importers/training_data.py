@@ -103,7 +103,8 @@ def _call(text: str, number: int) -> dict[str, Any]:
 
 FORMAT = Format(
     name=NAME,
-    looks_like="ShareGPT: objects with `conversations` (`from`, `value`), or messages in `prompt` and `completion`",
+    title="ShareGPT conversations",
+    looks_like="objects with `conversations` (`from`, `value`), or messages in `prompt` and `completion`",
     can_read=can_read,
     recordings=by_value(recordings),
     rank=96,

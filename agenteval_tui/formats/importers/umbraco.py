@@ -322,7 +322,8 @@ def _maps(value: Any) -> list[Mapping[str, Any]]:
 
 FORMAT = Format(
     name="umbraco",
-    looks_like="tests of Umbraco AI: JSON with `alias`, `testFeatureId` and `graders`, or a page of `items`",
+    title="tests of Umbraco AI",
+    looks_like="JSON with `alias`, `testFeatureId` and `graders`, or a page of `items`",
     can_read=can_read,
     tests=tests,
     page="coming-from/umbraco",

@@ -292,8 +292,9 @@ def _what_lies_there(text: str) -> list[tuple[str, str]]:
     if text.strip() and os.path.isfile(path):  # noqa: PTH113 - see typed_path
         with open_source(path) as source:
             known = detect(source)
-        words = f"{known.name}: {known.looks_like}"
-        page = [(f"To see their words beside ours, run: agenteval docs {known.page}", "dim")] if known.page else []
+        words = f"{known.name}: {known.described}"
+        docs = known.page_for(Path(path))
+        page = [(f"To see their words beside ours, run: agenteval docs {docs}", "dim")] if docs else []
         if known.recordings is None:
             return [
                 (words, ""),
