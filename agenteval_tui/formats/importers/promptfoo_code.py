@@ -390,6 +390,6 @@ def read(text):
 
 def finite(number):
     if isinstance(number, bool) or not math.isfinite(number):
-        raise ValueError(f"{number} is no finite number")
+        raise ValueError(f"{number} is not a finite number")
     return number
 '''
