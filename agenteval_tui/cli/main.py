@@ -83,11 +83,20 @@ def _leading_paths(args: list[str]) -> list[str]:
 
     A path comes before a plug-in's verb: to look for plug-ins takes 30 ms, for which the app's first frame would wait.
     """
-    at = 0
-    while at < len(args) and args[at].startswith("-"):
-        at += 2 if args[at] == "--db" else 1
-    rest = args[at:]
+    rest = args[_options_end(args) :]
     return rest if rest and not is_own(rest[0]) and all(Path(path).exists() for path in rest) else []
+
+
+def _options_end(arguments: Sequence[str]) -> int:
+    """Where the verb is, or the first path: behind the options that stand before it."""
+    end = 0
+    while end < len(arguments) and arguments[end].startswith("-"):
+        end += 2 if arguments[end] == "--db" else 1
+    return end
+
+
+def _verb(arguments: Sequence[str]) -> str:
+    return "".join(arguments[_options_end(arguments) :][:1])
 
 
 @click.command(
@@ -177,14 +186,14 @@ def _run(invocation: Invocation, arguments: list[str]) -> int:
         if of_path is not None:
             _say_error(invocation.err, of_path)
             return of_path.exit_code
-        path = log_error(error, f"agenteval {' '.join(arguments[:1])}", directories.data_dir())
+        path = log_error(error, f"agenteval {_verb(arguments)}", directories.data_dir())
         _say(invocation.err, program_error(error, path))
         return INFRASTRUCTURE
 
 
 def _name_foreign_files(err: Output, arguments: Sequence[str]) -> None:
     """Of files that are another tool's: whose, and what reads them."""
-    if arguments[:1] in (["import"], ["grade"], ["record"]):
+    if _verb(arguments) in ("import", "grade", "record"):
         return  # they read such files, or their words are another program's
     paths = [Path(word) for word in arguments if not word.startswith("-")]
     with contextlib.suppress(OSError, ValueError, AgentevalError):  # what is wrong was said
@@ -212,11 +221,8 @@ def _say_error(err: Output, error: AgentevalError) -> None:
 def _usage(wrong: click.ClickException, arguments: Sequence[str]) -> str:
     said = wrong.format_message().rstrip(".")
     context = getattr(wrong, "ctx", None)
-    verbs = all_verbs()
-    verb = next(
-        (argument for argument in arguments if argument in verbs), ""
-    )  # click does not say whose option lacks its value
-    where = context.command_path if context is not None else f"agenteval {verb}".rstrip()
+    verb = _verb(arguments)  # click does not say whose option lacks its value
+    where = context.command_path if context is not None else f"agenteval {verb if verb in all_verbs() else ''}".rstrip()
     own = {option for one in context.command.params for option in one.opts} if context is not None else set()
     if isinstance(wrong, click.NoSuchOption) and (other := option_in_place_of(wrong.option_name, verb, own)):
         return f"there is no option {wrong.option_name} (use {other}; `{where} --help` shows all options)"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
+
+from msgspec import Struct
 
 _VERBS: Mapping[str, str] = {
     **dict.fromkeys(
@@ -25,29 +26,45 @@ _VERBS: Mapping[str, str] = {
 }  # fmt: skip
 """Each verb of another tool, and the command that does the same."""
 
-_FILES = "--json FILE (or --junit, --csv, --md, --html)"
-_OPTIONS: Mapping[str, str] = {
-    **dict.fromkeys(("--output", "-o", "--out", "--output-file", "--results", "--format"), _FILES),
-    **dict.fromkeys(("--judge-model", "--grader", "--eval-model", "--grading-provider"), "--judge AGENT"),
-    **dict.fromkeys(("--model", "-m", "--provider", "--providers", "-r", "--target"), "--agent NAME"),
+
+class _Option(Struct, frozen=True):
+    """The option that stands in the place of another tool's, with what it takes; `run`: what `run` has there, where
+    that is more, or no option."""
+
+    name: str = ""
+    value: str = ""
+    run: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value}".rstrip()
+
+
+_OPTIONS: Mapping[str, _Option] = {
+    **dict.fromkeys(("--output", "-o", "--out", "--output-file", "--results", "--format"),
+        _Option("--json", run="--json FILE (or --junit, --csv, --md, --html)")),
+    **dict.fromkeys(("--judge-model", "--grader", "--eval-model", "--grading-provider"), _Option("--judge", "AGENT")),
+    **dict.fromkeys(("--model", "-m", "--provider", "--providers", "-r", "--target"), _Option("--agent", "NAME")),
     **dict.fromkeys(
         ("--file", "-f", "--data", "--dataset", "--csv-file", "--tests", "-t", "--config", "-c", "--suite"),
-        "the path of a suite: `agenteval import FILE --to NAME.suite.yaml` makes one of a table",
+        _Option(run="the path of a suite: `agenteval import FILE --to NAME.suite.yaml` makes one of a table"),
     ),
-    **dict.fromkeys(("--evaluation", "--evaluations", "--task"), "the path of a suite"),
+    **dict.fromkeys(("--evaluation", "--evaluations", "--task"), _Option(run="the path of a suite")),
     **dict.fromkeys(
         ("--max-concurrency", "--max-workers", "--workers", "-j", "--max-connections", "--max-samples", "-n"),
-        "--concurrency N",
+        _Option("--concurrency", "N"),
     ),
-    **dict.fromkeys(("--epochs", "--num-repetitions", "--repetitions", "--run-count", "--runs", "-k"), "--repeat N"),
-    **dict.fromkeys(("--limit", "--sample-size", "--filter-first-n", "--filter-sample", "--batch-size"), "--sample N"),
-    **dict.fromkeys(("--tags", "--mark"), "--tag WORD"),
-    **dict.fromkeys(("--filter", "--filter-pattern", "--sample-id", "--only"), "--test ID"),
-    **dict.fromkeys(("--filter-failing", "--last-failed", "--lf", "--retry-errors"), "--failed"),
-    **dict.fromkeys(("--experiment-prefix", "--experiment", "--experiment-name", "--description"), "--name TEXT"),
-    **dict.fromkeys(("--metadata", "--tag-meta"), "--meta KEY=VALUE"),
-    **dict.fromkeys(("--threshold", "--pass-rate", "--min-score"), "--fail-under RATE"),
-    **dict.fromkeys(("--yes", "-y", "--no-confirm"), "--trust"),
+    **dict.fromkeys(("--epochs", "--num-repetitions", "--repetitions", "--run-count", "--runs", "-k"),
+        _Option("--repeat", "N")),
+    **dict.fromkeys(("--limit", "--sample-size", "--filter-first-n", "--filter-sample", "--batch-size"),
+        _Option("--sample", "N")),
+    **dict.fromkeys(("--tags", "--mark"), _Option("--tag", "WORD")),
+    **dict.fromkeys(("--filter", "--filter-pattern", "--sample-id", "--only"), _Option("--test", "ID")),
+    **dict.fromkeys(("--filter-failing", "--last-failed", "--lf", "--retry-errors"), _Option("--failed")),
+    **dict.fromkeys(("--experiment-prefix", "--experiment", "--experiment-name", "--description"),
+        _Option("--name", "TEXT")),
+    **dict.fromkeys(("--metadata", "--tag-meta"), _Option("--meta", "KEY=VALUE")),
+    **dict.fromkeys(("--threshold", "--pass-rate", "--min-score"), _Option("--fail-under", "RATE")),
+    **dict.fromkeys(("--yes", "-y", "--no-confirm"), _Option("--trust")),
 }  # fmt: skip
 """Each option of another tool's command that runs tests, and what `run` has in its place."""
 
@@ -59,8 +76,7 @@ def verb_in_place_of(verb: str) -> str:
 
 def option_in_place_of(option: str, verb: str, own: Collection[str] = ()) -> str:
     """What a verb has in the place of another tool's option; "" where nothing is known. `own`: the verb's options."""
-    hint = _OPTIONS.get(option.partition("=")[0], "")
-    if verb == "run" or not hint:
-        return hint
-    named = next((word for word in re.findall(r"--[a-z-]+", hint) if word in own), "")
-    return hint if named and hint.startswith(named) and "(" not in hint else named
+    hint = _OPTIONS.get(option.partition("=")[0])
+    if hint is None or (verb != "run" and hint.name not in own):
+        return ""
+    return (hint.run if verb == "run" else "") or str(hint)

@@ -26,6 +26,11 @@ from agenteval_tui.cli.verbs import find_verb, own_verbs
         (("run", "--max-concurrency", "3"), "use --concurrency N"),
         (("grade", "--judge-model", "gpt-4o"), "there is no option --judge-model (use --judge AGENT; `agenteval grade"),
         (("stats", "last", "--output", "x.json"), "there is no option --output (use --json; `agenteval stats"),
+        (("import", "--config", "x.yaml"), "no such option '--config' ("),
+        (("import", "--suite", "x.yaml"), "no such option '--suite'"),
+        (("stats", "--csv-file", "x.csv"), "no such option '--csv-file' ("),
+        (("--db", "run", "grade", "--output", "x.json"), "there is no option --output (use --json; `agenteval grade"),
+        (("--db", "grade", "run", "--output", "x.json"), "there is no option --output (use --json FILE"),
         (("history", "--experiment", "v2"), "no such option '--experiment' ("),
         (("trends", "--limit", "5"), "no such option '--limit'"),
     ],
@@ -45,5 +50,5 @@ def test_no_word_of_another_tool_hides_one_of_ours() -> None:
     assert not set(own_verbs()) & set(words_of_others._VERBS)
     for command in words_of_others._VERBS.values():
         assert command.split()[0] in own_verbs()
-    for hint in words_of_others._OPTIONS.values():
-        assert hint.startswith("the path") or hint.split()[0] in own
+    for option in words_of_others._OPTIONS.values():
+        assert option.name in own or (option.name == "" and option.run.startswith("the path"))

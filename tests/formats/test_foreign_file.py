@@ -80,7 +80,9 @@ def test_a_foreign_file_is_called_by_its_title(folder: Path, name: str, what: st
 
 
 @pytest.mark.parametrize(("name", "read"), READ.items())
-def test_the_remedies_are_an_import_that_reads_it_and_its_page(folder: Path, name: str, read: tuple[bool, bool]) -> None:
+def test_the_remedies_are_an_import_that_reads_it_and_its_page(
+    folder: Path, name: str, read: tuple[bool, bool]
+) -> None:
     file = foreign_file(Path(name))
     assert file is not None
     assert (file.tests, file.runs) == read
@@ -132,8 +134,11 @@ def test_any_verb_names_the_tool_and_the_command(
     assert said.endswith("  agenteval docs coming-from/promptfoo\n")
 
 
-def test_an_import_of_a_foreign_file_says_nothing_more(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["import", "task.py"], launch_app=lambda start: 0) == 2
+@pytest.mark.parametrize("before", [[], ["--db", "h.db"], ["-q", "--db=h.db", "--debug"]])
+def test_an_import_of_a_foreign_file_says_nothing_more(
+    folder: Path, before: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*before, "import", "task.py"], launch_app=lambda start: 0) == 2
     assert "not a suite" not in capsys.readouterr().err
 
 
