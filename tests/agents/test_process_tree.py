@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from agenteval_tui.agents.process import process_tree
-from agenteval_tui.agents.process.process_tree import Process, descendants, from_proc, from_ps, living
+from agenteval_tui.agents.process.process_tree import Process, descendants, from_proc, from_ps, living, work_of
 
 Listed = Callable[[], Iterator[tuple[int, Process]]]
 
@@ -33,3 +35,12 @@ def test_what_a_process_started_is_found_and_ends(listed: Listed, monkeypatch: p
     while living(found):
         pass
     assert descendants([shell.pid]) == set()
+
+
+def test_nothing_is_listed_where_the_system_does_not_tell_of_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_tree, "_PROC", tmp_path / "no proc")
+    monkeypatch.setattr(process_tree, "_PS", ("/bin/sh", "-c", f"touch {tmp_path}/listed"))
+    assert work_of(os.getpid()) is None
+    assert not (tmp_path / "listed").exists()

@@ -7,8 +7,9 @@ import json
 import os
 import signal
 import sys
+import threading
 import venv
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,8 @@ from programs import lives, until
 
 from agenteval_tui.agents.base import AgentRequest, Done, Failed, TextDelta
 from agenteval_tui.agents.permission import permission_for
-from agenteval_tui.agents.process import python_start, python_tree
-from agenteval_tui.agents.process.process_tree import footprint
+from agenteval_tui.agents.process import process_tree, python_start, python_tree
+from agenteval_tui.agents.process.process_tree import Process, footprint, from_proc
 from agenteval_tui.agents.process.python import PythonAgent
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message, RunError
@@ -685,7 +686,16 @@ async def test_code_of_c_that_ignores_signals_is_ended_with_its_place(
 async def test_imports_that_work_for_long_are_not_ended(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(python_start, "STILL_S", 0.3)
     busy = "import time\nend = time.monotonic() + 1.5\nwhile time.monotonic() < end: sum(range(1000))\n"
+    threads = set()
+
+    def listed() -> Iterator[tuple[int, Process]]:
+        threads.add(threading.get_ident())
+        return from_proc()
+
+    monkeypatch.setattr(process_tree, "_listed", listed)
     assert await play(f"{busy}def f(prompt): return 'ready'").said() == "ready"
+    assert threading.get_ident() not in threads, "the event loop does not wait for the list of all processes"
+    assert threads or sys.platform != "linux"
 
 
 async def test_imports_that_take_too_long_are_tried_once(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:

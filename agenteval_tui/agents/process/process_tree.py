@@ -68,9 +68,12 @@ def footprint(pid: int) -> Footprint:
 
 
 def work_of(pid: int) -> float | None:
-    """The seconds that a process, and all that it started, have used the processor; None: the system doesn't say it."""
-    seconds = [_processor_s(one) for one in (pid, *(one.pid for one in descendants([pid])))]
-    return None if seconds[0] is None else sum(filter(None, seconds))
+    """The seconds that a process, and all that it started, have used the processor; None: the system doesn't say it.
+    It reads what the system says of all processes: in an event loop, call it in a thread."""
+    own = _processor_s(pid)
+    if own is None:
+        return None
+    return own + sum(filter(None, (_processor_s(process.pid) for process in descendants([pid]))))
 
 
 def _processor_s(pid: int) -> float | None:

@@ -56,12 +56,12 @@ class StartWatch:
         self._program.interrupt(signal.SIGKILL)
 
     async def _too_long(self) -> float:
-        before, since = work_of(self._program.pid), time.monotonic()
+        before, since = await asyncio.to_thread(work_of, self._program.pid), time.monotonic()
         while True:
             now = time.monotonic()
             if now - self._began >= START_S:
                 return START_S
-            work = work_of(self._program.pid)
+            work = await asyncio.to_thread(work_of, self._program.pid)
             if work is None or before is None or work - before >= _LEAST_S:
                 before, since = work, now
             elif now - since >= STILL_S:
