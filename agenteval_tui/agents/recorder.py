@@ -232,10 +232,10 @@ class Recorder:
 
     def stored(self) -> Transcript:
         """What is kept of the run: what its models were asked, where that was captured, with what the agent itself said
-        of its answer, its time and its error; else as `transcript`."""
+        of its answer, its time and its error; else as `transcript`, with the requests that the agent told of."""
         recorded, captured = self.transcript(), self._captured
         if captured is None or not captured.messages:
-            return recorded
+            return self._with_told_requests(recorded)
 
         def at(moment: float | None) -> float | None:
             """On the clock of the run: the one that measured the requests did not stop while something was started."""
@@ -271,7 +271,8 @@ class Recorder:
         )
 
     def transcript(self) -> Transcript:
-        """The transcript so far. A run that was not told to have ended has the time of its last event as its total."""
+        """The transcript so far, without requests to models. A run that was not told to have ended has the time of its
+        last event as its total."""
         if self._recorded is not None:
             return self._recorded if self._error is None else replace(self._recorded, error=self._error)
         messages, calls, steps = list(self._given), self._calls_given(), list[Step]()
@@ -295,7 +296,7 @@ class Recorder:
             )
         total = self._now if self._ended is None else self._ended
         done = tuple(messages)
-        told = Transcript(
+        return Transcript(
             messages=done if self._farewell is None else (*done, self._farewell),
             tool_calls=tuple(calls),
             timing=Timing(self._first_token, total, (*self._setup, *steps)),
@@ -309,12 +310,14 @@ class Recorder:
             notes=(*self._notes, *self._usage.notes),
             outputs=self._outputs,
         )
-        if not self._asked:
-            return told
+
+    def _with_told_requests(self, transcript: Transcript) -> Transcript:
+        if not self._asked or self._recorded is not None:
+            return transcript
         # As in `_as_asked`.
         from agenteval_tui.agents.recording.told_requests import with_requests
 
-        return with_requests(told, self._asked, len(self._given))
+        return with_requests(transcript, self._asked, len(self._given))
 
     def _as_asked(self, event: ModelAsked) -> Asked | None:
         # 80 ms of httpx, which who grades a stored run does not need.

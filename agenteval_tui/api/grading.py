@@ -154,7 +154,7 @@ def transcript_of(what: Any) -> Transcript:
     recorder = Recorder(())
     for event in _events(what):
         recorder.apply(event)
-    transcript = recorder.transcript()
+    transcript = recorder.stored()
     if not transcript.messages and transcript.error is None:
         raise AgentevalError(
             f"nothing in this {type(what).__name__} can be graded", mend="`agenteval docs python` says what can"

@@ -201,7 +201,7 @@ async def recorded(
     os.environ.update(environment(proxy.open(session), {"openai": url}, {}))
     with watching(tell):
         await agent(plant, turn)
-    captured, told = transcript_of(session.exchanges()).requests, recorder.transcript().requests
+    captured, told = transcript_of(session.exchanges()).requests, recorder.stored().requests
     assert captured is not None
     assert told is not None
     return captured, told

@@ -38,10 +38,10 @@ async def play(host: PythonHost, target: str, request: AgentRequest) -> Played:
             for event in reader.read(answer["event"]) if "event" in answer else ():
                 recorder.apply(event)
     except RaisedError as error:
-        return Played(recorder.transcript(), str(error), error.wrong)
+        return Played(recorder.stored(), str(error), error.wrong)
     if not reader.ended:
         recorder.apply(Done())
-    return Played(recorder.transcript())
+    return Played(recorder.stored())
 
 
 REQUEST = AgentRequest((Message("user", "hello"),))

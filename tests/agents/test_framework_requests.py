@@ -167,7 +167,7 @@ def transcript_of(*events: Any, given: tuple[Message, ...] = (Message("user", "h
     for event in events:
         for one in [event] if not isinstance(event, dict) else reader.read(event):
             recorder.apply(one)
-    return recorder.transcript()
+    return recorder.stored()
 
 
 def asked(*messages: Any, **about: Any) -> dict[str, Any]:
@@ -192,6 +192,17 @@ def test_a_program_may_tell_its_requests_each_message_once() -> None:
     assert (third.messages, third.answer, third.error, third.line) == ((LATER,), None, "overloaded", 2)
     assert requests.unrecorded == ("tools", "parameters"), "the second one does not say"
     assert "requests" in observes(transcript)
+
+
+def test_requests_are_put_together_once_at_the_end() -> None:
+    """A run with many turns asks for what was said until then before each."""
+    recorder, reader = Recorder((Message("user", "hello"),)), EventReader()
+    for event in (asked(HELLO, answer=FIRST), {"type": "text", "text": "yes?"}):
+        for read in reader.read(event):
+            recorder.apply(read)
+    said = recorder.transcript()
+    assert (said.final_output, said.requests) == ("yes?", None)
+    assert recorder.stored().requests is not None
 
 
 def test_an_answer_is_not_one_that_was_given_before() -> None:
