@@ -314,6 +314,24 @@ def test_a_time_is_not_changed_by_a_transform(tmp_path: Path) -> None:
     assert found.tests[0]["criteria"][0]["config_uxon"]["metrics"] == [{"type": "Latency", "max": 900.0}]
 
 
+@pytest.mark.parametrize(
+    "inner",
+    [
+        {"type": "javascript", "value": "output === 'x'"},
+        {"type": "equals", "value": "x", "transform": "output.trim()"},
+        {"type": "llm-rubric", "value": "polite", "provider": "openai:judging"},
+        {"type": "javascript", "value": "file://check.js"},
+    ],
+)
+def test_a_set_that_a_person_decides_leaves_no_function_and_no_agent(tmp_path: Path, inner: dict[str, Any]) -> None:
+    found = imported(
+        tmp_path, {"type": "assert-set", "threshold": 0.5, "assert": [{"type": "equals", "value": "x"}, inner]}
+    )
+    (metric,) = found.tests[0]["criteria"][0]["config_uxon"]["metrics"]
+    assert metric["type"] == "Human"
+    assert (found.module_text, found.agents, found.names_files) == ("", {}, False)
+
+
 def run(words: list[str]) -> int:
     return main(words, launch_app=lambda start: 0)
 

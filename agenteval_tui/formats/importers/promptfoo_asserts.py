@@ -91,17 +91,19 @@ def _set(one: Mapping[str, Any], sources: _Sources, share: float) -> Iterator[di
     own = _weight(one)
     threshold = number(one.get("threshold"))
     if threshold is not None:
-        yield _weighed(_mean(one, inner, threshold, sources) or _asked(one, _name(one), "assert-set"), own * share)
+        yield _weighed(_mean(one, inner, threshold, sources.read) or _asked(one, _name(one), "assert-set"), own * share)
         return
     weights = sum(_weight(each) for each in inner if isinstance(each, Mapping))
     # The set counts once in the test's mean, with the mean of its own.
     yield from _criteria(inner, sources, share * own / weights if weights else share)
 
 
-def _mean(one: Mapping[str, Any], inner: list[Any], threshold: float, sources: _Sources) -> dict[str, Any] | None:
+def _mean(one: Mapping[str, Any], inner: list[Any], threshold: float, read: ReadFile) -> dict[str, Any] | None:
     if not 0 <= threshold <= 1 or not inner or one.get("config"):
         return None
     metrics: list[dict[str, Any]] = []
+    # Code and judges give other scores than 1 or 0, so that no function or agent is made of them.
+    sources = _Sources(read, None, lambda provider, kind: "")
     for each in inner:
         made = (
             _criterion(each, sources, 1.0) if isinstance(each, Mapping) and each.get("type") != "assert-set" else None
