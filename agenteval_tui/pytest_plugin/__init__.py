@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.pytest_plugin.options import TRUST
 from agenteval_tui.pytest_plugin.session_executions import session_executions
 
 _SUITES = "agenteval_suites"
@@ -34,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Keep metadata with the executions; may be repeated.",
     )
     group.addoption(
-        "--agenteval-trust",
+        TRUST,
         action="store_true",
         help="Let suites use code of other repositories, and send secrets to addresses that you haven't agreed to.",
     )
@@ -73,7 +74,7 @@ def agenteval(request: pytest.FixtureRequest, _agenteval_record: Any) -> Any:
     """Grades what a test has in hand, and runs suites; all of it is in the history. See `checks.Checks`."""
     from agenteval_tui.pytest_plugin.checks import Checks
 
-    return Checks(_agenteval_record, request.node, trust=bool(request.config.getoption("--agenteval-trust")))
+    return Checks(_agenteval_record, request.node, trust=bool(request.config.getoption(TRUST)))
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

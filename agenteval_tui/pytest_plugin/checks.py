@@ -27,6 +27,7 @@ from agenteval_tui.grading import sentences
 from agenteval_tui.history.execution_names import KeepCommits, checked_name, meta_of
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
+from agenteval_tui.pytest_plugin.options import TRUST
 from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.runs.event_loop import run_in_thread
 from agenteval_tui.suites.commits import COMMITS_S, CommitReading, places_of
@@ -157,7 +158,7 @@ class Checks:
             started, began = now_ms(), time.perf_counter()
             given = _called(what) if called else what
             took = (time.perf_counter() - began) * 1000 if called else None
-            with allowed_once_by("--agenteval-trust"):
+            with allowed_once_by(TRUST):
                 graded = grade(given, criteria, variables=variables, judge=judge, trust=trust or self._trust)
             planned = self._planned(test, graded, repetition, what if called else None, variables)
             grades.append(graded)
@@ -171,14 +172,14 @@ class Checks:
 
     def grade(self, what: Any, criteria: Criteria, **options: Any) -> Grade:
         """The same without failing the test, and without keeping it."""
-        with allowed_once_by("--agenteval-trust"):
+        with allowed_once_by(TRUST):
             return grade(what, criteria, **options)
 
     def run(self, suites: Any, **options: Any) -> Execution:
         """Run suites (see `agenteval_tui.run`), in the history of this session. What did not pass fails nothing: assert
         `execution.passed`, or its `pass_rate`."""
         options.setdefault("trust", self._trust)
-        with allowed_once_by("--agenteval-trust"):
+        with allowed_once_by(TRUST):
             return run(suites, db=self._record.db, **options)
 
     def _test_id(self, name: str) -> str:

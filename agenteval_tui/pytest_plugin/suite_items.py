@@ -20,6 +20,7 @@ from agenteval_tui.api.suites import Suite, load
 from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.execution_names import meta_of
+from agenteval_tui.pytest_plugin.options import TRUST
 from agenteval_tui.pytest_plugin.session_executions import session_executions
 from agenteval_tui.suites.trust import code_runs_here
 from agenteval_tui.views.gates import verdict_text
@@ -74,14 +75,14 @@ class SuiteFile(pytest.File):
         option = self.config.getoption
         assert self.suite is not None
         code_runs_here(self.path.parent)
-        with allowed_once_by("--agenteval-trust"):
+        with allowed_once_by(TRUST):
             execution = run(
                 self.suite,
                 tests=tests,
                 agent=option("--agenteval-agent"),
                 repeat=option("--agenteval-repeat"),
                 max_cost=option("--agenteval-max-cost"),
-                trust=bool(option("--agenteval-trust")),
+                trust=bool(option(TRUST)),
                 name=option("--agenteval-name"),
                 meta=meta_of(option("--agenteval-meta"), option="--agenteval-meta"),
                 db=option("--agenteval-db"),

@@ -1,0 +1,3 @@
+"""Names of the plug-in's options that are used in several places."""
+
+TRUST = "--agenteval-trust"
