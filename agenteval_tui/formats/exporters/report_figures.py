@@ -379,7 +379,7 @@ def _metrics(
         figures.insert(1, Figure("Pass rate without quarantine", share(rate_outside), rate_outside, "share"))
     # Of the most repetitions that all tests have: further on it would be a figure of a few of them.
     decided = sum(test["n"] > 0 for test in tests)
-    k = str(max((int(number) for number, outcome in overall["tests_at_k"].items() if outcome == decided), default=1))
+    k = str(max((int(number) for number, tests_at in overall["tests_at_k"].items() if tests_at == decided), default=1))
     if k != "1":
         for name, by_k in (("pass^", overall["pass_hat_k"][k]), ("pass@", overall["pass_at_k"][k])):
             lean = " (tests stopped early lean)" if overall["stopped_early"] else ""

@@ -688,8 +688,8 @@ def _transcript(sample: _Sample, fields: Mapping[str, Any], header: Mapping[str,
     if isinstance(limit, Mapping) and limit.get("type"):
         finish = f"limit: {plain_text(limit['type'])}"
     models, used = fields.get("model_usage"), UsageReader()
-    for model in models.values() if isinstance(models, Mapping) else ():
-        used.add(model)
+    for usage in models.values() if isinstance(models, Mapping) else ():
+        used.add(usage)
     return replace(
         with_usage(transcript, used),
         tool_calls=tuple(calls),
