@@ -60,7 +60,7 @@ def problem(text: str, word: str, severity: Any = "error", fix: Fix | None = Non
 
 
 async def test_what_is_on_the_screen_is_what_would_be_painted_afresh() -> None:
-    """Only lines that changed are painted again: after any keys the screen must be as if all were."""
+    """After any keys the screen is as if all of it were painted anew."""
     app = EditorApp()
     async with app.run_test(size=(44, 12)) as pilot:
         app.editor.set_diagnostics([problem(CONFIG, "TextMatch")])

@@ -1,7 +1,7 @@
 """The editor of a criterion's config: colours from the parser's own tokens, problems in the margin, completion and help
 in a popup, cheap keys.
 
-Only cells that changed are sent to the terminal. Text is stored as it is and shown as `core.display` allows.
+Text is stored as it is and shown as `core.display` allows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -59,8 +58,6 @@ INDENT = 2
 AROUND = 2
 """So many rows are seen above and below an edit that was made from elsewhere."""
 CHANGED = "~"
-# The text of a row (None behind the end), layers of colour, margin, indentation, width.
-Look = tuple[str | None, tuple[Layer, ...], tuple[Cell, ...], int, int]
 
 
 class ConfigEditor(ExactTextArea):
@@ -123,8 +120,6 @@ class ConfigEditor(ExactTextArea):
         self._changed: frozenset[int] = frozenset()
         self._text = ""
         self._seen = 0  # the revision that all of this is about
-        self._comparing = False
-        self._painted: dict[int, tuple[object, Strip]] = {}
         self._pair: tuple[object, tuple[int, int] | None] = (None, None)
         self._palette: Palette | None = None
         self._base: Style | None = None
@@ -157,7 +152,6 @@ class ConfigEditor(ExactTextArea):
         self._diagnostics = ()
         self._saved = None
         super().load_text(text)
-        self.refresh()
 
     def compare_with(self, saved: str | None) -> None:
         """Mark the lines that differ from this text; None: no line is marked."""
@@ -166,7 +160,7 @@ class ConfigEditor(ExactTextArea):
             self._refreshed()
             self._saved = lines
             self._changed = changed_lines(lines, self.document.lines) if lines is not None else frozenset()
-            self.looks_changed()
+            self.refresh()
 
     def replace_all(self, text: str) -> None:
         """Put `text` in place of everything, as an edit that can be undone; only what differs is replaced.
@@ -227,7 +221,7 @@ class ConfigEditor(ExactTextArea):
         self._refreshed()
         self._diagnostics = tuple(diagnostics)
         self._underlines, self._signs = problem_layers(self._diagnostics, self._lines)
-        self.looks_changed()
+        self.refresh()
 
     def diagnostic_at_cursor(self) -> Diagnostic | None:
         """The problem under the cursor, else the nearest one in its line, else None."""
@@ -448,15 +442,9 @@ class ConfigEditor(ExactTextArea):
         if revision == self.revision:
             self.post_message(self.Asked(self, typed=True))
 
-    def looks_changed(self) -> None:
-        """Compare, soon and once, what is on the screen with what should be."""
-        if self.is_running and not self._comparing:
-            self._comparing = True
-            self.call_next(self._compare)
-
     def on_focus(self) -> None:
         """The cursor is there with the focus, and in sight."""
-        self.looks_changed()
+        self.refresh()
         # Not at once: a click that gives the focus means the character that is under the mouse now.
         self.call_after_refresh(self.scroll_cursor_visible)
 
@@ -469,7 +457,7 @@ class ConfigEditor(ExactTextArea):
         """The cursor goes with the focus."""
         self._term = None
         self.close_popup()
-        self.looks_changed()
+        self.refresh()
 
     def notify_style_update(self) -> None:
         """The theme or the styles changed."""
@@ -484,34 +472,21 @@ class ConfigEditor(ExactTextArea):
 
     def render_line(self, y: int) -> Strip:
         """Line `y` of the widget."""
-        look = self._look(y)
-        strip = self._paint(look)
-        self._painted[y] = (look, strip)
-        return strip
-
-    def _look(self, y: int) -> Look:
-        """All that row `y` of the widget depends on, but for the theme."""
         self._refreshed()
         row = y + self.scroll_offset.y
         width = self.scrollable_content_region.width
+        base = self._base or self.rich_style
         if row >= self.rows.height:
-            return None, (), (), 0, width
+            return Strip.blank(width, base)
         line, part = self.rows.at(row)
         start, end = self.rows.part(line, part)
-        text = self.document.get_line(line)[start:end]
-        layers = tuple(self._layers(line, start, end))
-        return text, layers, self._gutter(line, part), self.rows.indent(line, part), width
-
-    def _paint(self, look: Look) -> Strip:
-        text, layers, gutter, indent, width = look
-        base = self._base or self.rich_style
-        if text is None:
-            return Strip.blank(width, base)
+        displayed, offsets = shown_line(self.document.get_line(line)[start:end])
+        indent = " " * self.rows.indent(line, part)
+        text = painted(displayed + " ", offsets, self._layers(line, start, end))
+        cells = (*self._gutter(line, part), (indent, ""), *text)
         if self._palette is None:
             self._palette = palette_of(self)
         palette = self._palette
-        displayed, offsets = shown_line(text)
-        cells = (*gutter, (" " * indent, ""), *painted(displayed + " ", offsets, layers))
         segments = [Segment(text, base + palette.style(style)) for text, style in cells if text]
         wide = width_of(cells)
         segments.append(Segment(" " * max(width - wide, 0), base))
@@ -578,21 +553,6 @@ class ConfigEditor(ExactTextArea):
         self._underlines, self._signs = problem_layers(self._diagnostics, self._lines)
         self._changed = changed_lines(self._saved, self.document.lines) if self._saved is not None else frozenset()
 
-    def _compare(self) -> None:
-        """Repaint the cells that are not what they should be."""
-        self._comparing = False
-        for y in range(self.scrollable_content_region.height):
-            old = self._painted.get(y)
-            if old is None:
-                continue
-            look = self._look(y)
-            if look == old[0]:
-                continue
-            first, last = _difference(old[1], self._paint(look))
-            if last <= first:
-                continue
-            self.refresh(Region(first, y, last - first, 1))
-
     def _edit_range(self, start: int, end: int, text: str) -> None:
         self._refreshed()
         self.history.checkpoint()
@@ -641,35 +601,3 @@ class Popup(LineBlock):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return max(super().get_content_height(container, viewport, width), 1)
-
-
-def _difference(old: Strip, new: Strip) -> tuple[int, int]:
-    """The cells between which two strips differ."""
-    before, after = _cells(old), _cells(new)
-    if before == after:
-        return 0, 0
-    size = min(len(before), len(after))
-    first = 0
-    while first < size and before[first] == after[first]:
-        first += 1
-    last = max(len(before), len(after))
-    if len(before) == len(after):
-        while last > first + 1 and before[last - 1] == after[last - 1]:
-            last -= 1
-    return first, last
-
-
-def _cells(strip: Strip) -> list[tuple[str, Style | None]]:
-    """A strip cell by cell; the second cell of a wide character is empty."""
-    cells: list[tuple[str, Style | None]] = []
-    for text, style, _ in strip:
-        if text.isascii():
-            cells.extend((char, style) for char in text)
-            continue
-        for char in text:
-            width = cell_len(char)
-            if width == 0 and cells:
-                cells[-1] = (cells[-1][0] + char, cells[-1][1])
-            else:
-                cells.extend([(char, style)] + [("", style)] * (width - 1))
-    return cells

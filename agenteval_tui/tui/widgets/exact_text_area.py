@@ -209,17 +209,14 @@ LINE_ENDS = re.compile("\r\n?|[\x85\u2028\u2029]")
 
 
 class ExactTextArea(TextArea):
-    """Tells its subclass when the text has changed, and when it may look different."""
+    """Tells its subclass when the text has changed."""
 
     def text_changed(self) -> None:
-        """The text has changed; called before `Changed` is posted."""
-
-    def looks_changed(self) -> None:
-        """Something may look different: the text, the cursor, the selection."""
+        """The text has changed."""
 
     def watch_selection(self, previous: Selection, selection: Selection) -> None:
-        """The cursor moved."""
-        self.looks_changed()
+        """The cursor moved, and with it what belongs to it in other lines."""
+        self.refresh()
 
     def on_paste(self, event: Paste) -> None:
         """Put in what the terminal pasted."""
@@ -310,7 +307,7 @@ class ExactTextArea(TextArea):
         self.wrapped_document.wrap(self.wrap_width)
         self.virtual_size = Size(0, self.wrapped_document.height)
         self.text_changed()
-        self.looks_changed()
+        self.refresh()
 
     def edit(self, edit: Edit) -> EditResult:
         """Perform an edit."""
@@ -333,4 +330,4 @@ class ExactTextArea(TextArea):
         yield
         if self.revision != before:
             self.text_changed()
-            self.looks_changed()
+            self.refresh()
