@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,18 @@ def test_prompts_in_files(tmp_path: Path) -> None:
     config = {"prompts": ["file://two.txt", "one.md", "file://p*.j2", "Is this prompts.txt?"], "tests": [{}]}
     found = imported(tmp_path, config, two__txt="One {{x}}\n---\nTwo\n", one__md="# A\n---\nb", p1__j2="J {{x}}")
     assert prompts(found) == ["One {{x}}", "Two", "# A\n---\nb", "J {{x}}", "Is this prompts.txt?"]
+
+
+@pytest.mark.parametrize("given", [{}, {"prompts": []}, {"prompts": None}])
+def test_without_prompts_the_variable_prompt_is_asked(tmp_path: Path, given: dict[str, Any]) -> None:
+    config = {"providers": ["echo"], "tests": [{"vars": {"prompt": "How far?"}, "assert": []}], **given}
+    (tmp_path / "promptfooconfig.yaml").write_text(json.dumps(config))
+    to = tmp_path / "s.suite.yaml"
+    words = ["import", str(tmp_path / "promptfooconfig.yaml"), "--to", str(to)]
+    assert main(words, launch_app=lambda start: 0) == 0
+    suite = load_suite(to).suite
+    assert suite is not None
+    assert [render(test.prompt or "", test.variables) for test in suite.tests] == ["How far?"]
 
 
 def test_variables_in_files_are_put_in_as_promptfoo_does(tmp_path: Path) -> None:

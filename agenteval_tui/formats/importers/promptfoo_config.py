@@ -83,7 +83,8 @@ def can_read(value: Any) -> bool:
 
 def fits_yaml(keys: frozenset[str]) -> bool:
     """Whether these keys of a document are those of a configuration."""
-    return "prompts" in keys and bool(keys & {"providers", "targets", "tests", "defaultTest", "scenarios"})
+    tests, providers = keys & {"tests", "defaultTest", "scenarios"}, keys & {"providers", "targets"}
+    return bool(tests or providers) if "prompts" in keys else bool(tests and providers)
 
 
 def tests(source: Source) -> FoundTests:
@@ -100,7 +101,7 @@ def tests_of(config: Mapping[str, Any], file: Path) -> FoundTests:
     structured = has_structured_answers(config.get("providers") or config.get("targets"))
     code = AssertionCode(module_name(file), file.name, note=found.note, structured=structured)
     files = Files(file.parent, found)
-    prompts = list(_prompts(config.get("prompts"), files, found))
+    prompts = list(_prompts(config.get("prompts") or "{{prompt}}", files, found))
     default = config.get("defaultTest")
     if isinstance(default, str):
         default = files.value(default.removeprefix("file://"))
@@ -417,7 +418,7 @@ def _shown(variables: Mapping[str, Any]) -> str:
 FORMAT = Format(
     name="promptfoo-config",
     title="a promptfoo configuration",
-    looks_like="YAML or JSON with `prompts` and `providers` or `tests`",
+    looks_like="YAML or JSON with two of `prompts`, `providers` and `tests`",
     can_read=can_read,
     tests=tests,
     yaml=fits_yaml,
