@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -12,8 +13,8 @@ from agenteval_tui.agents.base import (
     Captured,
     Done,
     Failed,
-    LogLine,
     ModelAsked,
+    Noted,
     Printed,
     PromptSent,
     ReasoningDelta,
@@ -60,38 +61,35 @@ class EventRedactor:
         return [*self._rest(), self.whole(event)]
 
     def whole(self, event: AgentEvent) -> AgentEvent:
-        """An event that is not a piece of a longer text, without secrets."""
-        clean = self._redactor.text
+        """An event that is not a piece of a longer text, without secrets: in every text that it has."""
+        clean, data = self._redactor.text, self._redactor.data
+        fields = {name: getattr(event, name) for name in event.__struct_fields__}
+        changed: dict[str, Any] = {
+            name: text for name, value in fields.items() if isinstance(value, str) and (text := clean(value)) != value
+        }
         match event:
-            case ToolCallStarted(key, call, name):
-                return ToolCallStarted(key, clean(call), clean(name))
             case ToolCallFinished():
-                traceback = self._redactor.traceback(event.traceback)
-                return replace(event, result=clean(event.result), traceback=traceback)
-            case Done(reason, model, outputs):
-                return Done(clean(reason), clean(model), self._redactor.data(outputs))
+                changed["traceback"] = self._redactor.traceback(event.traceback)
+            case Done():
+                changed["outputs"] = data(event.outputs)
             case Failed():
-                return replace(event, error=self._redactor.error(event.error))
-            case LogLine(text):
-                return LogLine(clean(text))
-            case Printed(_, text):
-                return replace(event, text=self._redactor.cut(clean(text)))
+                changed["error"] = self._redactor.error(event.error)
+            case Printed():
+                changed["text"] = self._redactor.cut(clean(event.text))
+            case Noted():
+                changed["note"] = self._redactor.note(event.note)
             case PromptSent(messages):
-                return PromptSent(self._redactor.transcript(Transcript(messages)).messages)
-            case Attached(attachment):
-                return Attached(self._redactor.attachment(attachment))
+                changed["messages"] = self._redactor.transcript(Transcript(messages)).messages
+            case Attached():
+                changed["attachment"] = self._redactor.attachment(event.attachment)
             case ModelAsked():
-                data = self._redactor.data
-                asked, answer, about = data(event.messages), data(event.answer), data(event.about)
-                return replace(event, messages=asked, answer=answer, about=about, error=clean(event.error))
-            case Captured(transcript, tape, answers):
-                clean = self._redactor.data(list(tape))
-                return Captured(self._redactor.transcript(transcript), tuple(clean), answers)
-            case Seen(transcript):
-                return Seen(self._redactor.transcript(transcript))
-            case Recorded(transcript):
-                return Recorded(self._redactor.transcript(transcript))
-        return event
+                changed |= {name: data(fields[name]) for name in ("messages", "answer", "about")}
+            case Captured():
+                changed["tape"] = tuple(data(list(event.tape)))
+                changed["transcript"] = self._redactor.transcript(event.transcript)
+            case Seen() | Recorded():
+                changed["transcript"] = self._redactor.transcript(event.transcript)
+        return replace(event, **changed) if changed else event
 
     def _piece(self, place: type | int, text: str) -> str:
         ready, rest = self._redactor.piece(self._kept.pop(place, "") + text)

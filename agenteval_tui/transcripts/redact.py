@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agenteval_tui.core.fingerprint import fingerprint
 from agenteval_tui.core.key_shapes import STAND_IN
 from agenteval_tui.core.redaction import SHORTEST, SHORTEST_IN_ERRORS, Redactor
-from agenteval_tui.transcripts.model import Attachment, HookRun, Message, RunError, ToolCall, Transcript
+from agenteval_tui.transcripts.model import Attachment, HookRun, Message, Note, Output, RunError, ToolCall, Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests, OfferedTool
 from agenteval_tui.transcripts.state import Reading
 from agenteval_tui.transcripts.traceback import Traceback, with_texts
@@ -33,15 +33,18 @@ class TranscriptRedactor(Redactor):
 
     def error(self, error: RunError) -> RunError:
         """`error` without secrets; the same object where there are none."""
-        message, mend = self._said(error.message), self._said(error.mend)
-        traceback = self.traceback(error.traceback)
-        if message is error.message and mend is error.mend and traceback is error.traceback:
-            return error
-        fields = error.fields
+        kind, message, mend = self._said(error.kind), self._said(error.message), self._said(error.mend)
+        traceback, fields = self.traceback(error.traceback), self._fields(error.fields)
         if message is not error.message and "fingerprint" in fields:
             # It was made of the words with the secret in them, and may hold a part of it.
             fields = {**fields, "fingerprint": fingerprint(message)}
-        return replace(error, message=message, mend=mend, fields=fields, traceback=traceback)
+        changed = RunError(kind, message, mend, error.code, fields, traceback)
+        return error if changed == error else changed
+
+    def _fields(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {
+            name: self._said(value) if isinstance(value, str) else self.data(value) for name, value in fields.items()
+        }
 
     def traceback(self, traceback: Traceback | None) -> Traceback | None:
         """`traceback` without secrets; the same object where there are none."""
@@ -74,10 +77,10 @@ class TranscriptRedactor(Redactor):
         steps = tuple([replace(step, name=self.text(step.name)) for step in transcript.timing.steps]) if changed else ()
         if changed and steps != transcript.timing.steps:
             changed["timing"] = replace(transcript.timing, steps=steps)
-        notes = tuple([replace(note, what=self.text(note.what)) for note in transcript.notes])
+        notes = tuple(map(self.note, transcript.notes))
         if notes != transcript.notes:
             changed["notes"] = notes
-        output = tuple([replace(output, text=self.cut(self.text(output.text))) for output in transcript.output])
+        output = tuple(map(self._output, transcript.output))
         if output != transcript.output:
             changed["output"] = output
         hooks = tuple(map(self._hook, transcript.hooks))
@@ -121,8 +124,8 @@ class TranscriptRedactor(Redactor):
         if transcript.final_output not in parts:
             parts.append(transcript.final_output)
         parts += [step.name for step in transcript.timing.steps]
-        parts += [note.what for note in transcript.notes]
-        parts += [piece.text for piece in transcript.output]
+        parts += [text for note in transcript.notes for text in (note.code, note.what, note.place)]
+        parts += [text for piece in transcript.output for text in (piece.text, piece.level, piece.logger)]
         parts += [text for hook in transcript.hooks for text in (hook.name, hook.output)]
         if any(self._hook(hook) != hook for hook in transcript.hooks):
             return True
@@ -149,9 +152,9 @@ class TranscriptRedactor(Redactor):
 
     def _in_requests(self, requests: ModelRequests) -> bool:
         tools = [[tool.name, tool.description, tool.parameters] for listed in requests.tools for tool in listed]
-        errors = [reference.error for reference in requests.references if reference.error]
+        told = [[reference.model, reference.previous, reference.error] for reference in requests.references]
         about = [[line.name, line.about] for line in requests.lines]
-        return self.inside([requests.messages, requests.systems, requests.parameters, tools, errors, about])
+        return self.inside([requests.messages, requests.systems, requests.parameters, tools, told, about])
 
     def _requests(self, requests: ModelRequests) -> ModelRequests:
         return replace(
@@ -171,12 +174,26 @@ class TranscriptRedactor(Redactor):
             ),
             parameters=tuple(map(self.data, requests.parameters)),
             references=tuple(
-                replace(reference, error=self._said(reference.error)) for reference in requests.references
+                replace(
+                    reference,
+                    model=self.text(reference.model),
+                    previous=self.text(reference.previous),
+                    error=self._said(reference.error),
+                )
+                for reference in requests.references
             ),
             lines=tuple(
                 replace(line, name=self.text(line.name), about=self.text(line.about)) for line in requests.lines
             ),
         )
+
+    def note(self, note: Note) -> Note:
+        """`note` without secrets."""
+        return replace(note, code=self.text(note.code), what=self.text(note.what), place=self.text(note.place))
+
+    def _output(self, output: Output) -> Output:
+        text, level, logger = self.cut(self.text(output.text)), self.text(output.level), self.text(output.logger)
+        return replace(output, text=text, level=level, logger=logger)
 
     def _hook(self, hook: HookRun) -> HookRun:
         error = hook.error if hook.error is None else self.error(hook.error)
@@ -206,17 +223,16 @@ class TranscriptRedactor(Redactor):
         """What a probe read without secrets; the same object where there are none."""
         if not self._in_reading(reading):
             return reading
-        fields = {name: self._said(one) if isinstance(one, str) else one for name, one in reading.fields.items()}
+        fields = self._fields(reading.fields)
         traceback, output = self.traceback(reading.traceback), self.cut(self._said(reading.output))
         return replace(reading, value=self.data(reading.value), fields=fields, traceback=traceback, output=output)
 
     def _in_reading(self, reading: Reading | None) -> bool:
         if reading is None:
             return False
-        words = [one for one in reading.fields.values() if isinstance(one, str)]
         said = self.cut(self._said(reading.output)) is not reading.output
         raised = self.traceback(reading.traceback) is not reading.traceback
-        return said or raised or self.inside(reading.value) or any(self._said(one) is not one for one in words)
+        return said or raised or self.inside(reading.value) or self._fields(reading.fields) != reading.fields
 
     def _call(self, call: ToolCall) -> ToolCall:
         changed: dict[str, Any] = {}
