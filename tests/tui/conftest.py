@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -17,11 +16,9 @@ from textual import app as textual_app
 from textual import pilot as textual_pilot
 from textual._compositor import Compositor
 from textual._wait import SLEEP_GRANULARITY, SLEEP_IDLE, wait_for_idle
-from textual.notifications import Notification
 from textual.pilot import Pilot
-from textual.widgets._toast import Toast
 
-from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.terminal import output_filters
 
 
 @pytest.fixture
@@ -38,16 +35,14 @@ def run_in_terminal() -> Callable[..., Terminal]:
 def notes_stay() -> Iterator[None]:
     """A note stays until it is taken away: on a busy machine its five seconds may be over before a test looks."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Notification, "time_left", property(lambda note: math.inf if note.timeout > 0 else 0.0))
-        patch.setattr(Toast, "_on_mount", lambda toast, event: None)  # which would start the timer
-        patch.setattr(AgentevalApp, "on_notify", lambda app, event: None)  # and so would this
+        patch.setattr(output_filters, "SHORTEST_S", 3600.0)
         yield
 
 
 @pytest.fixture(autouse=True)
 def painted_when_looked_at(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """An app without a terminal paints its screen when its pilot has paused, once when it has settled, and not sixty
-    times a second for nobody: a third of what such a test costs. Layout, styles and messages are as ever.
+    times a second for nobody: a fifth of what such a test costs. Layout, styles and messages are as ever.
 
     A test whose subject is what is painted on the way says `every_frame`.
     """
@@ -120,7 +115,7 @@ async def until_nothing_is_due(min_sleep: float = SLEEP_GRANULARITY, max_sleep: 
 
 @pytest.fixture(scope="session", autouse=True)
 def idle_time_is_not_waited_for() -> Iterator[None]:
-    """A pilot waits twice for 20 ms after each key, and once in each pause: most of the time of a test."""
+    """A pilot waits twice for 20 ms after each key, and once in each pause: a third of the time of a test."""
     wrap = asyncio.futures.wrap_future
 
     def wrapped(future: Any, **named: Any) -> asyncio.Future[Any]:

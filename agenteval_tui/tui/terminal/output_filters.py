@@ -21,6 +21,7 @@ from agenteval_tui.core.display import ZERO_WIDTH_JOINER, displayable, is_joiner
 
 LONGEST_NOTE = 600  # characters of a notification
 MOST_ROWS = 8  # and its lines
+SHORTEST_S = 5.0  # that a notification stays
 READING = 20  # characters a second: a long sentence stays longer
 
 _MOVES = re.compile("[\n\t]")
@@ -160,4 +161,4 @@ def displayable_note(message: str, *, title: str = "", times: int = 1, severity:
     if times > 1:
         text = f"{text}  ×{times}"
     level = cast(Severity, severity)
-    return Notification(text, displayable(title), level, timeout=max(5.0, len(text) / READING))
+    return Notification(text, displayable(title), level, timeout=max(SHORTEST_S, len(text) / READING))
