@@ -56,8 +56,7 @@ class GatedRuns(Struct, frozen=True):
     @property
     def pass_rate(self) -> float | None:
         """The mean of their tests' pass rates; None when none is decided."""
-        rate: float | None = execution_stats(self.runs)["overall"]["pass_rate"]
-        return rate
+        return execution_stats(self.runs).overall.pass_rate
 
 
 def gating(store: Store, runs: Iterable[RunRow], quarantined: ActiveQuarantines) -> GatedRuns:

@@ -1,15 +1,17 @@
-"""The figures of an execution: by test and overall, in the shape that `agenteval stats --json` prints."""
+"""The figures of an execution: by test and overall, as `agenteval stats --json` prints them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from statistics import fmean
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from agenteval_tui.analysis.statistics import (
     FEW,
+    Spread,
     clustered_standard_error,
     counted,
     interval_over,
@@ -20,6 +22,7 @@ from agenteval_tui.analysis.statistics import (
     spread,
     wilson,
 )
+from agenteval_tui.core.document import Count, Document, RowKey, Share
 from agenteval_tui.history.records import RunRow, checks_not_made
 from agenteval_tui.runs.confidence_sequence import confidence_sequence
 from agenteval_tui.suites.row_keys import row_label
@@ -37,14 +40,74 @@ class TestKey(Struct, frozen=True):
     row_key: str = ""
 
 
+class RateFigures(Document, frozen=True, kw_only=True):
+    """How often runs passed, and what they took."""
+
+    n: Annotated[Count, Meta(description="runs that passed or failed")]
+    passed: Count
+    errors: Annotated[Count, Meta(description="runs that ended in an error; not in n unless asked for")]
+    undecided: Count
+    checks_not_made: Annotated[Count, Meta(description="criteria in error, in runs that passed or failed")]
+    pass_rate: Share | None
+    interval: Annotated[
+        tuple[Share, Share] | None,
+        Meta(
+            description="95 %: Wilson's for a test, the confidence sequence where it was stopped early; overall by "
+            "test. null: fewer than five cases, or repetitions of a single one"
+        ),
+    ]
+    pass_at_k: dict[str, Share]
+    pass_hat_k: dict[str, Share]
+    latency_ms: Spread
+    tokens: Spread
+    cost: Spread
+    steps: Annotated[Spread, Meta(description="tool calls of a run")]
+
+
+class TestFigures(RateFigures, frozen=True, kw_only=True):
+    """A test, or a row or variation of one."""
+
+    __test__ = False  # not a test class, whatever its name says to pytest
+
+    id: str
+    name: str
+    suite: str
+    test: str
+    variation: str
+    row: Count
+    row_key: RowKey
+    flaky: bool
+    stopped_early: Annotated[
+        bool,
+        Meta(description="repetitions were left out once the rate was decided: pass@k and pass^k lean"),
+    ]
+
+
+class OverallFigures(RateFigures, frozen=True, kw_only=True):
+    """All tests."""
+
+    tests: Count
+    standard_error: float | None
+    tests_at_k: dict[str, Count]
+    flaky: Count
+    stopped_early: Annotated[Count, Meta(description="tests whose repetitions were stopped early")]
+
+
+class ExecutionFigures(Struct, frozen=True):
+    """The tests of an execution in the order of its plan, and all of them together."""
+
+    tests: tuple[TestFigures, ...]
+    overall: OverallFigures
+
+
 def execution_stats(
     rows: Iterable[RunRow],
     *,
     count_errors: bool = False,
     steps: Mapping[str, int] | None = None,
     imported: bool = False,
-) -> dict[str, Any]:
-    """`{"tests": [...], "overall": {...}}` over the runs of an execution, in the order of its plan.
+) -> ExecutionFigures:
+    """The figures of the runs of an execution.
 
     `n` counts the runs that passed or failed. Errors are counted separately and are not in `n`; with `count_errors`,
     they are in `n` and count as not passed. Runs without a verdict (queued, cancelled, skipped, waiting for a person)
@@ -62,9 +125,9 @@ def execution_stats(
     for row in rows:
         groups.setdefault(TestKey(row.suite_key, row.test_id, row.variation, row.row, row.row_key), []).append(row)
     ids = _ids(list(groups))
-    tests = [_of_test(ids[key], key, runs, count_errors, steps or {}, imported) for key, runs in groups.items()]
+    tests = tuple([_of_test(ids[key], key, runs, count_errors, steps or {}, imported) for key, runs in groups.items()])
     every = [row for runs in groups.values() for row in runs]
-    return {"version": 1, "tests": tests, "overall": _overall(tests, every, steps or {})}
+    return ExecutionFigures(tests, _overall(tests, every, steps or {}))
 
 
 def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
@@ -113,72 +176,65 @@ def _of_test(
     count_errors: bool,
     steps: Mapping[str, int],
     imported: bool,
-) -> dict[str, Any]:
+) -> TestFigures:
     count = counted((run.status for run in runs), count_errors=count_errors)
     passed, n = count.passed, count.n
     stopped = not imported and any(run.status == "skipped" for run in runs)
-    return {
-        "id": name,
-        "name": runs[0].test_name,
-        "suite": runs[0].suite_name,
-        "test": key.test_id,
-        "variation": key.variation,
-        "row": key.row,
-        "row_key": key.row_key,
-        "n": n,
-        "passed": passed,
-        "errors": count.errors,
-        "undecided": count.undecided,
-        "checks_not_made": checks_not_made(runs),
-        "pass_rate": pass_rate(passed, n),
-        "interval": None if n < FEW else list(confidence_sequence(passed, n) if stopped else wilson(passed, n)),
-        "pass_at_k": {str(k): pass_at_k(passed, n, k) for k in range(1, n + 1)},
-        "pass_hat_k": {str(k): pass_hat_k(passed, n, k) for k in range(1, n + 1)},
-        "flaky": count.flaky,
-        "stopped_early": stopped,
+    return TestFigures(
+        id=name,
+        name=runs[0].test_name,
+        suite=runs[0].suite_name,
+        test=key.test_id,
+        variation=key.variation,
+        row=key.row,
+        row_key=key.row_key,
+        n=n,
+        passed=passed,
+        errors=count.errors,
+        undecided=count.undecided,
+        checks_not_made=checks_not_made(runs),
+        pass_rate=pass_rate(passed, n),
+        interval=None if n < FEW else confidence_sequence(passed, n) if stopped else wilson(passed, n),
+        pass_at_k={str(k): pass_at_k(passed, n, k) for k in range(1, n + 1)},
+        pass_hat_k={str(k): pass_hat_k(passed, n, k) for k in range(1, n + 1)},
+        flaky=count.flaky,
+        stopped_early=stopped,
         **_measured(runs, steps),
-    }
+    )
 
 
-def _overall(tests: Sequence[dict[str, Any]], runs: Sequence[RunRow], steps: Mapping[str, int]) -> dict[str, Any]:
-    decided = [test for test in tests if test["n"]]
-    rates = [test["pass_rate"] for test in decided]
-    ks = range(1, max((test["n"] for test in decided), default=0) + 1)
-    at_k = {str(k): [test for test in decided if test["n"] >= k] for k in ks}
-    return {
-        "tests": len(tests),
-        "n": sum(test["n"] for test in tests),
-        "passed": sum(test["passed"] for test in tests),
-        "errors": sum(test["errors"] for test in tests),
-        "undecided": sum(test["undecided"] for test in tests),
-        "checks_not_made": checks_not_made(runs),
-        "pass_rate": mean(rates),
+def _overall(tests: Sequence[TestFigures], runs: Sequence[RunRow], steps: Mapping[str, int]) -> OverallFigures:
+    decided = [test for test in tests if test.n]
+    rates = [test.passed / test.n for test in decided]
+    ks = range(1, max((test.n for test in decided), default=0) + 1)
+    at_k = {str(k): [test for test in decided if test.n >= k] for k in ks}
+    return OverallFigures(
+        tests=len(tests),
+        n=sum(test.n for test in tests),
+        passed=sum(test.passed for test in tests),
+        errors=sum(test.errors for test in tests),
+        undecided=sum(test.undecided for test in tests),
+        checks_not_made=checks_not_made(runs),
+        pass_rate=mean(rates),
         # A single test has one interval, also where it stopped early.
-        "interval": decided[0]["interval"] if len(decided) == 1 else interval_over(_counts(decided)),
-        "standard_error": clustered_standard_error(rates),
-        "pass_at_k": {k: mean([test["pass_at_k"][k] for test in enough]) for k, enough in at_k.items()},
-        "pass_hat_k": {k: mean([test["pass_hat_k"][k] for test in enough]) for k, enough in at_k.items()},
-        "tests_at_k": {k: len(enough) for k, enough in at_k.items()},
-        "flaky": sum(test["flaky"] for test in tests),
-        "stopped_early": sum(test["stopped_early"] for test in tests),
+        interval=decided[0].interval
+        if len(decided) == 1
+        else interval_over([(test.passed, test.n) for test in decided]),
+        standard_error=clustered_standard_error(rates),
+        pass_at_k={k: fmean([test.pass_at_k[k] for test in enough]) for k, enough in at_k.items()},
+        pass_hat_k={k: fmean([test.pass_hat_k[k] for test in enough]) for k, enough in at_k.items()},
+        tests_at_k={k: len(enough) for k, enough in at_k.items()},
+        flaky=sum(test.flaky for test in tests),
+        stopped_early=sum(test.stopped_early for test in tests),
         **_measured(runs, steps),
-    }
+    )
 
 
-def _counts(tests: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
-    return [(test["passed"], test["n"]) for test in tests]
-
-
-def _measured(runs: Sequence[RunRow], steps: Mapping[str, int]) -> dict[str, Any]:
-    """Medians and 95 % points of what was measured of the runs; null where nothing was."""
+def _measured(runs: Sequence[RunRow], steps: Mapping[str, int]) -> dict[str, Spread]:
+    """Medians and 95 % points of what was measured of the runs."""
     return {
-        "latency_ms": _spread([run.duration_ms for run in runs]),
-        "tokens": _spread([run.tokens for run in runs]),
-        "cost": _spread([run.cost for run in runs]),
-        "steps": _spread([steps.get(run.id) for run in runs]),
+        "latency_ms": spread([run.duration_ms for run in runs]),
+        "tokens": spread([run.tokens for run in runs]),
+        "cost": spread([run.cost for run in runs]),
+        "steps": spread([steps.get(run.id) for run in runs]),
     }
-
-
-def _spread(values: Sequence[float | None]) -> dict[str, float | None]:
-    quantiles = spread(values)
-    return {"p50": quantiles.p50, "p95": quantiles.p95}

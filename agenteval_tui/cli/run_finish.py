@@ -130,7 +130,7 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
     # The history may have been too full to take the end in, too.
     broke = said.message if said is not None and said.status == "failed" and row.status != "failed" else ""
     runs = store.runs_of_execution(row.id)
-    overall = execution_stats(runs)["overall"]
+    overall = execution_stats(runs).overall
     if not progress.quiet:
         out.line()
     out.view(ended_view(row, runs, progress.errors(), progress.not_observed(), progress.problems_around()))
@@ -145,7 +145,7 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
         out.view(paragraphs([startup_text(row), text((remark, "warn"))]))
         out.view(judges_view(*store.judge_usage(row.id)))
         out.view(next_view(row, db_option(store.path)))
-    outcome = outcome_now(store, row, runs, overall["pass_rate"])
+    outcome = outcome_now(store, row, runs, overall.pass_rate)
     out.view(left_out_view(outcome.gating.left_out))
     out.view(gates_view(outcome.gates, missed_only=progress.quiet))
     against = _against(out, store, row)

@@ -66,7 +66,7 @@ class ExecutionEnds:
 
         store = self._session.store
         runs = store.runs_of_execution(row.id)
-        outcome = outcome_now(store, row, runs, execution_stats(runs)["overall"]["pass_rate"])
+        outcome = outcome_now(store, row, runs, execution_stats(runs).overall.pass_rate)
         code = INFRASTRUCTURE
         if row.status not in _BROKEN:
             code = exit_code(outcome.counts, outcome.pass_rate, status=row.status, gate_missed=outcome.gates.fails)

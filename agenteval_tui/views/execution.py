@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.analysis.summary import OverallFigures
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line, told_apart
 from agenteval_tui.core.ids import short_id
@@ -234,17 +234,17 @@ def _ends(row: ExecutionRow, runs: Sequence[RunRow]) -> Iterator[Text]:
     yield text((not_made_in_runs_sentence(checks_not_made(runs)), "warn"))
 
 
-def rate_view(row: ExecutionRow, overall: Mapping[str, Any], retries: int = 0) -> View:
-    """What is known of the pass rate when an execution has ended, and what kept runs from being made or repeated them.
-    `overall`: of `analysis.summary.execution_stats`."""
+def rate_view(row: ExecutionRow, overall: OverallFigures, retries: int = 0) -> View:
+    """What is known of the pass rate when an execution has ended, and what kept runs from being made or repeated
+    them."""
     lines = []
     if row.status == "stopped":  # why it broke off, or died, is the last line (`RunReport.code`)
         lines.append(text((f"{row.status}: ", "warn"), one_line(row.message or "no reason given", 400)))
-    if (rate := overall["pass_rate"]) is not None:
-        beside = [f"{overall['errors']:,} in error"] if overall["errors"] else []
+    if (rate := overall.pass_rate) is not None:
+        beside = [f"{overall.errors:,} in error"] if overall.errors else []
         beside += [line] if (line := without_verdict_text(replace(row, skipped=0, runs=row.runs - row.skipped))) else []
-        line = "; ".join([f"pass rate {numbers.percent(rate)} of {numbers.count(overall['n'], 'run')}", *beside])
-        lines.append(text(line, (f"  ({numbers.interval_phrase(overall['interval'], of='by test: ')})", "dim")))
+        line = "; ".join([f"pass rate {numbers.percent(rate)} of {numbers.count(overall.n, 'run')}", *beside])
+        lines.append(text(line, (f"  ({numbers.interval_phrase(overall.interval, of='by test: ')})", "dim")))
     if row.skipped:
         lines.append(text((f"early stop: {numbers.count(row.skipped, 'run')} saved, their tests were decided", "dim")))
     if retries:

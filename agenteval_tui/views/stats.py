@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from agenteval_tui.analysis.classification_report import Report
+from agenteval_tui.analysis.statistics import Spread
+from agenteval_tui.analysis.summary import ExecutionFigures, OverallFigures, RateFigures, TestFigures
 from agenteval_tui.analysis.umbraco_metrics import UmbracoFigures
 from agenteval_tui.core import numbers
 from agenteval_tui.core.numbers import percent
@@ -13,23 +14,14 @@ from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_
 from agenteval_tui.views.model import Column, Paragraph, Row, Table, Text, View, paragraphs, text
 from agenteval_tui.views.trends import interval_text
 
-Stats = Mapping[str, Any]
-"""Of a test or of all, as `analysis.summary.execution_stats` has it."""
-
-_MEASURED: tuple[tuple[str, str, Callable[[float], str]], ...] = (
-    ("latency", "latency_ms", numbers.duration),
-    ("tokens", "tokens", lambda tokens: f"{tokens:,.0f}"),
-    ("cost", "cost", numbers.dollars),
-    ("tool calls", "steps", lambda steps: f"{steps:g}"),
-)
 _LONGEST = 24  # cells of a test's name that are kept before figures are cut
 
 
-def stats_view(stats: Stats, most_k: int = 6) -> View:
+def stats_view(stats: ExecutionFigures, most_k: int = 6) -> View:
     """A row a test and one over all, with pass^k up to `most_k`; then what is to be known of the figures."""
-    overall = stats["overall"]
-    ks = [str(k) for k in range(1, min(len(overall["pass_hat_k"]), most_k) + 1)]
-    least = min(max((len(test["id"]) for test in stats["tests"]), default=0), _LONGEST)
+    overall = stats.overall
+    ks = [str(k) for k in range(1, min(len(overall.pass_hat_k), most_k) + 1)]
+    least = min(max((len(test.id) for test in stats.tests), default=0), _LONGEST)
     columns = (
         Column("test", least=least),
         *(Column(head, "right") for head in ("n", "passed", "errors", "rate")),
@@ -37,11 +29,11 @@ def stats_view(stats: Stats, most_k: int = 6) -> View:
         *(Column(f"pass^{k}", "right") for k in ks),
         Column(""),
     )
-    rows = [_row(test["id"], test, ks, _flags(test)) for test in stats["tests"]]
+    rows = [_row(test.id, test, ks, _flags(test)) for test in stats.tests]
     rows.append(_row("all, by test", overall, ks, (), "bold"))
     if ks:
-        rows.append(Row((text("pass@k"), *((),) * 5, *_curve(overall["pass_at_k"], ks), ())))
-    more = f"pass^{most_k + 1} and above: by --json" if len(overall["pass_hat_k"]) > most_k else ""
+        rows.append(Row((text("pass@k"), *((),) * 5, *_curve(overall.pass_at_k, ks), ())))
+    more = f"pass^{most_k + 1} and above: by --json" if len(overall.pass_hat_k) > most_k else ""
     return (Table(columns, tuple(rows), more), *paragraphs(_notes(overall, ks)))
 
 
@@ -66,40 +58,45 @@ def umbraco_view(figures: Sequence[UmbracoFigures]) -> View:
     return (Table(columns, tuple(rows)),)
 
 
-def _row(name: str, figures: Stats, ks: Sequence[str], flags: Text, token: str = "") -> Row:
-    counts = (f"{figures[key]:,}" for key in ("n", "passed", "errors"))
-    cells = (name, *counts, percent(figures["pass_rate"]), interval_text(figures["interval"]) if figures["n"] else "")
-    return Row((*(text((cell, token)) for cell in cells), *_curve(figures["pass_hat_k"], ks, token), flags))
+def _row(name: str, figures: RateFigures, ks: Sequence[str], flags: Text, token: str = "") -> Row:
+    counts = (f"{number:,}" for number in (figures.n, figures.passed, figures.errors))
+    cells = (name, *counts, percent(figures.pass_rate), interval_text(figures.interval) if figures.n else "")
+    return Row((*(text((cell, token)) for cell in cells), *_curve(figures.pass_hat_k, ks, token), flags))
 
 
 def _curve(figures: Mapping[str, float], ks: Sequence[str], token: str = "") -> Iterator[Text]:
     return (text((f"{figures[k]:.3f}" if k in figures else "", token)) for k in ks)
 
 
-def _flags(test: Stats) -> Text:
-    flags = ["flaky"] * test["flaky"] + ["stopped early"] * test["stopped_early"]
-    missing = not_made_sentence(test["checks_not_made"])
+def _flags(test: TestFigures) -> Text:
+    flags = ["flaky"] * test.flaky + ["stopped early"] * test.stopped_early
+    missing = not_made_sentence(test.checks_not_made)
     return text(("  ".join([*flags, missing] if missing else flags), "warn"))
 
 
-def _notes(overall: Stats, ks: Sequence[str]) -> Iterator[Text]:
+def _notes(overall: OverallFigures, ks: Sequence[str]) -> Iterator[Text]:
     if not ks:
         yield text("no run has a verdict")
-    if thin := [k for k in ks if overall["tests_at_k"][k] < overall["tests"]]:
+    if thin := [k for k in ks if overall.tests_at_k[k] < overall.tests]:
         yield text((f"pass^{thin[0]} and above: only tests with enough decided runs", "dim"))
-    if overall["standard_error"] is not None:
-        error = f"standard error of the rate, clustered by test: {overall['standard_error']:.3f}"
-        yield text((f"{error}; {numbers.count(overall['flaky'], 'test')} flaky", "dim"))
-    if overall["stopped_early"]:
+    if overall.standard_error is not None:
+        error = f"standard error of the rate, clustered by test: {overall.standard_error:.3f}"
+        yield text((f"{error}; {numbers.count(overall.flaky, 'test')} flaky", "dim"))
+    if overall.stopped_early:
         lean = "the interval is that of the confidence sequence; pass@k and pass^k are biased towards that answer"
-        yield text((f"{numbers.count(overall['stopped_early'], 'test')} stopped early: {lean}", "warn"))
-    if overall["undecided"]:
-        yield text((f"{numbers.count(overall['undecided'], 'run')} without a verdict", "dim"))
-    yield text((not_made_in_runs_sentence(overall["checks_not_made"]), "warn"))
-    for name, key, formatted in _MEASURED:
-        spread = overall[key]
-        if spread["p50"] is not None:
-            yield text((f"{name} p50 {formatted(spread['p50'])}, p95 {formatted(spread['p95'])}", "dim"))
+        yield text((f"{numbers.count(overall.stopped_early, 'test')} stopped early: {lean}", "warn"))
+    if overall.undecided:
+        yield text((f"{numbers.count(overall.undecided, 'run')} without a verdict", "dim"))
+    yield text((not_made_in_runs_sentence(overall.checks_not_made), "warn"))
+    measured: tuple[tuple[str, Spread, Callable[[float], str]], ...] = (
+        ("latency", overall.latency_ms, numbers.duration),
+        ("tokens", overall.tokens, lambda tokens: f"{tokens:,.0f}"),
+        ("cost", overall.cost, numbers.dollars),
+        ("tool calls", overall.steps, lambda steps: f"{steps:g}"),
+    )
+    for name, spread, formatted in measured:
+        if spread.p50 is not None and spread.p95 is not None:
+            yield text((f"{name} p50 {formatted(spread.p50)}, p95 {formatted(spread.p95)}", "dim"))
 
 
 def labelling_view(report: Report) -> View:

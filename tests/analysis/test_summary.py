@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agenteval_tui.analysis.statistics import clustered_interval
+from agenteval_tui.analysis.statistics import Spread, clustered_interval
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.confidence_sequence import confidence_sequence
@@ -24,45 +24,45 @@ def row(test: str, status: str, repetition: int = 1, **more: object) -> RunRow:
 def test_by_test_and_overall() -> None:
     rows = [row("a", "passed"), row("a", "failed", 2), row("b", "passed"), row("b", "passed", 2), row("b", "error", 3)]
     stats = execution_stats(rows)
-    a, b = stats["tests"]
-    assert (a["id"], a["n"], a["passed"], a["errors"], a["pass_rate"], a["flaky"]) == ("a", 2, 1, 0, 0.5, True)
-    assert a["pass_at_k"] == {"1": 0.5, "2": 1.0}
-    assert a["pass_hat_k"] == {"1": 0.5, "2": 0.0}
-    assert (b["n"], b["passed"], b["errors"], b["pass_rate"], b["flaky"]) == (2, 2, 1, 1.0, False)
-    overall = stats["overall"]
-    assert (overall["tests"], overall["n"], overall["passed"], overall["errors"]) == (2, 4, 3, 1)
-    assert overall["pass_rate"] == 0.75
-    assert overall["pass_hat_k"] == {"1": 0.75, "2": 0.5}
-    assert overall["standard_error"] == pytest.approx(0.25)
+    a, b = stats.tests
+    assert (a.id, a.n, a.passed, a.errors, a.pass_rate, a.flaky) == ("a", 2, 1, 0, 0.5, True)
+    assert a.pass_at_k == {"1": 0.5, "2": 1.0}
+    assert a.pass_hat_k == {"1": 0.5, "2": 0.0}
+    assert (b.n, b.passed, b.errors, b.pass_rate, b.flaky) == (2, 2, 1, 1.0, False)
+    overall = stats.overall
+    assert (overall.tests, overall.n, overall.passed, overall.errors) == (2, 4, 3, 1)
+    assert overall.pass_rate == 0.75
+    assert overall.pass_hat_k == {"1": 0.75, "2": 0.5}
+    assert overall.standard_error == pytest.approx(0.25)
 
 
 def test_the_mean_is_over_tests_not_over_runs() -> None:
     rows = [row("a", "passed", n) for n in range(9)] + [row("b", "failed")]
-    assert execution_stats(rows)["overall"]["pass_rate"] == 0.5
+    assert execution_stats(rows).overall.pass_rate == 0.5
 
 
 def test_errors_count_when_asked_for() -> None:
     rows = [row("a", "passed"), row("a", "error", 2)]
-    assert execution_stats(rows)["tests"][0]["pass_rate"] == 1.0
-    counted = execution_stats(rows, count_errors=True)["tests"][0]
-    assert (counted["n"], counted["errors"], counted["pass_rate"]) == (2, 1, 0.5)
+    assert execution_stats(rows).tests[0].pass_rate == 1.0
+    counted = execution_stats(rows, count_errors=True).tests[0]
+    assert (counted.n, counted.errors, counted.pass_rate) == (2, 1, 0.5)
 
 
 def test_nothing_decided_has_no_rate() -> None:
     stats = execution_stats([row("a", "error"), row("a", "cancelled", 2), row("b", "needs_review")])
-    assert [test["pass_rate"] for test in stats["tests"]] == [None, None]
-    assert [test["undecided"] for test in stats["tests"]] == [1, 1]
-    assert stats["overall"]["pass_rate"] is None
-    assert stats["overall"]["interval"] is None
-    assert stats["overall"]["pass_at_k"] == {}
-    assert execution_stats([])["tests"] == []
+    assert [test.pass_rate for test in stats.tests] == [None, None]
+    assert [test.undecided for test in stats.tests] == [1, 1]
+    assert stats.overall.pass_rate is None
+    assert stats.overall.interval is None
+    assert stats.overall.pass_at_k == {}
+    assert execution_stats([]).tests == ()
 
 
 def test_tests_with_fewer_runs_are_left_out_of_a_larger_k_and_that_is_said() -> None:
     rows = [row("a", "passed", n) for n in range(3)] + [row("b", "failed", n) for n in range(2)]
-    overall = execution_stats(rows)["overall"]
-    assert overall["pass_hat_k"] == {"1": 0.5, "2": 0.5, "3": 1.0}
-    assert overall["tests_at_k"] == {"1": 2, "2": 2, "3": 1}
+    overall = execution_stats(rows).overall
+    assert overall.pass_hat_k == {"1": 0.5, "2": 0.5, "3": 1.0}
+    assert overall.tests_at_k == {"1": 2, "2": 2, "3": 1}
 
 
 def test_variations_and_rows_are_tests_of_their_own() -> None:
@@ -72,17 +72,17 @@ def test_variations_and_rows_are_tests_of_their_own() -> None:
         row("d", "passed", row=1),
         row("d", "failed", row=2),
     ]
-    assert [test["id"] for test in execution_stats(rows)["tests"]] == ["a", "a [mini]", "d#1", "d#2"]
+    assert [test.id for test in execution_stats(rows).tests] == ["a", "a [mini]", "d#1", "d#2"]
     two = [row("a", "passed"), row("a", "failed", suite_key="/x/other.suite.yaml")]
-    assert len({test["id"] for test in execution_stats(two)["tests"]}) == 2
+    assert len({test.id for test in execution_stats(two).tests}) == 2
 
 
 def test_latency_tokens_and_cost() -> None:
     rows = [row("a", "passed", duration_ms=float(ms), input_tokens=ms, output_tokens=1) for ms in (100, 200, 300)]
-    test = execution_stats(rows)["tests"][0]
-    assert test["latency_ms"] == {"p50": 200.0, "p95": pytest.approx(290.0)}
-    assert test["tokens"]["p50"] == 201.0
-    assert test["cost"] == {"p50": None, "p95": None}
+    test = execution_stats(rows).tests[0]
+    assert test.latency_ms == Spread(200.0, pytest.approx(290.0))
+    assert test.tokens.p50 == 201.0
+    assert test.cost == Spread(None, None)
 
 
 def test_latency_tokens_cost_and_steps_are_medians_and_95_percent_points() -> None:
@@ -92,13 +92,13 @@ def test_latency_tokens_cost_and_steps_are_medians_and_95_percent_points() -> No
     ]
     rows.append(row("b", "error", id="unmeasured", duration_ms=None))
     stats = execution_stats(rows, steps={f"r{n}": n % 3 for n in range(1, 22)})
-    for figures in (stats["tests"][0], stats["overall"]):
-        assert figures["latency_ms"] == {"p50": 11.0, "p95": 20.0}
-        assert figures["tokens"] == {"p50": 121.0, "p95": 220.0}
-        assert figures["cost"] == {"p50": pytest.approx(0.11), "p95": pytest.approx(0.2)}
-        assert figures["steps"] == {"p50": 1.0, "p95": 2.0}
-    assert stats["tests"][1]["steps"] == {"p50": None, "p95": None}
-    assert execution_stats(rows)["overall"]["steps"] == {"p50": None, "p95": None}
+    for figures in (stats.tests[0], stats.overall):
+        assert figures.latency_ms == Spread(11.0, 20.0)
+        assert figures.tokens == Spread(121.0, 220.0)
+        assert figures.cost == Spread(pytest.approx(0.11), pytest.approx(0.2))
+        assert figures.steps == Spread(1.0, 2.0)
+    assert stats.tests[1].steps == Spread(None, None)
+    assert execution_stats(rows).overall.steps == Spread(None, None)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_latency_tokens_cost_and_steps_are_medians_and_95_percent_points() -> No
 )
 def test_tests_of_one_id_are_told_apart_by_their_suites_folders(keys: list[str], expected: list[str]) -> None:
     stats = execution_stats([row("a", "passed", suite_key=key) for key in keys])
-    assert [one["id"] for one in stats["tests"]] == expected
+    assert [one.id for one in stats.tests] == expected
 
 
 def test_ids_that_look_like_rows_and_variations_stay_apart() -> None:
@@ -123,7 +123,7 @@ def test_ids_that_look_like_rows_and_variations_stay_apart() -> None:
         row("a", "passed", row=1), row("a#1", "passed"), row("b", "passed", variation="v"), row("b [v]", "failed"),
         row("b [v] (2)", "failed"),
     ]  # fmt: skip
-    assert [one["id"] for one in execution_stats(rows)["tests"]] == [
+    assert [one.id for one in execution_stats(rows).tests] == [
         "a#1", "a#1 (2)", "b [v]", "b [v] (3)", "b [v] (2)"
     ]  # fmt: skip
 
@@ -131,17 +131,17 @@ def test_ids_that_look_like_rows_and_variations_stay_apart() -> None:
 def test_a_single_test_that_stopped_early_has_one_interval() -> None:
     rows = [row("a", "passed", n) for n in range(1, 7)] + [row("a", "skipped", n) for n in range(7, 11)]
     stats = execution_stats(rows)
-    assert stats["tests"][0]["stopped_early"]
-    assert stats["overall"]["interval"] == stats["tests"][0]["interval"] == list(confidence_sequence(6, 6))
+    assert stats.tests[0].stopped_early
+    assert stats.overall.interval == stats.tests[0].interval == confidence_sequence(6, 6)
 
 
 def test_equal_tests_have_no_standard_error_and_an_interval_with_a_width() -> None:
     overall = execution_stats([row(name, "passed" if n < 7 else "failed", n) for name in "abc" for n in range(10)])
-    assert overall["overall"]["standard_error"] == 0
-    assert overall["overall"]["interval"] is None  # three tests are too few for one
-    assert all(test["interval"] is not None for test in overall["tests"])
+    assert overall.overall.standard_error == 0
+    assert overall.overall.interval is None  # three tests are too few for one
+    assert all(test.interval is not None for test in overall.tests)
     of_five = execution_stats([row(name, "passed" if n < 7 else "failed", n) for name in "abcde" for n in range(10)])
-    assert of_five["overall"]["interval"] == clustered_interval([(7, 10)] * 5)
+    assert of_five.overall.interval == clustered_interval([(7, 10)] * 5)
 
 
 @pytest.mark.parametrize(
@@ -151,4 +151,4 @@ def test_fewer_than_five_cases_or_repetitions_of_one_have_no_interval(
     tests: int, repetitions: int, shown: bool
 ) -> None:
     rows = [row(f"t{number}", "passed", n) for number in range(tests) for n in range(repetitions)]
-    assert (execution_stats(rows)["overall"]["interval"] is not None) is shown
+    assert (execution_stats(rows).overall.interval is not None) is shown

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 from trend_made import DAY, DAYS, DESK, NOON, SHOP, execution, filled, undated
 
 from agenteval_tui.analysis.summary import execution_stats
@@ -94,16 +94,16 @@ def test_a_bin_says_what_stats_says_of_its_execution(store: Store) -> None:
     assert len(found.bins) == DAYS
     (one,) = found.series
     for place, point in zip(found.bins, one.points, strict=True):
-        overall = execution_stats(store.runs_of_execution(place.execution))["overall"]
+        overall = execution_stats(store.runs_of_execution(place.execution)).overall
         assert point is not None
-        assert point.rate == overall["pass_rate"]
-        assert point.interval == overall["interval"]
-        assert (point.n, point.passed, point.errors) == (overall["n"], overall["passed"], overall["errors"])
+        assert point.rate == overall.pass_rate
+        assert point.interval == overall.interval
+        assert (point.n, point.passed, point.errors) == (overall.n, overall.passed, overall.errors)
     last = execution_stats(store.runs_of_execution("EXECUTION-29"), steps=store.steps_of_execution("EXECUTION-29"))
     for measure, name in (("latency", "latency_ms"), ("tokens", "tokens"), ("cost", "cost"), ("steps", "steps")):
         spent = one.spent[measure][-1]  # type: ignore[index]
         assert spent is not None
-        assert {"p50": spent.p50, "p95": spent.p95} == last["overall"][name], measure
+        assert (spent.p50, spent.p95) == astuple(getattr(last.overall, name)), measure
     assert found.runs == 9 * DAYS
 
 

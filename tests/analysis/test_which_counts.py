@@ -284,8 +284,8 @@ def test_a_skipped_repetition_of_an_import_was_not_stopped_early(store: Store) -
     keep(store, OLD, [Planned("t", [NICE, NICE], [text("You")])])
     rows = list(store.runs_of_execution(OLD))
     rows[1] = replace(rows[1], status="skipped")
-    assert execution_stats(rows)["tests"][0]["stopped_early"]
-    assert not execution_stats(rows, imported=True)["tests"][0]["stopped_early"]
+    assert execution_stats(rows).tests[0].stopped_early
+    assert not execution_stats(rows, imported=True).tests[0].stopped_early
 
 
 # Gates

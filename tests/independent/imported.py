@@ -110,7 +110,7 @@ def compare_tau(count: int, seed: int) -> Tally:
             found = [(call.name, call.arguments) for call in store.transcript(row.id).tool_calls]
             wanted = [(call["name"], json.loads(call["arguments"])) for call in calls]
             tally.same(found == wanted, one["task_id"], one["trial"], found, wanted)
-        told = execution_stats(rows)["overall"]["pass_hat_k"]
+        told = execution_stats(rows).overall.pass_hat_k
         for k in range(1, 5):
             each = [comb(sum(map(int, rewards)), k) / comb(len(rewards), k) for rewards in trials.values()]
             expected = sum(each) / len(each)

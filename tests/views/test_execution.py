@@ -123,16 +123,16 @@ def test_an_execution_with_its_runs(row: ExecutionRow, runs: list[RunRow]) -> No
 
 
 def test_the_last_lines_of_an_execution(row: ExecutionRow, runs: list[RunRow]) -> None:
-    overall = execution_stats(runs)["overall"]
+    overall = execution_stats(runs).overall
     lines = printed(rate_view(replace(row, skipped=2), overall, retries=1))
     assert lines[0].startswith("pass rate ")
     assert " of 6 runs; 3 in error  (too few for an interval)" in lines[0]
     assert lines[1:] == ["early stop: 2 runs saved, their tests were decided", "1 attempt failed and was retried"]
     stopped = replace(row, status="stopped", message="")
-    assert printed(rate_view(stopped, {"pass_rate": None})) == ["stopped: no reason given"]
+    assert printed(rate_view(stopped, replace(overall, pass_rate=None))) == ["stopped: no reason given"]
     # A run that waits for a person, and one that never started, are no errors.
     waits = replace(row, runs=6, passed=2, failed=1, errors=0, needs_review=1, skipped=0, cancelled=0)
-    (line, *_) = printed(rate_view(waits, {**overall, "errors": 0}))
+    (line, *_) = printed(rate_view(waits, replace(overall, errors=0)))
     assert "; 1 to be reviewed, 2 not run  (too few" in line
     assert end_text(waits, 0.5, 0).endswith(
         "(2 passed, 1 failed, 0 in error, 1 to be reviewed, 2 not run, 50 % passed)"

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from trend_made import filled
 
 from agenteval_tui.analysis.classification_report import LabelFigures, Report
-from agenteval_tui.analysis.summary import execution_stats
+from agenteval_tui.analysis.summary import ExecutionFigures, execution_stats
 from agenteval_tui.views import terminal
 from agenteval_tui.views.model import View, plain
 from agenteval_tui.views.stats import labelling_view, stats_view
 
 
 @pytest.fixture(scope="module")
-def stats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def stats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExecutionFigures]:
     """Three tests that ran three times each; the last of them only in error."""
     with filled(tmp_path_factory.mktemp("stats") / "history.db") as store:
         yield execution_stats(store.runs_of_execution("EXECUTION-09"))
@@ -26,7 +26,7 @@ def printed(view: View, width: int = 100) -> list[str]:
     return [plain(line) for line in terminal.lines(view, width)]
 
 
-def test_a_row_a_test_and_one_over_all(stats: dict[str, Any]) -> None:
+def test_a_row_a_test_and_one_over_all(stats: ExecutionFigures) -> None:
     lines = printed(stats_view(stats))
     assert lines[:6] == [
         "test          n  passed  errors  rate  95 % interval  pass^1  pass^2  pass^3",
@@ -41,35 +41,23 @@ def test_a_row_a_test_and_one_over_all(stats: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80])
-def test_a_narrow_terminal_gets_fewer_k_and_whole_names(stats: dict[str, Any], width: int) -> None:
+def test_a_narrow_terminal_gets_fewer_k_and_whole_names(stats: ExecutionFigures, width: int) -> None:
     lines = printed(stats_view(stats, 2), width)
     assert max(map(len, lines[:6])) <= width
     assert "pass^3 and above: by --json" in lines
     assert lines[3].startswith("greeting ")
 
 
-def test_notes_say_what_the_figures_leave_out(stats: dict[str, Any]) -> None:
-    overall = {
-        **stats["overall"],
-        "stopped_early": 1,
-        "undecided": 2,
-        "checks_not_made": 3,
-        "tests_at_k": {"1": 3, "2": 2, "3": 2},
-    }
-    lines = printed(stats_view({**stats, "overall": overall}))
+def test_notes_say_what_the_figures_leave_out(stats: ExecutionFigures) -> None:
+    at_k = {"1": 3, "2": 2, "3": 2}
+    overall = replace(stats.overall, stopped_early=1, undecided=2, checks_not_made=3, tests_at_k=at_k)
+    lines = printed(stats_view(replace(stats, overall=overall)))
     assert "pass^2 and above: only tests with enough decided runs" in lines
     assert "2 runs without a verdict" in lines
     assert "3 checks could not run in runs with a verdict" in lines
     assert any(line.startswith("1 test stopped early: ") for line in lines)
-    nothing = {
-        **overall,
-        "pass_hat_k": {},
-        "pass_at_k": {},
-        "tests_at_k": {},
-        "pass_rate": None,
-        "standard_error": None,
-    }
-    assert "no run has a verdict" in printed(stats_view({"tests": [], "overall": nothing}))
+    nothing = replace(overall, pass_hat_k={}, pass_at_k={}, tests_at_k={}, pass_rate=None, standard_error=None)
+    assert "no run has a verdict" in printed(stats_view(ExecutionFigures((), nothing)))
 
 
 def test_labels_are_a_confusion_matrix_with_the_figures_of_each() -> None:

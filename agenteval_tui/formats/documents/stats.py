@@ -2,69 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
 from agenteval_tui.analysis import classification_report, costs
 from agenteval_tui.analysis.ab import ABResult
-from agenteval_tui.analysis.statistics import Spread
+from agenteval_tui.analysis.summary import ExecutionFigures, OverallFigures, TestFigures
 from agenteval_tui.analysis.umbraco_metrics import UmbracoFigures
-from agenteval_tui.core.document import Count, Document, RowKey, Share, extended
-
-
-class RateFigures(Document, frozen=True, kw_only=True):
-    """How often runs passed, and what they took."""
-
-    n: Annotated[Count, Meta(description="runs that passed or failed")]
-    passed: Count
-    errors: Annotated[Count, Meta(description="runs that ended in an error; not in n unless asked for")]
-    undecided: Count
-    checks_not_made: Annotated[Count, Meta(description="criteria in error, in runs that passed or failed")]
-    pass_rate: Share | None
-    interval: Annotated[
-        tuple[Share, Share] | None,
-        Meta(
-            description="95 %: Wilson's for a test, the confidence sequence where it was stopped early; overall by "
-            "test. null: fewer than five cases, or repetitions of a single one"
-        ),
-    ]
-    pass_at_k: dict[str, Share]
-    pass_hat_k: dict[str, Share]
-    latency_ms: Spread
-    tokens: Spread
-    cost: Spread
-    steps: Annotated[Spread, Meta(description="tool calls of a run")]
-
-
-class TestFigures(RateFigures, frozen=True, kw_only=True):
-    """A test, or a row or variation of one."""
-
-    __test__ = False  # not a test class, whatever its name says to pytest
-
-    id: str
-    name: str
-    suite: str
-    test: str
-    variation: str
-    row: Count
-    row_key: RowKey
-    flaky: bool
-    stopped_early: Annotated[
-        bool,
-        Meta(description="repetitions were left out once the rate was decided: pass@k and pass^k lean"),
-    ]
-
-
-class OverallFigures(RateFigures, frozen=True, kw_only=True):
-    """All tests."""
-
-    tests: Count
-    standard_error: float | None
-    tests_at_k: dict[str, Count]
-    flaky: Count
-    stopped_early: Annotated[Count, Meta(description="tests whose repetitions were stopped early")]
+from agenteval_tui.core.document import Count, Document, Share, extended
 
 
 class LabelFigures(Document, frozen=True, kw_only=True):
@@ -197,15 +144,15 @@ class ABComparison(ABResult, frozen=True, kw_only=True):
 
 def stats_document(
     execution: str,
-    stats: Mapping[str, Any],
+    stats: ExecutionFigures,
     labelling: classification_report.Report | None,
     umbraco: Sequence[UmbracoFigures] = (),
 ) -> ExecutionStats:
     """The figures of an execution (`analysis.summary.execution_stats`), and how well it labels."""
     return ExecutionStats(
         execution=execution,
-        tests=tuple(TestFigures(**_figures(test)) for test in stats["tests"]),
-        overall=OverallFigures(**_figures(stats["overall"])),
+        tests=stats.tests,
+        overall=stats.overall,
         classification=None if labelling is None else _classification(labelling),
         umbraco=tuple(extended(UmbracoTest, test, runs=test.total) for test in umbraco) or UNSET,
     )
@@ -246,10 +193,6 @@ def _by_agent(found: Sequence[costs.NamedCost]) -> tuple[AgentSpent, ...]:
 def ab_document(execution: str, found: ABResult) -> ABComparison:
     """How the two sides of an execution differ."""
     return extended(ABComparison, found, execution=execution)
-
-
-def _figures(stats: Mapping[str, Any]) -> dict[str, Any]:
-    return {**stats, **{name: Spread(**stats[name]) for name in ("latency_ms", "tokens", "cost", "steps")}}
 
 
 def _classification(report: classification_report.Report) -> Classification:

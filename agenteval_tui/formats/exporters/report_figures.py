@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.costs import costs_of
 from agenteval_tui.analysis.quarantine_gate import GatedRuns, gating_now
 from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
-from agenteval_tui.analysis.summary import execution_stats
+from agenteval_tui.analysis.summary import ExecutionFigures, TestFigures, execution_stats
 from agenteval_tui.analysis.test_gates import TestGates, gates_now
 from agenteval_tui.core import numbers
 from agenteval_tui.core.numbers import count
@@ -263,7 +263,7 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
     gates_said = _gates_by_test(gates)
     notes = {(run.suite_name, run.test_id): held_text(gating.of_run(run)) for run in runs}
     ends = Counter((run.suite_name, run.test_id, run.variation, run.row, run.row_key, run.status) for run in runs)
-    figures = [*_metrics(execution, runs, stats["overall"], stats["tests"], gating), *others]
+    figures = [*_metrics(execution, runs, stats, gating), *others]
     if missing := checks_not_made(runs):
         figures.append(Figure("Checks that could not run", f"{missing:,}", missing, "count"))
     against = compare_to_baseline(store, execution)
@@ -279,7 +279,7 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
         execution=execution,
         runs=runs,
         metrics=tuple((figure.name, figure.text) for figure in figures),
-        tests=tuple(_test(test, notes, gates_said, ends) for test in stats["tests"]),
+        tests=tuple(_test(test, notes, gates_said, ends) for test in stats.tests),
         against=against,
         compared=_compared(store, execution, against, figures) if against is not None else (),
         gating=gating,
@@ -296,7 +296,7 @@ def _compared(
     rows = store.run_rows([run.rowid for run in against.shown.a.runs])
     stats = execution_stats(rows, steps=_steps(store, against))
     was_held = gating_now(store, rows)
-    before = _metrics(_as_execution(execution, rows), rows, stats["overall"], stats["tests"], was_held)
+    before = _metrics(_as_execution(execution, rows), rows, stats, was_held)
     figure_by_name = {figure.name: figure for figure in before}
     found = []
     for figure in now:
@@ -365,24 +365,24 @@ def _said_of_baseline(against: BaselineResult) -> str:
 def _metrics(
     row: ExecutionRow,
     runs: Sequence[RunRow],
-    overall: dict[str, Any],
-    tests: Sequence[dict[str, Any]],
+    stats: ExecutionFigures,
     gating: GatedRuns,
 ) -> list[Figure]:
-    rate = overall["pass_rate"]
-    text = f"{share(rate)} ({numbers.interval_phrase(overall['interval'], 1)})"
+    overall = stats.overall
+    rate = overall.pass_rate
+    text = f"{share(rate)} ({numbers.interval_phrase(overall.interval, 1)})"
     figures = [
         Figure("Pass rate", "none was decided" if rate is None else text, rate, "share"),
-        Figure("Runs passed", f"{row.passed:,} of {overall['n']:,} decided"),
+        Figure("Runs passed", f"{row.passed:,} of {overall.n:,} decided"),
     ]
     if gating.left_out and (rate_outside := gating.pass_rate) is not None:
         figures.insert(1, Figure("Pass rate without quarantine", share(rate_outside), rate_outside, "share"))
     # Of the most repetitions that all tests have: further on it would be a figure of a few of them.
-    decided = sum(test["n"] > 0 for test in tests)
-    k = str(max((int(number) for number, tests_at in overall["tests_at_k"].items() if tests_at == decided), default=1))
+    decided = sum(test.n > 0 for test in stats.tests)
+    k = str(max((int(number) for number, tests_at in overall.tests_at_k.items() if tests_at == decided), default=1))
     if k != "1":
-        for name, by_k in (("pass^", overall["pass_hat_k"][k]), ("pass@", overall["pass_at_k"][k])):
-            lean = " (tests stopped early lean)" if overall["stopped_early"] else ""
+        for name, by_k in (("pass^", overall.pass_hat_k[k]), ("pass@", overall.pass_at_k[k])):
+            lean = " (tests stopped early lean)" if overall.stopped_early else ""
             figures.append(Figure(f"{name}{k}", share(by_k) + lean, by_k, "share"))
     for name, many in (("In error", row.errors), ("To be reviewed", row.needs_review), ("Cancelled", row.cancelled)):
         if many:
@@ -391,22 +391,21 @@ def _metrics(
         # What came in from elsewhere without a verdict waits for criteria: nothing was saved there.
         name = "Not graded yet" if row.kind == "import" else "Saved by early stopping"
         figures.append(Figure(name, count(row.skipped, "run")))
-    if flaky := sum(test["flaky"] for test in tests):
-        figures.append(Figure("Flaky tests", f"{flaky:,}", flaky, "count"))
-    latency, tokens, cost, steps = (overall[name] for name in ("latency_ms", "tokens", "cost", "steps"))
-    if latency["p50"] is not None:
-        for percent in ("p50", "p95"):
-            figures.append(Figure(f"Latency ({percent})", seconds(latency[percent]), latency[percent], "amount"))
-    if tokens["p50"] is not None:
-        figures.append(Figure("Tokens/run (p50)", f"{tokens['p50']:,.0f}", tokens["p50"], "amount"))
+    if overall.flaky:
+        figures.append(Figure("Flaky tests", f"{overall.flaky:,}", overall.flaky, "count"))
+    for name, latency in (("p50", overall.latency_ms.p50), ("p95", overall.latency_ms.p95)):
+        if latency is not None:
+            figures.append(Figure(f"Latency ({name})", seconds(latency), latency, "amount"))
+    if (tokens := overall.tokens.p50) is not None:
+        figures.append(Figure("Tokens/run (p50)", f"{tokens:,.0f}", tokens, "amount"))
         figures.append(Figure("Tokens, all runs", f"{row.input_tokens:,} in, {row.output_tokens:,} out"))
-    if cost["p50"] is not None:
-        figures.append(Figure("Cost/run (p50)", dollars(cost["p50"]), cost["p50"], "amount"))
+    if (cost := overall.cost.p50) is not None:
+        figures.append(Figure("Cost/run (p50)", dollars(cost), cost, "amount"))
     if row.cost is not None:
         text = numbers.dollars(row.cost, whole=all(run.priced for run in runs))
         figures.append(Figure("Cost, all runs", text, row.cost, "amount"))
-    if steps["p50"] is not None:
-        figures.append(Figure("Tool calls/run (p50)", f"{steps['p50']:g}", steps["p50"], "amount"))
+    if (steps := overall.steps.p50) is not None:
+        figures.append(Figure("Tool calls/run (p50)", f"{steps:g}", steps, "amount"))
     return figures
 
 
@@ -423,26 +422,25 @@ def _gates_by_test(gates: TestGates) -> dict[tuple[str, str, str], str]:
 
 
 def _test(
-    line: dict[str, Any],
+    line: TestFigures,
     notes: Mapping[tuple[str, str], str],
     gates: Mapping[tuple[str, str, str], str],
     ends: Mapping[tuple[str, str, str, int, str, str], int],
 ) -> TestLine:
-    interval = line["interval"]
-    which = (line["suite"], line["test"], line["variation"], line["row"], line["row_key"])
+    which = (line.suite, line.test, line.variation, line.row, line.row_key)
     return TestLine(
-        line["id"],
-        name=line["name"],
-        suite=line["suite"],
-        passed=line["passed"],
-        n=line["n"],
-        errors=line["errors"],
-        interval=interval and tuple(interval),
-        p50_ms=line["latency_ms"]["p50"],
-        flaky=line["flaky"],
-        stopped_early=line["stopped_early"],
-        quarantine=notes.get((line["suite"], line["test"]), ""),
-        gate=gates.get((line["suite"], line["test"], line["variation"]), ""),
+        line.id,
+        name=line.name,
+        suite=line.suite,
+        passed=line.passed,
+        n=line.n,
+        errors=line.errors,
+        interval=line.interval,
+        p50_ms=line.latency_ms.p50,
+        flaky=line.flaky,
+        stopped_early=line.stopped_early,
+        quarantine=notes.get((line.suite, line.test), ""),
+        gate=gates.get((line.suite, line.test, line.variation), ""),
         waiting=ends.get((*which, "needs_review"), 0),
         not_run=sum(ends.get((*which, status), 0) for status in _NOT_RUN),
     )
