@@ -111,7 +111,7 @@ def _given(test: Test, number: int) -> dict[str, Any] | None:
     return variables
 
 
-def _filled(value: Any, variables: Mapping[str, Any] | None) -> Any:
+def _filled(value: Any, variables: Mapping[str, Any] | None) -> object:
     """`value` with its placeholders filled; None when that can't be done."""
     if not has_placeholders(value):
         return value

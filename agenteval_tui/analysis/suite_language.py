@@ -280,7 +280,7 @@ def _in_config(text: str, offset: int, root: Node | None, spot: _Spot, facts: Fa
     )
 
 
-def _writer(node: ScalarNode, source: ConfigSource, text: str) -> Any:
+def _writer(node: ScalarNode, source: ConfigSource, text: str) -> Callable[[TextEdit], TextEdit]:
     """What makes an edit of the file of an edit of a config's text."""
     eol = "\r\n" if "\r\n" in text else "\n"
     indent = " " * block_indent(node, text) if source.style == "literal" else ""

@@ -87,7 +87,7 @@ def compare_arguments(left: Any, right: Any) -> tuple[ArgumentChange, ...]:
     return tuple(_changes(left, right, "", 0))
 
 
-def in_order_of(model: Any, value: Any, depth: int = 0) -> Any:
+def in_order_of(model: Any, value: Any, depth: int = 0) -> object:
     """`value` with the keys of its objects in the order in which `model` has them; new ones last."""
     if depth > _DEEPEST:
         return value

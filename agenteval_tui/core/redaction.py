@@ -113,7 +113,7 @@ class Redactor:
                 waiting.extend(current)
         return False
 
-    def _copied(self, value: Any) -> Any:
+    def _copied(self, value: Any) -> object:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):

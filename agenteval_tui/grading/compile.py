@@ -419,7 +419,7 @@ def _combined(
     return (Outcome.FAILED if failed else Outcome.PASSED), score, "", None
 
 
-def _fill_config(value: Any, variables: Mapping[str, Any]) -> Any:
+def _fill_config(value: Any, variables: Mapping[str, Any]) -> object:
     """The config with its placeholders filled; in each metric with what that metric says of its properties."""
     if not isinstance(value, Mapping):
         return fill_config(value, variables)
@@ -432,7 +432,7 @@ def _fill_config(value: Any, variables: Mapping[str, Any]) -> Any:
     return filled
 
 
-def _fill_metric(metric: Any, variables: Mapping[str, Any]) -> Any:
+def _fill_metric(metric: Any, variables: Mapping[str, Any]) -> object:
     # What a function is given is its own: it may well take an empty text.
     is_function = isinstance(metric, Mapping) and registry.known_metric(str(metric.get("type"))) == "Python"
     filled = (fill if is_function else fill_config)(metric_without_templates(metric), variables, _any_json(metric))

@@ -18,7 +18,7 @@ def variables_of(config: Any) -> frozenset[str]:
     return names_in(without_templates(config)) | own
 
 
-def without_templates(config: Any) -> Any:
+def without_templates(config: Any) -> object:
     """The config without the properties that metrics fill themselves."""
     listed = config.get("metrics") if isinstance(config, Mapping) else None
     if not isinstance(listed, list) or not any(map(templates_of, listed)):
@@ -26,7 +26,7 @@ def without_templates(config: Any) -> Any:
     return {**config, "metrics": [metric_without_templates(metric) for metric in listed]}
 
 
-def metric_without_templates(metric: Any) -> Any:
+def metric_without_templates(metric: Any) -> object:
     """The same of one metric."""
     filled = templates_of(metric)
     return {name: value for name, value in metric.items() if name not in filled} if filled else metric

@@ -7,7 +7,10 @@ syntax (`(?P<name>...)`, `\\A`, possessive quantifiers) is a mistake. Source: EC
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import regex
 
 _WORD = "0-9A-Z_a-z"
 _SPACE = "\\t-\\r \\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff"
@@ -23,7 +26,7 @@ _GROUPS = (":", "=", "!", "<=", "<!")
 
 
 @lru_cache(maxsize=512)
-def compile_ecma(pattern: str) -> Any:
+def compile_ecma(pattern: str) -> regex.Pattern[str]:
     """The compiled pattern; its `search` takes a `timeout`. Raises ValueError with what is wrong."""
     import regex
 

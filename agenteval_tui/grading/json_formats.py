@@ -12,9 +12,12 @@ import unicodedata
 from collections.abc import Callable
 from datetime import date
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from agenteval_tui.grading.ecma_regex import compile_ecma
+
+if TYPE_CHECKING:
+    from jsonschema import FormatChecker
 
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))")
@@ -235,7 +238,7 @@ FORMATS["ip-address"] = FORMATS["ipv4"]
 
 
 @lru_cache(maxsize=1)
-def format_checker() -> Any:
+def format_checker() -> FormatChecker:
     """The formats as `jsonschema` takes them."""
     from jsonschema import FormatChecker
 

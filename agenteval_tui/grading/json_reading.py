@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 from msgspec import Struct
 
@@ -44,7 +44,7 @@ class UnreadableJsonError(CodedError):
     """The text cannot be read, whether it is JSON or not: too long, too deep, numbers that are too large."""
 
 
-def read_json(text: str) -> Any:
+def read_json(text: str) -> object:
     """The value of a JSON text, white space around it aside. Raises `NotJsonError`, `UnreadableJsonError`."""
     if len(text) > LIMIT:
         raise UnreadableJsonError(code=Code.TOO_LARGE, what="json", count=len(text), most=LIMIT)
@@ -168,7 +168,7 @@ class _ConstantError(ValueError):
     """NaN or Infinity, which Python would read."""
 
 
-def _refused(name: str) -> Any:
+def _refused(name: str) -> NoReturn:
     raise _ConstantError(name)
 
 

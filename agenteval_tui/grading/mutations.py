@@ -145,7 +145,7 @@ def _in_json(source: str, text: str) -> str | None:
         return None
     done = False
 
-    def planted(node: Any) -> Any:
+    def planted(node: Any) -> object:
         nonlocal done
         if done:
             return node
@@ -244,7 +244,7 @@ def _some(number: int) -> list[int]:
     return list(range(number)) if number <= _EACH else [*range(_EACH - 1), number - 1]
 
 
-def _other_value(value: Any) -> Any:
+def _other_value(value: Any) -> object:
     """A value of the same type that is not this one."""
     if isinstance(value, bool):
         return not value

@@ -105,7 +105,7 @@ def is_blank(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def _fill_property(value: Any, variables: Mapping[str, Any], any_json: frozenset[str], typed: bool, key: str) -> Any:
+def _fill_property(value: Any, variables: Mapping[str, Any], any_json: frozenset[str], typed: bool, key: str) -> object:
     if isinstance(value, Mapping):
         return {
             name: _fill_property(item, variables, any_json, typed or name in any_json, str(name))
@@ -150,7 +150,7 @@ def fill(value: Any, variables: Mapping[str, Any], any_json: frozenset[str] = fr
     return value
 
 
-def look_up(path: str, variables: Mapping[str, Any]) -> Any:
+def look_up(path: str, variables: Mapping[str, Any]) -> object:
     """The variable at a dotted path. Raises `PlaceholderError`."""
     if path in variables:
         return variables[path]
@@ -172,7 +172,7 @@ def text_of(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def _fill_text(text: str, variables: Mapping[str, Any], typed: bool) -> Any:
+def _fill_text(text: str, variables: Mapping[str, Any], typed: bool) -> object:
     out: list[str] = []
     end = 0
     for placeholder in placeholders_in(text):

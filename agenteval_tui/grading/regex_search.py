@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.uxon import php_regex
+
+if TYPE_CHECKING:
+    import regex
 
 TIME_LIMIT = 1.0
 """Seconds that one search may take."""
@@ -40,10 +43,10 @@ class Pattern(Struct, frozen=True):
     text: str
     body: str
     flags: str
-    compiled: Any
+    compiled: regex.Pattern[str]
     groups: int
 
-    def search(self, text: str, nth: int = 1) -> Any:
+    def search(self, text: str, nth: int = 1) -> regex.Match[str] | None:
         """The `nth` match in `text` (a match object), or None. Raises `SlowPatternError` after the time limit."""
         try:
             if nth == 1 and "A" not in self.flags:
@@ -67,9 +70,9 @@ class Pattern(Struct, frozen=True):
             raise SlowPatternError(self.text) from None
         return count
 
-    def matches(self, text: str, at_most: int) -> list[Any]:
+    def matches(self, text: str, at_most: int) -> list[regex.Match[str]]:
         """The first matches in `text`. Raises `SlowPatternError`."""
-        matches: list[Any] = []
+        matches: list[regex.Match[str]] = []
         try:
             for match in self._matches(text):
                 matches.append(match)
@@ -79,7 +82,7 @@ class Pattern(Struct, frozen=True):
             raise SlowPatternError(self.text) from None
         return matches
 
-    def _matches(self, text: str) -> Iterator[Any]:
+    def _matches(self, text: str) -> Iterator[regex.Match[str]]:
         if "A" not in self.flags:
             yield from self.compiled.finditer(text, timeout=TIME_LIMIT)
             return

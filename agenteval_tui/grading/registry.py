@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import METRICS, PROTOTYPES, EntryPoint
@@ -14,6 +14,8 @@ from agenteval_tui.grading.type_names import short_name
 if TYPE_CHECKING:
     from agenteval_tui.grading.extractors.extractor import Prototype
     from agenteval_tui.grading.metrics.metric import Metric
+
+_T = TypeVar("_T")
 
 
 class UnknownNameError(AgentevalError):
@@ -41,8 +43,7 @@ def prototype(name: str) -> type[Prototype]:
     # 60 ms of pydantic, which names alone do not need.
     from agenteval_tui.grading.extractors.extractor import Prototype
 
-    loaded: type[Prototype] = _load(_find(PROTOTYPES, "prototype class", name), Prototype)
-    return loaded
+    return _load(_find(PROTOTYPES, "prototype class", name), Prototype)
 
 
 def metric(name: str) -> type[Metric]:
@@ -50,8 +51,7 @@ def metric(name: str) -> type[Metric]:
     # As in `prototype`.
     from agenteval_tui.grading.metrics.metric import Metric
 
-    loaded: type[Metric] = _load(_find(METRICS, "metric", name), Metric)
-    return loaded
+    return _load(_find(METRICS, "metric", name), Metric)
 
 
 def known_metric(name: str) -> str | None:
@@ -73,7 +73,7 @@ def _find(group: str, kind: str, name: str) -> EntryPoint:
 
 
 @cache
-def _load(point: EntryPoint, base: type[Any]) -> Any:
+def _load(point: EntryPoint, base: type[_T]) -> type[_T]:
     try:
         loaded = point.load()
     except Exception as error:

@@ -68,7 +68,7 @@ def as_evidence(text: str, limit: int = FOUND) -> str:
     return cut(text, limit)
 
 
-def kept_value(value: Any) -> Any:
+def kept_value(value: Any) -> object:
     """A JSON value as evidence keeps it: what is long is in the transcript already."""
     return value if len(shown(value, _LONG + 1)) <= _LONG else shown(value, FOUND)
 

@@ -65,7 +65,7 @@ class CriterionSpec(Struct, frozen=True, eq=False, dict=True):
         return self.document.value if self._data is None else self._data
 
     @cached_property
-    def _data(self) -> Any:
+    def _data(self) -> object:
         """The data of a mapping; None where it takes `parse` to know it."""
         data = None if isinstance(self.config, str) else json_like(self.config)
         return data if _is_plain(data) else None

@@ -31,7 +31,7 @@ def change_between(before: Any, after: Any) -> dict[str, Any]:
     return {"before": before, "after": after}
 
 
-def _structure(value: Any) -> Any:
+def _structure(value: Any) -> object:
     """The object or list that a text holds; any other value as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
@@ -77,7 +77,7 @@ def _key(value: Any) -> str:
     return canonical_json(json_like(_plain(value)))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> object:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):

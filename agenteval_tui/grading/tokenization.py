@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    import regex
 
 
 class Word(Struct, frozen=True):
@@ -47,14 +50,14 @@ def count_sentences(text: str) -> int:
 
 
 @cache
-def _runs() -> Any:
+def _runs() -> regex.Pattern[str]:
     import regex
 
     return regex.compile(r"[\p{L}\p{M}\p{N}'’-]+")
 
 
 @cache
-def _spoken(ascii_only: bool) -> Any:
+def _spoken(ascii_only: bool) -> re.Pattern[str] | regex.Pattern[str]:
     if ascii_only:
         return re.compile(r"['-]*[A-Za-z0-9][A-Za-z0-9'-]*")
     import regex
@@ -63,7 +66,7 @@ def _spoken(ascii_only: bool) -> Any:
 
 
 @cache
-def _ends() -> Any:
+def _ends() -> regex.Pattern[str]:
     import regex
 
     return regex.compile(r"[.!?…。！？]+[\"'”’)\]]*(?=\s|$)|(?<=[。！？])")

@@ -117,7 +117,7 @@ def _read_failures(
     return failures, explained
 
 
-def expected_by_all(connection: sqlite3.Connection, results: Sequence[tuple[int, int]]) -> Any:
+def expected_by_all(connection: sqlite3.Connection, results: Sequence[tuple[int, int]]) -> object:
     """What the deciding condition of these failed results expected, if it is the same in every one of them; else
     None, as where the evidence of one can't be read. `results`: (run, position)."""
     expected: Any = None
@@ -137,7 +137,7 @@ def expected_by_all(connection: sqlite3.Connection, results: Sequence[tuple[int,
     return expected
 
 
-def _expected_in(data: bytes | None, position: int) -> Any:
+def _expected_in(data: bytes | None, position: int) -> object:
     try:
         results = unpack_results(data) if data else ()
     except (ValueError, HistoryError):

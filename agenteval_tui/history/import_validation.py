@@ -146,7 +146,7 @@ def is_object(text: str) -> bool:
     return isinstance(_read(text), dict)
 
 
-def _read(text: str) -> Any:
+def _read(text: str) -> object:
     """The JSON value; None where it is none, or too deep. (Arguments of tools, read elsewhere, may be deeper.)"""
     try:
         value = json.loads(text)

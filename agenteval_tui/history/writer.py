@@ -67,7 +67,7 @@ class Operation(Protocol):
         """What needs no lock: encoding, compressing. Called once."""
         ...
 
-    def apply(self, connection: sqlite3.Connection, totals: Totals) -> Any:
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> object:
         """Write, within the batch's transaction; the value becomes the future's result."""
         ...
 

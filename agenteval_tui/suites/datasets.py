@@ -515,7 +515,7 @@ def _csv_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Proble
     yield from lines.taken()
 
 
-def _decoded_cell(cell: str) -> Any:
+def _decoded_cell(cell: str) -> object:
     """The object or list that a cell holds as JSON; every other cell is its text."""
     text = cell.strip()
     if not ((text.startswith("{") and text.endswith("}")) or (text.startswith("[") and text.endswith("]"))):
@@ -526,7 +526,7 @@ def _decoded_cell(cell: str) -> Any:
         return cell
 
 
-def _decoded(text: str) -> Any:
+def _decoded(text: str) -> object:
     """The JSON value of a text. Raises ValueError, and RecursionError where it is nested too deep."""
     value = _DECODER.decode(text)
     if text.count("[") + text.count("{") > DEEPEST and is_too_deep(value):

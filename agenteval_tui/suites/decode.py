@@ -64,7 +64,7 @@ def read_model(model: type[M], node: Node, name: str, report: Report) -> M | Non
     return value if problems == 0 else None
 
 
-def read_value(value_type: Any, node: Node, name: str, report: Report) -> Any:
+def read_value(value_type: Any, node: Node, name: str, report: Report) -> object:
     """`node` as a value of the type `wanted`, with its models; `WRONG` when something is wrong, which was reported."""
     problems = 0
 
@@ -105,7 +105,7 @@ def reader_of(value_type: Any) -> Reader:
     raise TypeError(f"suites have no values of type {value_type}")
 
 
-def _text(node: Node, name: str, report: Report) -> Any:
+def _text(node: Node, name: str, report: Report) -> object:
     if type(node) is ScalarNode:
         return node.text
     real = resolve(node)
@@ -122,7 +122,7 @@ def _text(node: Node, name: str, report: Report) -> Any:
     return _mismatch(node, f"{name} must be a text, not {type_label(node)}", "write one text", report)
 
 
-def _flag(node: Node, name: str, report: Report) -> Any:
+def _flag(node: Node, name: str, report: Report) -> object:
     real = resolve(node)
     if isinstance(real, ScalarNode) and real.plain:
         if real.text in _TRUE:
@@ -132,7 +132,7 @@ def _flag(node: Node, name: str, report: Report) -> Any:
     return _mismatch(node, f"{name} must be true or false, not {type_label(node)}", "write true or false", report)
 
 
-def _whole(node: Node, name: str, report: Report) -> Any:
+def _whole(node: Node, name: str, report: Report) -> object:
     value = _number_of(node)
     if type(value) is int:
         return value
@@ -143,7 +143,7 @@ def _whole(node: Node, name: str, report: Report) -> Any:
     )
 
 
-def _number(node: Node, name: str, report: Report) -> Any:
+def _number(node: Node, name: str, report: Report) -> object:
     value = _number_of(node)
     if type(value) in (int, float):
         return float(value)
@@ -173,7 +173,7 @@ def _unquote(node: Node, otherwise: str) -> str:
 def _choice(options: tuple[Any, ...]) -> Reader:
     listed = ", ".join(str(option) for option in options[:-1]) + (" or " if len(options) > 1 else "") + str(options[-1])
 
-    def read(node: Node, name: str, report: Report) -> Any:
+    def read(node: Node, name: str, report: Report) -> object:
         real = resolve(node)
         if not isinstance(real, ScalarNode):
             return _mismatch(node, f"{name} must be {listed}, not {type_label(node)}", f"write {listed}", report)
@@ -193,7 +193,7 @@ def _union(options: tuple[Any, ...]) -> Reader:
     rest = [option for option in options if option is not type(None)]
     readers = [(_shape(option), reader_of(option)) for option in rest]
 
-    def read(node: Node, name: str, report: Report) -> Any:
+    def read(node: Node, name: str, report: Report) -> object:
         if nullable and is_null(node):
             return None
         kind = type(node)
@@ -223,7 +223,7 @@ def _shape(option: Any) -> type | None:
 
 
 def _list(item: Reader) -> Reader:
-    def read(node: Node, name: str, report: Report) -> Any:
+    def read(node: Node, name: str, report: Report) -> object:
         real = resolve(node)
         if isinstance(real, SequenceNode):
             single = _singular(name)
@@ -238,7 +238,7 @@ def _list(item: Reader) -> Reader:
 
 
 def _dict(value: Reader) -> Reader:
-    def read(node: Node, name: str, report: Report) -> Any:
+    def read(node: Node, name: str, report: Report) -> object:
         real = resolve(node)
         if not isinstance(real, MappingNode):
             return _mismatch(
@@ -259,7 +259,7 @@ def _model(model: type[BaseModel]) -> Reader:
     open_ended = model.model_config.get("extra") == "allow"
     complaints = getattr(model, "complaints", lambda data: ())
 
-    def read(node: Node, name: str, report: Report) -> Any:
+    def read(node: Node, name: str, report: Report) -> object:
         real = resolve(node)
         if not isinstance(real, MappingNode):
             expected = "`key: value` pairs"
@@ -341,7 +341,7 @@ def type_label(node: Node) -> str:
     return real.text
 
 
-def _mismatch(node: Node, message: str, fix: str, report: Report) -> Any:
+def _mismatch(node: Node, message: str, fix: str, report: Report) -> object:
     start, end = node.start, node.end
     if isinstance(resolve(node), MappingNode | SequenceNode) and not getattr(resolve(node), "flow", False):
         end = min(end, start + 1)

@@ -153,7 +153,7 @@ def _problem(path: Path, line: int, code: str, message: str, fix: str, *, column
     )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> object:
     """A value as JSON has it: times as ISO texts, exact decimals as numbers, bytes by their size."""
     if value is None or isinstance(value, bool | int | str):
         return value

@@ -172,7 +172,7 @@ def _items(value: Any) -> Iterator[Any]:
     return chain.from_iterable(value.items()) if isinstance(value, dict) else iter(value)
 
 
-def _counted(value: Any) -> Any:
+def _counted(value: Any) -> object:
     """The value, counted."""
     size = _size(value)
     _fits(size)
@@ -209,7 +209,7 @@ def _check_replace(text: str, old: str, new: str) -> None:
     _fits(len(text) + times * len(new))
 
 
-def _check_join(between: Any, values: Any) -> Any:
+def _check_join(between: Any, values: Any) -> object:
     """The values as a list, when joining them is not too much."""
     listed = list(_each(values))
     _fits(len(str(between)) * len(listed) + _size(listed))
@@ -222,7 +222,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _check_filter(name: str, value: Any, arguments: list[Any], named: Mapping[str, Any]) -> Any:
+def _check_filter(name: str, value: Any, arguments: list[Any], named: Mapping[str, Any]) -> object:
     """Before a filter runs. Gives the value that it gets."""
     every = [*arguments, *named.values()]
     if name in _WIDTH_FILTERS:
@@ -261,7 +261,7 @@ def _guarded_filter(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
     before = 1 if hasattr(real, "jinja_pass_arg") else 0
 
     @wraps(real)
-    def run(*positional: Any, **named: Any) -> Any:
+    def run(*positional: Any, **named: Any) -> object:
         arguments = list(positional)
         if len(arguments) > before:
             arguments[before] = _check_filter(name, arguments[before], arguments[before + 1 :], named)
@@ -289,20 +289,20 @@ class _NothingAtCompileTime(CodeGenerator):
 class _Counting(NodeTransformer):
     """Counts the turns of loops, and the lists and objects that are written in a template."""
 
-    def visit_For(self, node: nodes.For, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - the name that Jinja2 looks for
+    def visit_For(self, node: nodes.For, *args: Any, **kwargs: Any) -> object:  # noqa: N802 - the name that Jinja2 looks for
         self.generic_visit(node)
         node.iter = _filtered(node.iter, "_each")
         return node
 
-    def visit_List(self, node: nodes.List, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - the name that Jinja2 looks for
+    def visit_List(self, node: nodes.List, *args: Any, **kwargs: Any) -> object:  # noqa: N802 - the name that Jinja2 looks for
         self.generic_visit(node)
         return _filtered(node, "_counted")
 
-    def visit_Dict(self, node: nodes.Dict, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - the name that Jinja2 looks for
+    def visit_Dict(self, node: nodes.Dict, *args: Any, **kwargs: Any) -> object:  # noqa: N802 - the name that Jinja2 looks for
         self.generic_visit(node)
         return _filtered(node, "_counted")
 
-    def visit_Tuple(self, node: nodes.Tuple, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - the name that Jinja2 looks for
+    def visit_Tuple(self, node: nodes.Tuple, *args: Any, **kwargs: Any) -> object:  # noqa: N802 - the name that Jinja2 looks for
         self.generic_visit(node)
         return _filtered(node, "_counted") if node.ctx == "load" else node
 
@@ -349,7 +349,7 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         _charge(total)
         return str_join(values)
 
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> object:
         """Before and after an operator."""
         numbers = isinstance(left, int | float) and isinstance(right, int | float)
         if operator == "**":
@@ -386,7 +386,7 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         run.__name__ = "format"
         return run
 
-    def call(__self, __context: Any, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
+    def call(__self, __context: Any, __obj: Any, *args: Any, **kwargs: Any) -> object:  # noqa: N805
         """Before and after a call of a method or a macro."""
         _charge(16)
         owner, name = getattr(__obj, "__self__", None), getattr(__obj, "__name__", "")

@@ -17,6 +17,8 @@ from msgspec import Struct
 from agenteval_tui.core.errors import AgentevalError, line_and_column
 
 if TYPE_CHECKING:
+    from jinja2 import Template
+    from jinja2.environment import TemplateExpression
     from jinja2.sandbox import SandboxedEnvironment
 
 MAX_RENDERED = 10_000_000
@@ -45,7 +47,7 @@ def is_template(text: str) -> bool:
     return any(mark in text for mark in _MARKS)
 
 
-def literal(value: Any) -> Any:
+def literal(value: Any) -> object:
     """Texts, also those within lists and mappings, as templates that say just that: braces in them are text."""
     if isinstance(value, str):
         if not is_template(value):
@@ -110,7 +112,7 @@ def render(text: str, variables: Mapping[str, Any]) -> str:
         raise AgentevalError(f"this template can't be rendered: {error}", mend="check its expressions") from None
 
 
-def render_value(text: str, variables: Mapping[str, Any]) -> Any:
+def render_value(text: str, variables: Mapping[str, Any]) -> object:
     """As `render`, but a text that is exactly one `{{expression}}` gives the expression's value with its type."""
     alone = _ONE_EXPRESSION.fullmatch(text)
     if alone is None:
@@ -188,12 +190,12 @@ def _environment() -> SandboxedEnvironment:
 
 
 @lru_cache(maxsize=512)
-def _compiled(text: str) -> Any:
+def _compiled(text: str) -> Template:
     return _environment().from_string(text)
 
 
 @lru_cache(maxsize=512)
-def _compiled_expression(text: str) -> Any:
+def _compiled_expression(text: str) -> TemplateExpression:
     return _environment().compile_expression(text, undefined_to_none=False)
 
 

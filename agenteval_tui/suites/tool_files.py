@@ -68,7 +68,7 @@ def _why(error: Exception) -> str:
     return "its links form a loop" if isinstance(error, RuntimeError) else "no name holds such a character"
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> object:
     text = decode_utf8(read_bytes(path), path)
     places = LineIndex(text)
     errors: list[AgentevalError] = []

@@ -88,7 +88,7 @@ def _suite_files(folder: Path) -> Iterator[Path]:
             return
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> object:
     try:
         if path.stat().st_size > _BYTES:
             return None

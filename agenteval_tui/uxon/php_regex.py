@@ -14,6 +14,7 @@ from agenteval_tui.uxon.pcre_syntax import regex_syntax
 
 if TYPE_CHECKING:
     import regex
+    from regex import Match
 
 _compiling = threading.Lock()
 
@@ -48,7 +49,7 @@ class CompiledPattern(Struct, frozen=True):
     regex: regex.Pattern[str]
     parts: PatternParts
 
-    def search(self, text: str, *, timeout: float | None = None) -> Any:
+    def search(self, text: str, *, timeout: float | None = None) -> Match[str] | None:
         """The first match in `text`. Raises TimeoutError after `timeout` seconds."""
         find = self.regex.match if "A" in self.parts.flags else self.regex.search
         return find(text, timeout=timeout)

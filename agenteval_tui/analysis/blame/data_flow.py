@@ -112,7 +112,7 @@ def telling_words(record: Mapping[str, Any], other: Mapping[str, Any] | None) ->
 
 
 @lru_cache(maxsize=64)
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> object:
     if len(text) > _LONGEST_RESULT:
         return None
     try:

@@ -338,7 +338,7 @@ def _changed(tool: Part, spec: ToolSpec, gone: Collection[int]) -> ToolChange:
     return ToolChange(None if _whole(text, gone) else _text(text, gone), parameters)
 
 
-def _value(part: Part, gone: Collection[int]) -> Any:
+def _value(part: Part, gone: Collection[int]) -> object:
     if part.key != OBJECT:
         if not part.parts:
             return part.scalar

@@ -81,19 +81,20 @@ class Pool:
 
 Worded = tuple[str, Mapping[str, Any]]
 """A bound as a title and a metric."""
+Say = Callable[[float | None, float | None], Worded | None]
+"""From the least and the most of a measure to such a bound; None where it can't be written."""
 
 
 class Measure:
     """A number of each run with a lower bound, an upper bound, or both.
 
-    `values`: None for a run without this number. `say(least, most)` returns the title and the metric, or None for a
-    bound that can't be written. `whole_numbers`: the numbers are counts.
+    `values`: None for a run without this number. `whole_numbers`: the numbers are counts.
     """
 
     def __init__(
         self,
         values: Sequence[float | None],
-        say: Callable[[float | None, float | None], Worded | None],
+        say: Say,
         cost: float,
         *,
         whole_numbers: bool = True,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from agenteval_tui.analysis.suggest.conditions import JSON, Condition, Family, Measure, Pool, bits, passing
+from agenteval_tui.analysis.suggest.conditions import JSON, Condition, Family, Measure, Pool, Say, bits, passing
 from agenteval_tui.analysis.suggest.examples import Examples, numbers
 from agenteval_tui.analysis.suggest.texts import literally
 from agenteval_tui.core.phrasing import shown
@@ -47,7 +47,7 @@ def json_families(examples: Examples) -> list[Family]:
     return families
 
 
-def _document(examples: Examples, number: int) -> Any:
+def _document(examples: Examples, number: int) -> object:
     try:
         value = JsonResponse.model_validate({}).extract(examples.given[number].transcript)
     except ExtractionError:
@@ -75,7 +75,7 @@ def _as_number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _schema(least: str, most: str, words: str) -> Any:
+def _schema(least: str, most: str, words: str) -> Say:
     kind = "array" if least == "minItems" else "number"
 
     def say(lower: float | None, upper: float | None) -> tuple[str, dict[str, Any]]:

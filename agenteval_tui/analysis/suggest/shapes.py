@@ -16,7 +16,7 @@ from typing import Any, get_args
 import regex
 from pydantic import ValidationError
 
-from agenteval_tui.analysis.suggest.conditions import Condition, Family, Measure, Pool, Worded, bits, graded
+from agenteval_tui.analysis.suggest.conditions import Condition, Family, Measure, Pool, Say, Worded, bits, graded
 from agenteval_tui.analysis.suggest.examples import Examples
 from agenteval_tui.analysis.suggest.texts import counter, escaped
 from agenteval_tui.core.errors import AgentevalError
@@ -128,7 +128,7 @@ def shape_families(examples: Examples) -> list[Family]:
 
 
 @cache
-def _compiled(pattern: str, flags: str) -> Any:
+def _compiled(pattern: str, flags: str) -> regex.Pattern[str]:
     return regex.compile(pattern, (regex.M if "m" in flags else 0) | (regex.I if "i" in flags else 0) | regex.V0)
 
 
@@ -187,7 +187,7 @@ def _bounds(examples: Examples, name: str, kind: type[Metric], cost: float) -> I
         )  # fmt: skip
 
 
-def _say(name: str, thing: str, sides: Mapping[str, str]) -> Any:
+def _say(name: str, thing: str, sides: Mapping[str, str]) -> Say:
     def say(least: float | None, most: float | None) -> Worded | None:
         metric: dict[str, Any] = {"type": name}
         for side, bound in (("least", least), ("most", most)):

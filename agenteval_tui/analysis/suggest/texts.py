@@ -15,6 +15,7 @@ from agenteval_tui.analysis.suggest.conditions import (
     Family,
     Measure,
     Pool,
+    Say,
     agreed,
     bits,
     passing,
@@ -459,8 +460,8 @@ def times_in_words(count: float) -> str:
     return "once" if count == 1 else f"{count:g} times"
 
 
-def counter(token: str, flags: str, what: str, literal: str = "") -> Any:
-    """Words and the metric for bounds on how often a pattern is found (`Measure.say`). `literal`: the text that it
+def counter(token: str, flags: str, what: str, literal: str = "") -> Say:
+    """Words and the metric for bounds on how often a pattern is found. `literal`: the text that it
     finds, if that is all."""
 
     def say(least: float | None, most: float | None) -> tuple[str, dict[str, Any]]:

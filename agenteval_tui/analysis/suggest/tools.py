@@ -9,7 +9,7 @@ from typing import Any
 
 import regex
 
-from agenteval_tui.analysis.suggest.conditions import TOOLS, Condition, Family, Measure, Pool, bits, passing
+from agenteval_tui.analysis.suggest.conditions import TOOLS, Condition, Family, Measure, Pool, Say, bits, passing
 from agenteval_tui.analysis.suggest.examples import Examples, numbers
 from agenteval_tui.analysis.suggest.texts import escaped, times_in_words
 from agenteval_tui.core.ids import canonical_json
@@ -60,8 +60,8 @@ def _no_call(least: float | None, most: float | None) -> tuple[str, Mapping[str,
     return None
 
 
-def _usage(name: str) -> Any:
-    """How often one tool is called (`Measure.say`)."""
+def _usage(name: str) -> Say:
+    """How often one tool is called."""
 
     def say(least: float | None, most: float | None) -> tuple[str, Mapping[str, Any]]:
         if most == 0:
@@ -246,7 +246,7 @@ def _numbers(examples: Examples, names: Sequence[str], cost: float) -> Family:
     return pool
 
 
-def _bound(name: str, argument: str, matcher: str) -> Any:
+def _bound(name: str, argument: str, matcher: str) -> Say:
     def say(least: float | None, most: float | None) -> tuple[str, Mapping[str, Any]] | None:
         bound = least if matcher == "$gte" and most is None else most if matcher == "$lte" and least is None else None
         if bound is None:

@@ -114,7 +114,7 @@ def model_at(model: type[BaseModel], path: Sequence[Any]) -> type[BaseModel] | N
     return current if isinstance(current, type) and issubclass(current, BaseModel) else None
 
 
-def _innermost(annotation: Any) -> Any:
+def _innermost(annotation: Any) -> object:
     for argument in get_args(annotation):
         inner = _innermost(argument)
         if isinstance(inner, type) and issubclass(inner, BaseModel):

@@ -314,7 +314,7 @@ def _no_json(value: Value, problem: NotJsonError) -> Evidence:
     )
 
 
-def _kept(data: Any) -> Any:
+def _kept(data: Any) -> object:
     """Small data as it is; of large data the beginning: all of it is in the transcript already."""
     try:
         text = compact(data, 2000)
@@ -323,7 +323,7 @@ def _kept(data: Any) -> Any:
     return data if len(text) <= 2000 else text
 
 
-def _at(data: Any, path: Path) -> Any:
+def _at(data: Any, path: Path) -> object:
     for step in path:
         data = data[step]
     return data

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.core.phrasing import on_one_line, quoted
 from agenteval_tui.grading import regex_search
@@ -20,6 +20,10 @@ from agenteval_tui.grading.json_formats import FORMATS, format_checker
 from agenteval_tui.grading.metrics.matchers import type_of
 from agenteval_tui.grading.regex_search import SlowPatternError
 from agenteval_tui.grading.results import kept_value
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+    from jsonschema.protocols import Validator
 
 MOST = 20
 """Errors that are told of one value."""
@@ -153,7 +157,7 @@ def _first(errors: Iterator[Any], most: int) -> list[Any]:
 
 
 @lru_cache(maxsize=8)
-def _limited(draft: Any) -> Any:
+def _limited(draft: Any) -> type[Validator]:
     return limited_validator(draft)
 
 
@@ -219,7 +223,7 @@ def check_clock() -> None:
         raise SlowSchemaError
 
 
-def limited_validator(draft: Any) -> Any:
+def limited_validator(draft: Any) -> type[Validator]:
     """A validator of `jsonschema` with our keywords, each of which looks at the clock first."""
     from jsonschema.validators import extend
 
@@ -235,11 +239,12 @@ def limited_validator(draft: Any) -> Any:
     keywords = {name: _timed(own.get(name, real)) for name, real in draft.VALIDATORS.items()}
     if "unevaluatedProperties" in keywords:
         keywords["unevaluatedProperties"] = _timed(_unevaluated_properties)
-    return extend(draft, keywords)  # type: ignore[no-untyped-call]
+    validator: type[Validator] = extend(draft, keywords)  # type: ignore[no-untyped-call]
+    return validator
 
 
 def _timed(real: Callable[..., Any]) -> Callable[..., Any]:
-    def check(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+    def check(validator: Any, value: Any, instance: Any, schema: Any) -> object:
         check_clock()
         return real(validator, value, instance, schema)
 
@@ -370,7 +375,7 @@ def _decimal(number: float) -> Fraction:
     return Fraction(number) if isinstance(number, int) else Fraction(repr(float(number)))
 
 
-def _key(value: Any) -> Any:
+def _key(value: Any) -> object:
     """What equal JSON values have in common, and others not: 1 is 1.0, and not true; objects have no order."""
     if isinstance(value, bool) or value is None:
         return (value,)
@@ -381,13 +386,13 @@ def _key(value: Any) -> Any:
     return value
 
 
-def _unexpected(extras: list[str]) -> Any:
-    error = _error("has more than is allowed")
+def _unexpected(extras: list[str]) -> object:
+    error: Any = _error("has more than is allowed")
     error.extras = extras  # names them, for `broken_rule`
     return error
 
 
-def _error(message: str) -> Any:
+def _error(message: str) -> ValidationError:
     from jsonschema import ValidationError
 
     return ValidationError(message)

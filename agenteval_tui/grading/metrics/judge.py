@@ -521,5 +521,5 @@ def _words(judgments: Sequence[Judgment], remote_calls: Sequence[RemoteCall]) ->
                 yield Evidence(f"{name}{which}", None, found=list(texts), code=Code.REPLIED, fields=fields)
 
 
-def _figure(scale: Scale, score: float) -> Any:
+def _figure(scale: Scale, score: float) -> object:
     return bool(score) if scale.name == "pass_fail" and score in (0, 1) else score

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,6 +27,9 @@ from agenteval_tui.grading.metrics.judge_reading import (
 )
 from agenteval_tui.grading.metrics.judge_scale import NoScoreError, Scale
 from agenteval_tui.grading.regex_search import Pattern, SlowPatternError, compile_pattern
+
+if TYPE_CHECKING:
+    import regex
 
 Kind = Literal["json", "number", "yes_no", "lines", "pattern"]
 KINDS: tuple[Kind, ...] = ("json", "number", "yes_no", "lines")
@@ -279,7 +282,7 @@ def _by_pattern(
     return judgment_in(reply, scale, dimensions, threshold)
 
 
-def _only_match(pattern: Pattern, text: str, groups: Iterable[str]) -> Any:
+def _only_match(pattern: Pattern, text: str, groups: Iterable[str]) -> regex.Match[str]:
     """The only match of the pattern. Raises `UnreadableError` for none or several, also where one lies inside the
     other, or before the figure that a greedy one took."""
     match = pattern.search(text)
@@ -288,7 +291,7 @@ def _only_match(pattern: Pattern, text: str, groups: Iterable[str]) -> Any:
     if "A" in pattern.flags:
         return match
     named = [name for name in groups if name in match.groupdict()]
-    others: list[Any] = pattern.matches(text, 2)[1:]
+    others = pattern.matches(text, 2)[1:]
     try:
         overlapping = pattern.compiled.finditer(text, overlapped=True, timeout=1.0)
         others += [overlap for _, overlap in zip(range(_MANY), overlapping, strict=False)]
@@ -305,7 +308,7 @@ def _only_match(pattern: Pattern, text: str, groups: Iterable[str]) -> Any:
     return match
 
 
-def _captured(match: Any, name: str, material: str) -> str:
+def _captured(match: regex.Match[str], name: str, material: str) -> str:
     spans = list(dict.fromkeys(match.spans(name)))
     if not spans:
         raise UnreadableError(f"the pattern finds no {name!r} in the reply")
@@ -317,12 +320,12 @@ def _captured(match: Any, name: str, material: str) -> str:
     return str(match[name]).strip()
 
 
-def _in_quotation(match: Any) -> bool:
+def _in_quotation(match: regex.Match[str]) -> bool:
     before, after = match.string[: match.start()][-1:], match.string[match.end() :][:1]
     return (before != "" and before in "\"'“‘«„`") or (after != "" and after in "\"'”’»`")
 
 
-def _word(figure: str, form: ReplyForm, scale: Scale) -> Any:
+def _word(figure: str, form: ReplyForm, scale: Scale) -> str | bool:
     """A figure as the scale reads it; on pass_fail also the words for yes and no."""
     if scale.name != "pass_fail":
         return figure

@@ -94,7 +94,7 @@ class MatcherError(ValueError):
         self.more: tuple[MatcherError, ...] = ()
 
 
-def usable_arguments(arguments: Any) -> Any:
+def usable_arguments(arguments: Any) -> object:
     """A tool's expected arguments, whose matchers can be used: a validator. Raises the first `MatcherError`, with the
     others in its `more`."""
     matcher_errors: list[MatcherError] = []
@@ -163,7 +163,7 @@ def has_matcher(value: Any) -> bool:
     return isinstance(value, list) and any(has_matcher(item) for item in value)
 
 
-def literal(value: Any) -> Any:
+def literal(value: Any) -> object:
     """What to write where just this value is expected: itself, or inside of `$literal` if it looks like a matcher."""
     return {LITERAL: value} if has_matcher(value) else value
 

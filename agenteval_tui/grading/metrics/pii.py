@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache
 from ipaddress import ip_address
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from pydantic import Field
@@ -25,6 +25,9 @@ from agenteval_tui.grading.metrics.metric import (
 )
 from agenteval_tui.grading.regex_search import SlowPatternError
 from agenteval_tui.grading.results import Evidence, MetricResult
+
+if TYPE_CHECKING:
+    import regex
 
 Kind = Literal["email", "phone", "credit_card", "iban", "ssn", "ip_address"]
 
@@ -163,7 +166,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 
 @cache
-def _compiled(pattern: str) -> Any:
+def _compiled(pattern: str) -> regex.Pattern[str]:
     import regex
 
     return regex.compile(pattern)

@@ -166,11 +166,11 @@ class _Judged(Struct, frozen=True):
     line: Evidence
 
 
-def _first(result: Mapping[str, Any], names: Sequence[str]) -> Any:
+def _first(result: Mapping[str, Any], names: Sequence[str]) -> object:
     return next((result[name] for name in names if result.get(name) is not None), None)
 
 
-def _rationale(result: Mapping[str, Any]) -> Any:
+def _rationale(result: Mapping[str, Any]) -> object:
     """Of autoevals: why, among the metadata."""
     metadata = result.get("metadata")
     return metadata.get("rationale") if isinstance(metadata, Mapping) else None

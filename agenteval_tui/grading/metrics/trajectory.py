@@ -558,7 +558,7 @@ def _same(matcher: Matcher | None, actual: Any) -> bool:
     return matcher.holds(actual)
 
 
-def _look(value: Any, path: Sequence[str]) -> Any:
+def _look(value: Any, path: Sequence[str]) -> object:
     for step in path:
         if not isinstance(value, Mapping) or step not in value:
             return _MISSING

@@ -92,14 +92,14 @@ def _meet(a: ConfigEdit, b: ConfigEdit) -> bool:
     return b.path[: len(a.path)] == a.path and a.kind != "append"
 
 
-def changed_value(value: Any, ops: Sequence[ConfigEdit]) -> Any:
+def changed_value(value: Any, ops: Sequence[ConfigEdit]) -> object:
     """A copy of the config's value with the edits made. Raises LookupError or TypeError where one has no place."""
     for op in ops:
         value = _changed(value, op, 0)
     return value
 
 
-def _changed(value: Any, op: ConfigEdit, depth: int) -> Any:
+def _changed(value: Any, op: ConfigEdit, depth: int) -> object:
     """Only what lies on the way is copied."""
     if depth == len(op.path):
         return [*value, op.value] if op.kind == "append" else op.value

@@ -333,7 +333,7 @@ def _cost(changes: Iterable[Change]) -> float:
     return sum(change.cost for change in changes)
 
 
-def _value(value: Any, changes: Sequence[Change]) -> Any:
+def _value(value: Any, changes: Sequence[Change]) -> object:
     try:
         return changed_value(value, normalised(value, ordered(changes)))
     except (LookupError, TypeError, ValueError):

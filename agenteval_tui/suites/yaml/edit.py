@@ -227,13 +227,13 @@ class YamlFragment(Struct, frozen=True):
         return root
 
     @property
-    def value(self) -> Any:
+    def value(self) -> object:
         """What it says, as plain data; None for nothing. Raises `AgentevalError` as `node` does."""
         root = self.node
         return None if root is None else plain_data(root)
 
 
-def plain_value(value: Any) -> Any:
+def plain_value(value: Any) -> object:
     """A value to be written, as plain data."""
     return value.value if isinstance(value, YamlFragment) else value
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from agenteval_tui.core.errors import TextEdit, apply_edits
 from agenteval_tui.suites.config_source import block_indent, body_start
@@ -85,7 +85,7 @@ def fingerprint(root: Node, hole: Node) -> list[Any]:
     return [_print_of(root, hole)]
 
 
-def _print_of(node: Node, hole: Node) -> Any:
+def _print_of(node: Node, hole: Node) -> object:
     if node is hole:
         return _HOLE
     real = resolve(node)
@@ -133,7 +133,7 @@ def _as_json(text: str) -> dict[str, Any] | None:
             raise ValueError("a key appears twice")
         return mapping
 
-    def no_constant(name: str) -> Any:
+    def no_constant(name: str) -> NoReturn:
         raise ValueError(name)
 
     try:
