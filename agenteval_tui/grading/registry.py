@@ -38,6 +38,7 @@ def metric_names() -> tuple[str, ...]:
     return entry_points.names(METRICS)
 
 
+@cache  # as `metric`
 def prototype(name: str) -> type[Prototype]:
     """The prototype class of that name, in short or as Power UI writes it. Raises `UnknownNameError`."""
     # 60 ms of pydantic, which names alone do not need.
@@ -46,6 +47,7 @@ def prototype(name: str) -> type[Prototype]:
     return _load(_find(PROTOTYPES, "prototype class", name), Prototype)
 
 
+@cache  # each check of a config asks for each of its metrics, thirty times a test
 def metric(name: str) -> type[Metric]:
     """The metric of that name, bare or with a namespace. Raises `UnknownNameError`."""
     # As in `prototype`.

@@ -75,7 +75,14 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(ENTRY_POINTS)
     monkeypatch.syspath_prepend(str(tmp_path))
-    caches = (entry_points._plugins, registry._load, schema.metric_schema, schema._config_schema)
+    caches = (
+        entry_points._plugins,
+        registry._load,
+        registry.metric,
+        registry.prototype,
+        schema.metric_schema,
+        schema._config_schema,
+    )
     for one in caches:
         one.cache_clear()
     yield
