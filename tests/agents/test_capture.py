@@ -281,6 +281,14 @@ async def test_a_program_that_asks_no_model_says_so(tmp_path: Path) -> None:
     assert "does not read OPENAI_BASE_URL" in found.notes[1].said
 
 
+async def test_a_program_that_fails_first_is_not_said_to_ignore_the_address(tmp_path: Path) -> None:
+    config = {"kind": "command", "command": [sys.executable, "-S", "-c", "raise SystemExit(3)"], "capture": "model"}
+    _, events = await run(config, tmp_path, {}, "hello")
+    assert isinstance(events[-1], Failed)
+    (note,) = [event.note for event in events if isinstance(event, Noted) and event.note.code == "no_requests"]
+    assert "the agent failed first" in note.said
+
+
 async def test_runs_at_the_same_time_are_told_apart(server: ScriptedServer, tmp_path: Path) -> None:
     agent = make_agent(
         "a", command(tmp_path), base_dir=tmp_path, env={"OPENAI_BASE_URL": server.url}, permission=ALLOWED

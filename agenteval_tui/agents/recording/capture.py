@@ -51,6 +51,10 @@ NOTHING_SEEN = Note(
     "give its client `base_url=os.environ[...]`",
 )
 """Why a program may have asked nothing, and what helps."""
+_FAILED_FIRST = Note(
+    "no_requests", "the agent failed first; if it asked a model, give its client `base_url=os.environ[...]`"
+)
+"""The same of an agent that may have failed before it asked."""
 
 
 class CapturingAgent:
@@ -237,7 +241,7 @@ class CapturingAgent:
         start = self._told.get(request.run, 0)
         new = self._take_new(request, exchanges)
         if not exchanges:
-            return [*usage, Noted(NOTHING_SEEN), end]
+            return [*usage, Noted(NOTHING_SEEN if isinstance(end, Done) else _FAILED_FIRST), end]
         transcript = transcript_of(exchanges)
         transcript = replace(transcript, notes=(*transcript.notes, *session.notes))
         cassette = Cassette(tuple([exchange for exchange in exchanges if not exchange.refused]))
