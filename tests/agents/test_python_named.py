@@ -454,3 +454,64 @@ def answer(tone, prompt): return tone + "! " + prompt
         (tmp_path / "mine.py").write_text("def make(tone): return 'asked ' + tone\n", encoding="utf-8")
         ran = await run_agent(python("mine:make", settings={"size": 1}))
         assert ran.transcript.final_output == "asked hello"
+
+
+class TestMethods:
+    """A method of a class, asked of an object that each run makes."""
+
+    DESK = (
+        "class Base:\n"
+        "    def __init__(self, city='Graz', config=None):\n"
+        "        self.city, self.config, self.asked = city, config, []\n"
+        "    def propagate(self, company, day, kind='stock'):\n"
+        "        self.asked.append(company)\n"
+        "        return {'state': 1}, f'{self.city} {company} {day} {kind} {len(self.asked)}'\n"
+        "    def configured(self, prompt):\n"
+        "        return str(self.config)\n"
+        "    async def wait(self, question):\n"
+        "        return f'{self.city}: {question}'\n"
+        "    def steps(self, question):\n"
+        "        yield from question.split('l')\n"
+        "    @staticmethod\n"
+        "    def plain(prompt):\n"
+        "        return f'plain {prompt}'\n"
+        "    @classmethod\n"
+        "    def of_class(cls, prompt):\n"
+        "        return f'{cls.__name__} {prompt}'\n"
+        "class Desk(Base):\n"
+        "    pass\n"
+        "class Needs(Base):\n"
+        "    def __init__(self, city, model):\n"
+        "        super().__init__(city)\n"
+    )
+
+    @pytest.mark.parametrize(
+        ("name", "options", "answer"),
+        [
+            ("Desk.wait", {}, "Graz: hello"),
+            ("Desk.wait", {"settings": {"city": "Wien"}}, "Wien: hello"),
+            ("Desk.configured", {"settings": {"city": "Wien"}}, "None"),
+            ("Desk.configured", {"settings": {"tone": "kind"}}, "{'tone': 'kind'}"),
+            ("Desk.steps", {}, "heo"),
+            ("Desk.plain", {}, "plain hello"),
+            ("Desk.of_class", {}, "Desk hello"),
+            ("Needs.wait", {"settings": {"city": "Linz", "model": "m"}}, "Linz: hello"),
+            (
+                "Desk.propagate",
+                {"input": {"company": "{{prompt}}", "day": "Monday"}, "output": "[1]"},
+                "Graz hello Monday stock 1",
+            ),
+        ],
+    )
+    async def test_an_object_is_made_and_asked(
+        self, run_agent: Run, tmp_path: Path, name: str, options: dict[str, Any], answer: str
+    ) -> None:
+        (tmp_path / "desk.py").write_text(self.DESK, encoding="utf-8")
+        for _ in range(2):  # the second run sees nothing of the first
+            ran = await run_agent(python(f"desk.py:{name}", **options))
+            assert ran.transcript.final_output == answer
+
+    async def test_what_the_class_needs_is_named(self, run_agent: Run, tmp_path: Path) -> None:
+        (tmp_path / "desk.py").write_text(self.DESK, encoding="utf-8")
+        error = failure(await run_agent(python("desk.py:Needs.wait", settings={"city": "Linz"})))
+        assert "Needs is made with model; write it in `settings`" in error.message

@@ -52,6 +52,8 @@ def run(
     """
     how = how or {}
     runner: Any
+    if isinstance(loaded, objects.targets.Method):
+        loaded = objects.bound(loaded, request, target)
     if objects.is_factory(loaded, request.get("config") or ()):
         gave = objects.make(loaded, request)
         if inspect.isawaitable(gave):

@@ -334,6 +334,10 @@ def _places_of_packages() -> list[Any]:
     return [place for place in sys.path if place.endswith(("site-packages", "dist-packages"))]
 
 
+def _find_agent(target: Any) -> Any:
+    return _sibling("python_target").find_agent(target, _folder)
+
+
 def _do_import(asked: Any) -> None:
     _sibling("python_target").load(asked["target"], _folder)
 
@@ -351,7 +355,7 @@ def _do_find(asked: Any) -> Any:
 
 
 def _do_find_agent(asked: Any) -> Any:
-    found = _find(asked["target"])
+    found = _find_agent(asked["target"])
     runner = _call().objects.runner(found, asked["target"])
     if runner is None:
         _sibling("python_answers").parameters_of(found)
@@ -369,7 +373,7 @@ def _do_describe(asked: Any) -> Any:
 def _do_agent(asked: Any) -> None:
     began = time.perf_counter()
     _go_to(asked)
-    found = _find(asked["target"])
+    found = _find_agent(asked["target"])
     call = _call()
 
     def prepared() -> None:

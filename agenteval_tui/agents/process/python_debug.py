@@ -35,7 +35,7 @@ def main() -> int:
         _wait_for_editor(job["listen"])
     try:
         target, call = job["target"], child._call()
-        loaded = child._find(target)
+        loaded = child._find_agent(target)
         how = dict(job["how"])
         if how.get("factory"):
             how["factory"] = child._find(how["factory"])

@@ -21,18 +21,25 @@ if __name__.startswith("_agenteval_"):  # in the child, where this package need 
     frameworks: Any = sys.modules["_agenteval_python_frameworks"]
     contexts: Any = sys.modules["_agenteval_python_context"]
     answers: Any = sys.modules["_agenteval_python_answers"]
+    targets: Any = sys.modules["_agenteval_python_target"]
 else:
-    from agenteval_tui.agents.process import python_answers, python_context, python_frameworks, python_pieces
+    from agenteval_tui.agents.process import (
+        python_answers,
+        python_context,
+        python_frameworks,
+        python_pieces,
+        python_target,
+    )
 
     pieces, frameworks, contexts = python_pieces, python_frameworks, python_context
-    answers = python_answers
+    answers, targets = python_answers, python_target
 WANTED = "name a function, or an agent of a framework"
 
 
 def runner(found: Any, target: Any) -> Any:
     """A function of the request that runs what was found at `target`, and gives a generator, async or not; None for
     what is called as a function. Raises `WrongTarget` for what is neither."""
-    if inspect.isclass(found) or inspect.isroutine(found):
+    if inspect.isclass(found) or inspect.isroutine(found) or isinstance(found, targets.Method):
         return None
     if pieces.made_by(found, "pydantic_ai") and hasattr(found, "run") and hasattr(found, "iter"):
         return lambda request: _pydantic(found, request, target)
@@ -138,13 +145,37 @@ def is_factory(found: Any, settings: Any = ()) -> Any:
 
 
 def make(factory: Any, request: Any) -> Any:
-    """What the factory makes, or an awaitable of it. Its settings are its parameters by name, too."""
+    """What the factory makes, or an awaitable of it. Its settings are its parameters by name, too; where all of them
+    are, a parameter for the settings keeps its default None, for which a class takes a configuration of its own."""
     settings = {name: _placed(value) for name, value in (request.get("config") or {}).items()}
     parameters = answers.parameters_of(factory) or ()
-    wanted = {one.name: settings for one in parameters if _takes_settings(factory, one)}
     names = [one.name for one in parameters]
+    all_named = bool(settings) and all(name in names for name in settings)
+    wanted = {
+        one.name: settings
+        for one in parameters
+        if _takes_settings(factory, one) and not (all_named and one.default is None)
+    }
     wanted.update({name: value for name, value in settings.items() if name in names and name not in wanted})
     return factory(**wanted)
+
+
+def bound(method: Any, request: Any, target: Any) -> Any:
+    """The method of a new object of its class, made with the settings. Raises `WrongTarget` where these lack what the
+    class needs."""
+    owner, settings = method.owner, request.get("config") or {}
+    missing = [
+        each.name
+        for each in answers.parameters_of(owner) or ()
+        if each.default is each.empty
+        and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        and each.name not in settings
+        and not _takes_settings(owner, each)
+    ]
+    if missing:
+        problem = target + ": " + owner.__name__ + " is made with " + ", ".join(missing)
+        raise pieces.WrongTarget(problem + "; write " + ("it" if len(missing) == 1 else "them") + " in `settings`")
+    return getattr(make(owner, request), method.name)
 
 
 def _placed(value: Any) -> Any:

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import os
 import sys
+import types
 from typing import Any
 
 
@@ -107,6 +109,25 @@ def find(target: Any, folder: Any) -> Any:
     for part in split(target)[1].split("."):
         current = getattr(current, part)
     return current
+
+
+class Method:
+    """A method of a class: what it names is asked of an object of `owner` that each run makes anew."""
+
+    def __init__(self, owner: Any, name: Any) -> None:
+        self.owner, self.name = owner, name
+        self.__name__ = name
+
+
+def find_agent(target: Any, folder: Any) -> Any:
+    """The object; of a method that needs an object of its class, the `Method`."""
+    found = find(target, folder)
+    path, _, name = split(target)[1].rpartition(".")
+    if not path or not isinstance(found, types.FunctionType):
+        return found
+    owner = find(target[: -len(name) - 1], folder)
+    static = isinstance(owner, type) and isinstance(inspect.getattr_static(owner, name), staticmethod)
+    return Method(owner, name) if isinstance(owner, type) and not static else found
 
 
 def _parts(path: Any) -> tuple[Any, Any]:
