@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TypeVar
+from typing import Annotated, Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from agenteval_tui.core.document import Document
 from agenteval_tui.history.records import CostRow, RunRow
 from agenteval_tui.history.store import Store
 
@@ -58,17 +59,20 @@ class CostTotals(Struct, frozen=True):
 NOTHING_SPENT = CostTotals(0, 0, 0, None)
 
 
-class TestCost(Struct, frozen=True):
-    """A test: what its agents used, what its judges did, and what the agents that played its user did."""
+_Totals = TypeVar("_Totals")
+
+
+class TestCost(Document, Generic[_Totals], frozen=True, kw_only=True):
+    """What a test took: its agents, its judges, and the agents that played its user."""
 
     __test__ = False  # not a test class, whatever its name says to pytest
 
     suite: str
     test: str
     name: str
-    agents: CostTotals
-    judges: CostTotals
-    users: CostTotals = NOTHING_SPENT
+    agents: _Totals
+    judges: _Totals
+    users: Annotated[_Totals, Meta(description="the agents that played its simulated user")]
 
 
 class NamedCost(Struct, frozen=True):
@@ -88,7 +92,7 @@ class Costs(Struct, frozen=True):
 
     agents: CostTotals
     judges: CostTotals
-    by_test: tuple[TestCost, ...]
+    by_test: tuple[TestCost[CostTotals], ...]
     by_agent: tuple[NamedCost, ...]
     by_criterion: tuple[NamedCost, ...]
     cached: int = 0
@@ -136,12 +140,12 @@ def costs_of(rows: Sequence[CostRow], runs: Sequence[RunRow]) -> Costs:
         judges=_spent(judges),
         by_test=tuple(
             TestCost(
-                names.get(key[0], key[0]),
-                key[1],
-                row.test_name,
-                _spent(of_tests.get(key, []), *(some[key] for some in by_test)),
-                _spent(of_judges.get(key, [])),
-                _spent(of_users.get(key, [])),
+                suite=names.get(key[0], key[0]),
+                test=key[1],
+                name=row.test_name,
+                agents=_spent(of_tests.get(key, []), *(some[key] for some in by_test)),
+                judges=_spent(of_judges.get(key, [])),
+                users=_spent(of_users.get(key, [])),
             )
             for key, row in tests.items()
         ),

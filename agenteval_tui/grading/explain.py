@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from msgspec import Struct
-
-from agenteval_tui.core.document import Document
+from agenteval_tui.core.document import Document, extended
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading import sentences
@@ -21,12 +19,17 @@ Mark = Literal["passed", "failed", "error", "info", "near"]
 _VALUE = 120
 
 
-class Fact(Struct, frozen=True):
-    """One line of an explanation, and what belongs to it. `span` is the place it speaks of, if it has one; `evidence`
-    what it says in a sentence, which can be shown as a comparison."""
+class FactLine(Document, frozen=True):
+    """A line of an explanation. The text is raw."""
 
     mark: Mark
     text: str
+
+
+class Fact(FactLine, frozen=True):
+    """A line, and what belongs to it. `span` is the place it speaks of, if it has one; `evidence` what it says in a
+    sentence, which can be shown as a comparison."""
+
     children: tuple[Fact, ...] = ()
     span: Span | None = None
     evidence: Evidence | None = None
@@ -58,20 +61,18 @@ def why(result: CriterionResult) -> str:
     return sentences.criterion_sentence(result)
 
 
-class FactDocument(Document, frozen=True, kw_only=True):
+class FactDocument(FactLine, frozen=True, kw_only=True):
     """A line of an explanation, with what belongs to it. The text is raw."""
 
-    mark: Mark
-    text: str
     span: AnySpan | None
     children: tuple[FactDocument, ...]
 
 
 def fact_document(fact: Fact) -> FactDocument:
     """A fact, with all below it, as it is printed."""
-    return FactDocument(
-        mark=fact.mark,
-        text=fact.text,
+    return extended(
+        FactDocument,
+        fact,
         span=None if fact.span is None else span_document(fact.span),
         children=tuple(map(fact_document, fact.children)),
     )

@@ -30,7 +30,6 @@ ALIKE = {
     ("DecidedCause", "TriageDecision"): "the fields of a decision are printed within a cause, or beside its fields",
     ("Diagnostic", "TemplateProblem"): "a template's problem has no severity and no edit; suites lie below uxon",
     ("Evidence", "EvidenceDocument"): _WORDS,
-    ("Fact", "FactDocument"): "the tree is printed without the evidence that its lines were made from",
     ("ForkBranch", "Outcomes"): _FROM_ONE,
     ("ForkOrigin", "ForkedFrom"): _FROM_ONE,
     ("InputMessage", "OpenAIMessage"): _FILE,
@@ -43,7 +42,6 @@ ALIKE = {
     ("SimulatedUser", "UserBrief"): _FILE,
     ("Span", "SpanDocument"): "which fields a place has in JSON depends on its kind",
     ("StoredTranscript", "Transcript"): "a file that a person writes may leave out all but the messages",
-    ("TestCost", "TestSpent"): _WORDS,
 }
 """Records that share most of their fields, and why both are needed. This list may only get shorter."""
 

@@ -18,8 +18,8 @@ COSTS = Costs(
     AGENT,
     JUDGE,
     (
-        TestCost("shop", "refund", "Refund", AGENT, JUDGE),
-        TestCost("shop", "label", "", replace(AGENT, measured=0), NOTHING),
+        TestCost(suite="shop", test="refund", name="Refund", agents=AGENT, judges=JUDGE, users=NOTHING),
+        TestCost(suite="shop", test="label", name="", agents=replace(AGENT, measured=0), judges=NOTHING, users=NOTHING),
     ),
     (NamedCost("v2", "", AGENT), NamedCost("silent", "", NOTHING)),
     (NamedCost("", "hash", JUDGE, ("gpt",)),),

@@ -84,17 +84,10 @@ class Spent(Document, frozen=True, kw_only=True):
     mean_cost: float | None
 
 
-class TestSpent(Document, frozen=True, kw_only=True):
+class TestSpent(costs.TestCost[Spent], frozen=True, kw_only=True):
     """What a test took."""
 
     __test__ = False  # not a test class, whatever its name says to pytest
-
-    suite: str
-    test: str
-    name: str
-    agents: Spent
-    judges: Spent
-    users: Annotated[Spent, Meta(description="the agents that played its simulated user")]
 
 
 class AgentSpent(Spent, frozen=True, kw_only=True):
