@@ -199,8 +199,9 @@ class Form(Vertical):
                 control = self._area(field)
             else:
                 name = f"field-{field.name}"
+                # Not `compact`, which gives each field its styles twice: the stylesheet says what that would.
                 control = TextField(
-                    field.value, placeholder=field.placeholder, id=name, compact=True, select_on_focus=False
+                    field.value, placeholder=field.placeholder, id=name, select_on_focus=False, validate_on=()
                 )
             control.add_class("field", update=False)  # it gets its styles when it is mounted
             yield control
@@ -257,7 +258,7 @@ class Form(Vertical):
     @staticmethod
     def _area(field: Field) -> TextArea:
         area = TextArea(
-            field.value, soft_wrap=True, tab_behavior="focus", compact=True, highlight_cursor_line=False,
+            field.value, soft_wrap=True, tab_behavior="focus", highlight_cursor_line=False,
             placeholder=field.placeholder, id=f"field-{field.name}",
         )  # fmt: skip
         area.cursor_blink = False

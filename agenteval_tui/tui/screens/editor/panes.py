@@ -302,6 +302,7 @@ class CriteriaPane(TitledPane[EditorController]):
         """Show the chosen criterion."""
         doc = self._controller.doc
         criterion = doc.chosen if doc is not None else None
+        self.criteria.display = doc is not None
         self.form.display = self.config.display = criterion is not None
         if criterion is None:
             return
@@ -393,6 +394,10 @@ class PreviewPane(TitledPane[EditorController]):
 
     def heading(self) -> tuple[str, str]:
         return "on a run", trial_title(self._controller.preview.trial)
+
+    def fill(self) -> None:
+        """Make room for what a criterion of the open test says; none while no test is open."""
+        self.query_one("#live", LinesView).display = self._controller.doc is not None
 
     def judge(self) -> None:
         """Judge the chosen criterion on the run that is wanted; this ends the judging before."""

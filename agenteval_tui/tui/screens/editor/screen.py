@@ -87,8 +87,6 @@ class EditorScreen(FrameScreen):
         self.form_pane = TestFormPane(self.controller)
         self.preview_pane = PreviewPane(self.controller)
         self.criteria_pane = CriteriaPane(self.controller)
-        # Before they are mounted, it costs no second look for the styles of all their parts.
-        self.form_pane.disabled = self.preview_pane.disabled = self.criteria_pane.disabled = True
         panes = (self.tests_pane, self.form_pane, self.preview_pane, self.criteria_pane)
         self._panes = {pane.NAME: pane for pane in panes}
         yield self.title_bar()
@@ -149,13 +147,12 @@ class EditorScreen(FrameScreen):
         self.ask(read, self._show_contents, group="overview", failed=self._show_failure)
 
     def _show_no_fields(self) -> None:
-        """While no test is open, there are no fields, and no keys for its panes."""
-        if self.controller.doc is not None:
-            return
-        for pane in (self.form_pane, self.preview_pane, self.criteria_pane):
-            pane.disabled = True
-        self.form_pane.fill()
-        self.criteria_pane.fill()
+        """While no test is open, its panes are empty, and nothing in them takes keys."""
+        # Not disabled: that would give each of their parts its styles anew.
+        if self.controller.doc is None:
+            self.form_pane.fill()
+            self.criteria_pane.fill()
+            self.preview_pane.fill()
 
     def _show_failure(self, error: AgentevalError) -> None:
         """The suites or the history can't be read: say so where the list would be."""
@@ -184,8 +181,7 @@ class EditorScreen(FrameScreen):
         except AgentevalError as error:
             self.agenteval.say_error(error)
             return
-        for pane in self._panes.values():
-            pane.disabled = False
+        self.preview_pane.fill()
         self.form_pane.offer_agents(doc.loaded, self.controller.agents)
         self._fill()
         if request.starter is not None:
@@ -309,7 +305,8 @@ class EditorScreen(FrameScreen):
 
     def _focus_pane(self, pane: str) -> None:
         self._set_pane(pane)
-        self._panes[pane].focus_first()
+        if pane == "tests" or self.controller.doc is not None:
+            self._panes[pane].focus_first()
 
     def _set_pane(self, pane: str) -> None:
         self._pane = pane
