@@ -51,6 +51,7 @@ class FrameScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self.pane_focus = PaneFocus(self, self.zoom_changed)
+        self._was_shown = False
 
     def watch_focused(self, focused: Widget | None) -> None:
         """The focus moved: so may the tint of the panes' titles."""
@@ -229,6 +230,9 @@ class FrameScreen(Screen[None]):
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         """Counts may have changed while another screen was shown."""
+        # A screen that is shown for the first time has just got its styles: Textual needn't look for them again.
+        event.refresh_styles = event.refresh_styles and self._was_shown
+        self._was_shown = True
         self.retitle()
 
     def on_resize(self, event: Resize) -> None:
