@@ -32,7 +32,6 @@ class AddRowScreen(Sheet["RowAdded | None"]):
     """Dismissed with what was added when it is written, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "close", show=False),
         Binding("ctrl+s", "write", "write", show=False, priority=True),
     ]
 

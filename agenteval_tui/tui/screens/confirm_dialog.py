@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.events import Key
 
 from agenteval_tui.tui.actions import key_word
@@ -19,8 +17,6 @@ from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 
 class ConfirmScreen(Sheet["str | None"]):
     """Dismissed with the answer, or None. `answers` are (key, answer, words)."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
     def __init__(
         self,

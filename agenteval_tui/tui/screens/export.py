@@ -7,10 +7,8 @@ import asyncio
 import os
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -29,8 +27,6 @@ from agenteval_tui.tui.workers import start_worker
 
 class ExportScreen(Sheet[Path | None]):
     """Dismissed with the file when it is written, or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
     def __init__(self, run: RunRow) -> None:
         super().__init__()

@@ -57,7 +57,6 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
     `step` counts from 0. `agent`: the run's."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "close", show=False),
         Binding("ctrl+s", "start", "start", show=False, priority=True),
     ]
 

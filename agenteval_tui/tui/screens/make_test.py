@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 
 from agenteval_tui.analysis.drafted_test import GoodRuns, drafted_test
 from agenteval_tui.core.display import one_line
@@ -29,8 +27,6 @@ NAME = 60
 
 class MakeTestScreen(Sheet["tuple[str, str] | None"]):
     """Dismissed with (the suite's key, the test's id) when the test is written, or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
     def __init__(self, runs: GoodRuns, what: str) -> None:
         """`what` the test is made of, in a word."""

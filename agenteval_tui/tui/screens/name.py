@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -31,7 +29,6 @@ class NameScreen(Sheet["str | None"]):
     """Dismissed with the name when it is in the history; or None."""
 
     AUTO_FOCUS = ""
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
     def __init__(self, execution: ExecutionRow) -> None:
         super().__init__()

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 
 from agenteval_tui.core.display import end_of_path, one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -26,8 +24,6 @@ NEEDED = ("name", "test", "prompt")
 
 class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
     """Dismissed with (the suite's key, its test's id) when the file is written, or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -27,8 +25,6 @@ _FIELD_KEYS = (("↑ ↓", "field"), ("esc", "close"))
 
 class NewTestScreen(Sheet["str | None"]):
     """Dismissed with the id of the test when it is written, or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
     def __init__(self, loaded: LoadedSuite) -> None:
         super().__init__()
@@ -83,8 +79,6 @@ class NewTestScreen(Sheet["str | None"]):
 
 class TagsScreen(Sheet["tuple[list[str], list[str]] | None"]):
     """Dismissed with (tags to give, tags to take away), or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
     def __init__(self, tests: int, tags: list[str]) -> None:
         """`tests`: how many; `tags`: what they have."""

@@ -6,10 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.worker import Worker
 
 from agenteval_tui.core.display import one_line
@@ -39,8 +37,6 @@ READ_FIRST = "Read the estimate first, then press enter again to start."
 
 class PlanScreen(Sheet["PlanOptions | None"]):
     """Dismissed with the options, or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
     def __init__(self, paths: Sequence[Path], base: PlanOptions, suite: Suite, tests: Sequence[Test]) -> None:
         """`base` says which tests; `tests` are those, of `suite`."""

@@ -52,7 +52,6 @@ class QuarantineScreen(Sheet["str | None"]):
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "close", show=False),
         Binding("ctrl+e", "end", "end it", show=False, priority=True),
     ]
 

@@ -6,11 +6,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
 from urllib.parse import urlsplit
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 
 from agenteval_tui.agents.process.child_process import find_program
 from agenteval_tui.agents.recording.providers import PROVIDERS, upstreams
@@ -40,8 +38,6 @@ _KEYS = (("enter", "start"), ("↑ ↓", "field"), ("esc", "close"))
 
 class RecordScreen(Sheet["RecordingRequest | None"]):
     """Dismissed with what is to be recorded, or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
     def __init__(self, before: RecordingRequest) -> None:
         """`before`: what was asked for the last time. Raises `AgentevalError`: the current folder was deleted."""
@@ -108,8 +104,6 @@ class RecordScreen(Sheet["RecordingRequest | None"]):
 
 class ReplayScreen(Sheet["ReplayRequest | None"]):
     """Dismissed with what is to be replayed, or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
     def __init__(self, offer: ReplayOffer) -> None:
         super().__init__()
@@ -180,8 +174,6 @@ class ReplayScreen(Sheet["ReplayRequest | None"]):
 
 class ListenScreen(Sheet["ListeningRequest | None"]):
     """Dismissed with what is to be listened for, or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
     def compose(self) -> ComposeResult:
         fields = [

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from msgspec.structs import replace
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.tui.presenters.plan_options import read_options
@@ -21,8 +18,6 @@ _SAID = "Finished runs are not paid for again. Raise the limit that stopped it:"
 
 class ResumeScreen(Sheet["PlanOptions | None"]):
     """Dismissed with the new limits, or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
     def __init__(self, limits: PlanOptions) -> None:
         """`limits`: those that it was started with."""

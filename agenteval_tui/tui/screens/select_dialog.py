@@ -26,7 +26,6 @@ class SelectScreen(Sheet["str | None"]):
     """Dismissed with what is chosen, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "close", show=False),
         Binding("down", "step(1)", "next", show=False, priority=True),
         Binding("up", "step(-1)", "before", show=False, priority=True),
     ]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 
 from agenteval_tui.analysis.causes import CauseGroup
 from agenteval_tui.analysis.triage import DecisionResult, decide
@@ -37,8 +35,6 @@ _VERDICTS = (("failed", "failed: the agent was wrong"), ("passed", "passed: the 
 
 class TriageScreen(Sheet["dict[str, str] | None"]):
     """Dismissed with the texts of its fields (`note`, and `until` or `verdict`), or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
     def __init__(self, group: CauseGroup, decision: str, note: str = "") -> None:
         super().__init__()

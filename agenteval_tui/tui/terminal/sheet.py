@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from rich.console import RenderableType
 from rich.segment import Segment
@@ -21,6 +21,7 @@ from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
+from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.command import CommandList, CommandPalette
 from textual.content import Content
@@ -108,7 +109,9 @@ def _drops(sheet: Sheet[Any], message: Message) -> bool:
 
 @drop_messages(_drops)
 class Sheet(ModalScreen[T]):
-    """The base of every sheet: dismissed once, whatever is asked of it meanwhile."""
+    """The base of every sheet: dismissed once, whatever is asked of it meanwhile; escape closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
 
     def __init__(self) -> None:
         super().__init__()
