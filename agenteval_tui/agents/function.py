@@ -88,14 +88,14 @@ class FunctionAgent:
     def __init__(self, setup: AgentSetup) -> None:
         self._setup = setup
         self._options = read_options(FunctionOptions, setup.name, setup.config)
-        self._found(self._options)
+        self._offered_agent(self._options)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One call of the function: its events as it gives them."""
         try:
             options = options_for(request, self._setup, self._options)
-            agent = self._found(options)
+            agent = self._offered_agent(options)
         except AgentevalError as error:
             yield Failed(RunError.told("program", error.what, error.mend))
             return
@@ -141,7 +141,7 @@ class FunctionAgent:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._loop = None
 
-    def _found(self, options: FunctionOptions) -> Any:
+    def _offered_agent(self, options: FunctionOptions) -> Any:
         try:
             return _offered[options.callable]
         except KeyError:
@@ -179,11 +179,11 @@ class _Call:
     """One call, in a thread."""
 
     def __init__(self, agent: Any, target: str, request: Mapping[str, Any], loop: asyncio.AbstractEventLoop) -> None:
-        self._found = agent
+        self._agent = agent
         self._target = target
         self._request = request
         self._loop = loop
-        self._said: asyncio.Queue[Any] = asyncio.Queue()
+        self._outputs: asyncio.Queue[Any] = asyncio.Queue()
         self._listener = asyncio.get_running_loop()
         self._waited_for: Any = None
         self._stopped = False
@@ -191,7 +191,7 @@ class _Call:
     async def events(self) -> AsyncIterator[Any]:
         """What it says, as it comes. Raises `_RaisedError`."""
         threading.Thread(target=self._work, name=f"agenteval {self._target}", daemon=True).start()
-        while (output := await self._said.get()) is not None:
+        while (output := await self._outputs.get()) is not None:
             if isinstance(output, BaseException):
                 raise _raised(output, self._target)
             yield output
@@ -204,7 +204,7 @@ class _Call:
 
     def _work(self) -> None:
         try:
-            python_call.run(self._found, self._target, self._request, tell=self._tell, wait=self._wait)
+            python_call.run(self._agent, self._target, self._request, tell=self._tell, wait=self._wait)
         except _StoppedError:
             return
         except BaseException as error:  # SystemExit too: it must not be lost in a thread
@@ -219,7 +219,7 @@ class _Call:
 
     def _end(self, output: Any) -> None:
         try:
-            self._listener.call_soon_threadsafe(self._said.put_nowait, output)
+            self._listener.call_soon_threadsafe(self._outputs.put_nowait, output)
         except RuntimeError:  # the execution is over
             self._stopped = True
 

@@ -24,7 +24,7 @@ from agenteval_tui.suites.callable_name import parse_callable
 from agenteval_tui.suites.tool_files import declared_tools
 from agenteval_tui.suites.trust import Sending, Trust, allows_everything, repository_of
 
-_SAID = 5  # of one repository, in a sentence
+_MOST_LISTED = 5  # of one repository, in a sentence
 
 
 class TrustRequirement(Struct, frozen=True):
@@ -43,8 +43,8 @@ class NotTrustedError(AgentevalError):
 
     def __init__(self, needs: tuple[TrustRequirement, ...], reason: str, option: str = "--trust") -> None:
         first = needs[0]
-        listed = "; ".join(first.what[:_SAID])
-        more = f"; and {len(first.what) - _SAID} more" if len(first.what) > _SAID else ""
+        listed = "; ".join(first.what[:_MOST_LISTED])
+        more = f"; and {len(first.what) - _MOST_LISTED} more" if len(first.what) > _MOST_LISTED else ""
         others = f" (and so would {len(needs) - 1} more repositories)" if len(needs) > 1 else ""
         once = f", and {option} allows it once" if option else ""
         super().__init__(

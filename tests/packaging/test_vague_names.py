@@ -14,7 +14,7 @@ VAGUE = {"one", "ones", "found", "said", "given", "made", "known", "wanted", "to
 VAGUE |= {"kept", "left", "put", "got"}
 CEILINGS = {
     ".": 14.4,
-    "agents": 1.7,
+    "agents": 0.7,
     "analysis": 2.4,
     "api": 4.7,
     "cli": 2.5,

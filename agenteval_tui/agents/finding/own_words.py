@@ -144,9 +144,11 @@ def _of_function(function: ast.FunctionDef | ast.AsyncFunctionDef, decorator: as
         words = [keyword(decorator, "name_override", "name"), *decorator.args[:1]]
         name = next((w.value for w in words if isinstance(w, ast.Constant) and isinstance(w.value, str)), name)
     name = name if name.replace("_", "").replace("-", "").isalnum() else function.name
-    said = ast.get_docstring(function) or ""
-    example = _EXAMPLE.search(" ".join(said.split()))
-    return FoundTool(name, first_line(said), tuple(_asked_of_model(function)), example[1].strip() if example else "")
+    docstring = ast.get_docstring(function) or ""
+    example = _EXAMPLE.search(" ".join(docstring.split()))
+    return FoundTool(
+        name, first_line(docstring), tuple(_asked_of_model(function)), example[1].strip() if example else ""
+    )
 
 
 def _asked_of_model(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
@@ -154,11 +156,15 @@ def _asked_of_model(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterato
     arguments = function.args
     needed = [*arguments.posonlyargs, *arguments.args]
     needed = needed[: len(needed) - len(arguments.defaults)]
-    needed += [one for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None]
-    for one in needed:
-        kind = ast.unparse(one.annotation) if one.annotation is not None else ""
-        if one.arg not in _FILLED and not _FILLED_TYPES.search(kind):
-            yield one.arg
+    needed += [
+        argument
+        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if default is None
+    ]
+    for argument in needed:
+        kind = ast.unparse(argument.annotation) if argument.annotation is not None else ""
+        if argument.arg not in _FILLED and not _FILLED_TYPES.search(kind):
+            yield argument.arg
 
 
 _EXAMPLE = re.compile(r"(?i:\bfor example|\be\.g\.|\bexample)[:,]?\s+[\"'“`]([^\"”`]{3,120}?)[\"'”`](?!\w)")

@@ -44,7 +44,7 @@ from agenteval_tui.transcripts.state import Reading, ReadingProblem, unread
 
 _IMPORT_S = 120.0
 """For the imports of a Python function, which don't count in its time."""
-_SAID = 400
+_LONGEST_WORDS = 400
 """Characters of foreign words that are kept of a problem."""
 _PRINTED_KEPT = 4_000  # characters of what a function printed: the end of it
 
@@ -114,7 +114,7 @@ class Probe(Struct, frozen=True):
         except AgentevalError as error:
             return unread(ReadingProblem.UNUSABLE, message=_said(error))
         except (TypeError, ValueError, OSError, RuntimeError) as error:  # such as a value that JSON can't hold
-            return unread(ReadingProblem.UNUSABLE, message=str(error)[:_SAID])
+            return unread(ReadingProblem.UNUSABLE, message=str(error)[:_LONGEST_WORDS])
 
     async def _value(self, around: ProbeSurroundings) -> Any:
         until = time.monotonic() + self.timeout_s
@@ -156,7 +156,7 @@ class Probe(Struct, frozen=True):
             await program.exited()
             if program.returncode != 0:
                 words_said = stderr_tail(program.stderr, around.env) or without_secrets(
-                    bytes(written).decode("utf-8", "replace").strip()[-_SAID:], around.env
+                    bytes(written).decode("utf-8", "replace").strip()[-_LONGEST_WORDS:], around.env
                 )
                 message = exit_description(program.returncode) + (f": {words_said}" if words_said else "")
                 raise UnreadError(ReadingProblem.EXIT, status=program.returncode, message=message)
@@ -240,4 +240,4 @@ def _said(error: AgentevalError) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _SAID else text[: _SAID - 1] + "…"
+    return text if len(text) <= _LONGEST_WORDS else text[: _LONGEST_WORDS - 1] + "…"

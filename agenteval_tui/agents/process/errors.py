@@ -13,7 +13,7 @@ from agenteval_tui.transcripts.traceback import Traceback, with_texts
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _SHORTEST = 8  # characters; a shorter value would be found in many an innocent word
-_SAID = 400
+_LONGEST_TAIL = 400
 _IN_DUMP = re.compile(
     r"^(?:Current thread|Thread) 0x\w+ .*:$|^Extension modules: "
     rf"|^ *File \"{re.escape(str(Path(__file__).parent))}/python_\w+\.py\", line \d+ in "
@@ -45,7 +45,7 @@ def stderr_tail(stderr: str, env: Mapping[str, str]) -> str:
     """The last lines of a program's standard error, in one line of at most 400 characters; "" when there are none."""
     lines = [line for line in without_secrets(stderr, env).splitlines() if not _IN_DUMP.search(line)]
     words = " ".join(" ".join(lines).split())
-    return words if len(words) <= _SAID else "…" + words[-_SAID:]
+    return words if len(words) <= _LONGEST_TAIL else "…" + words[-_LONGEST_TAIL:]
 
 
 def with_last_words(sentence: str, stderr: str, env: Mapping[str, str]) -> str:

@@ -59,7 +59,7 @@ def footprint(pid: int) -> Footprint:
     """What a process, and all that it started, takes now."""
     parents = {process.pid: parent for parent, process in _listed()}
     pids = [descendant.pid for descendant in descendants([pid])]
-    names = {one: _read(one, "comm").strip() for one in (pid, *pids)}
+    names = {number: _read(number, "comm").strip() for number in (pid, *pids)}
     levels = sum(
         names[pid].startswith("agenteval-") and names[pid] != names.get(parents.get(pid, 0), "") for pid in pids
     )

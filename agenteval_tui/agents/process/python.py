@@ -151,10 +151,10 @@ class PythonAgent:
         return self._read.union(*(tree.files for tree in trees))
 
     def _reused_hosts(self, options: PythonOptions) -> ReusedHosts:
-        found = self._reused.get(sort := _sort(options))
-        if found is None:
-            found = self._reused[sort] = ReusedHosts(lambda: self._host(options))
-        return found
+        hosts = self._reused.get(sort := _sort(options))
+        if hosts is None:
+            hosts = self._reused[sort] = ReusedHosts(lambda: self._host(options))
+        return hosts
 
     async def _host(self, options: PythonOptions) -> PythonHost:
         more = {name: value for name, value in options.env.items() if self._env.get(name) != value}
@@ -247,21 +247,21 @@ class PythonAgent:
         except TimeoutError:
             async for event in self._rest_of_output(host, printed_before, options):
                 yield event
-            said = f"{options.callable} {what} for {wait_s:g} s"
+            sentence = f"{options.callable} {what} for {wait_s:g} s"
             words += _written_since(printed_before, host.program)
-            yield Failed(silence_error(with_last_words(said, words, self._environment(options))))
+            yield Failed(silence_error(with_last_words(sentence, words, self._environment(options))))
         except AgentevalError as error:
             yield Failed(RunError.told("protocol", error.what, error.mend))
         except EventError as error:
             mend = "`agenteval docs agents` says what a function may return"
-            said = f"{options.callable} gave something that is not an event: {error}"
-            yield Failed(RunError.told("protocol", said, mend))
+            sentence = f"{options.callable} gave something that is not an event: {error}"
+            yield Failed(RunError.told("protocol", sentence, mend))
         except (HostError, RaisedError) as error:
             async for event in self._rest_of_output(host, printed_before, options):
                 yield event
             written = _written_since(printed_before, host.program)
             failure: Exception = error
-            if watch.deaf:
+            if watch.had_to_kill:
                 failure = held_error("StartTimeout", "it was not made in time", written, self._setup.base_dir)
             yield self._failed(failure, host.program, options, words + written)
         finally:
@@ -287,17 +287,19 @@ class PythonAgent:
     def _failed(
         self, error: Exception, program: HostProcess | None, options: PythonOptions, words: str | None = None
     ) -> Failed:
-        said, mend = self._said(error, program, options, words)
+        sentence, mend = self._said(error, program, options, words)
         env = self._environment(options)
         if isinstance(error, RaisedError):
-            reduced = said if error.wrong else without_secrets(f"{options.callable} raised {error.reduced}", env)
+            reduced = sentence if error.wrong else without_secrets(f"{options.callable} raised {error.reduced}", env)
             traceback = traceback_without_secrets(error.traceback, env)
-            return Failed(RunError.raised(said, mend, reduced=reduced, traceback=traceback))
+            return Failed(RunError.raised(sentence, mend, reduced=reduced, traceback=traceback))
         crash, code = None, None if program is None else program.returncode
         if program is not None and code is not None and -code in _FATAL:
             frames = frames_in_dump(program.stderr, self._setup.base_dir, fatal=True)
             crash = Traceback((RaisedException(signal_name(code), frames=frames),)) if frames else None
-        return Failed(replace(RunError.told("program", said, mend), traceback=traceback_without_secrets(crash, env)))
+        return Failed(
+            replace(RunError.told("program", sentence, mend), traceback=traceback_without_secrets(crash, env))
+        )
 
     def _said(
         self, error: Exception, program: HostProcess | None, options: PythonOptions, words: str | None = None
@@ -309,10 +311,10 @@ class PythonAgent:
                 return without_secrets(
                     str(error), env
                 ), "`agenteval docs agents` says what may be named, and what it may give"
-            said = f"{options.callable} raised {error}"
+            sentence = f"{options.callable} raised {error}"
             mend = self._remedy(error, options)
             mend = next((_REMEDIES[kind] for kind in error.kinds if kind in _REMEDIES), mend)
-            return without_secrets(said, env), mend
+            return without_secrets(sentence, env), mend
         code = None if program is None else program.returncode
         ended = str(error) if code is None else f"{error}, its process {exit_description(code)}"
         mend = remedy_for(code, _LOOK)
@@ -335,7 +337,7 @@ def _written_since(before: str, program: HostProcess) -> str:
 
 
 def _raised(told: Sequence[Mapping[str, Any]]) -> RaisedError | None:
-    return next((RaisedError.of(one) for one in told if "raised" in one), None)
+    return next((RaisedError.of(answer) for answer in told if "raised" in answer), None)
 
 
 def _sort(options: PythonOptions) -> tuple[Any, ...]:

@@ -446,17 +446,17 @@ class Reader:
     def _completion(self, piece: Any) -> None:
         choice = _data(piece["choices"][0]) if piece["choices"] else {"delta": {}}
         if choice.get("delta") is not None and choice.get("message") is None:
-            made = pieces.message_of(dict(_data(choice["delta"]), role="assistant"), self._note)
-            if made["calls"]:
+            answer = pieces.message_of(dict(_data(choice["delta"]), role="assistant"), self._note)
+            if answer["calls"]:
                 self._note("unread_calls", "calls of a tool in the pieces of a stream; give the whole completion")
             for what in ("reasoning", "text"):
-                if made[what]:
-                    self.said.text(made[what], what=what)
+                if answer[what]:
+                    self.said.text(answer[what], what=what)
         else:
             message = choice.get("message") or {}
-            made = pieces.message_of(dict(_data(message), role="assistant"), self._note)
-            made["id"] = piece.get("id")
-            self.said.one(made)
+            answer = pieces.message_of(dict(_data(message), role="assistant"), self._note)
+            answer["id"] = piece.get("id")
+            self.said.one(answer)
         for event in _usage(piece):
             self.said.total(piece.get("id") or piece, event)
         about = {"finish": choice.get("finish_reason"), "model": piece.get("model")}

@@ -177,7 +177,7 @@ def _said_of(error: Any) -> Any:
     if type(error).__name__ == "WrongTarget":
         return {"raised": str(error), "wrong": True}
     errors = _sibling("python_errors")
-    kinds = [one.__name__ for one in type(error).__mro__]
+    kinds = [kind.__name__ for kind in type(error).__mro__]
     answer = {"raised": errors.words_of(error), "kinds": kinds}
     answer["clues"] = _sibling("python_clues").clues_of(error, errors.is_own)
     try:
@@ -193,13 +193,13 @@ def _find(target: Any) -> Any:
 
 def _sibling(name: Any) -> Any:
     """A module beside this one, which is not on the path."""
-    known: Any = sys.modules.get("_agenteval_" + name)
-    if known is None:
+    module: Any = sys.modules.get("_agenteval_" + name)
+    if module is None:
         spec: Any = importlib.util.spec_from_file_location("_agenteval_" + name, _HERE + "/" + name + ".py")
-        known = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = known
-        spec.loader.exec_module(known)
-    return known
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+    return module
 
 
 def _loop() -> Any:
@@ -224,9 +224,9 @@ def _loop() -> Any:
     return loop
 
 
-def _await(given: Any) -> Any:
+def _await(awaitable: Any) -> Any:
     async def awaited() -> Any:
-        return await given
+        return await awaitable
 
     return _loop().run_until_complete(awaited())
 
@@ -242,16 +242,16 @@ def _do_outside(asked: Any) -> dict[str, Any]:
     _call()
     imports = _sibling("python_imports")
     name = _sibling("python_target").module_name
-    found = imports.outside([name(target, _folder) for target in asked["targets"]], effects.is_installed)
+    outside = imports.outside([name(target, _folder) for target in asked["targets"]], effects.is_installed)
     tracked = effects.tracked
     tracked.on = True
     handler = signal.signal(signal.SIGTERM, _late)
     try:
-        loaded = imports.load(found)
+        loaded = imports.load(outside)
     finally:
         signal.signal(signal.SIGTERM, handler)
         tracked.on = False
-    _temporary.extend(one for one in tracked.effects if one[0].startswith("makes a temporary"))
+    _temporary.extend(effect for effect in tracked.effects if effect[0].startswith("makes a temporary"))
     tracked.effects.clear()
     tracked.read.clear()
     tracked.listed.clear()
@@ -285,8 +285,8 @@ def _do_prepare(asked: Any) -> dict[str, Any]:
     shared["unsafe"] += [["effect", effect] for effect in tracked.effects]
     files, folders = tracked.files()
     _files = files
-    for one in (tracked.effects, tracked.read, tracked.listed):
-        one.clear()
+    for records in (tracked.effects, tracked.read, tracked.listed):
+        records.clear()
     if not shared["unsafe"]:
         tracked.on = True
     return dict(shared, told=told, files=files, folders=folders, ms=(time.perf_counter() - began) * 1000)
@@ -348,20 +348,20 @@ def _do_import_own(asked: Any) -> None:
 
 
 def _do_find(asked: Any) -> Any:
-    found = _find(asked["target"])
-    if not callable(found):
-        raise TypeError(f"{asked['target']} is a {type(found).__name__}, not a function")
-    return getattr(found, "__name__", type(found).__name__)
+    function = _find(asked["target"])
+    if not callable(function):
+        raise TypeError(f"{asked['target']} is a {type(function).__name__}, not a function")
+    return getattr(function, "__name__", type(function).__name__)
 
 
 def _do_find_agent(asked: Any) -> Any:
-    found = _find_agent(asked["target"])
-    runner = _call().objects.runner(found, asked["target"])
+    agent = _find_agent(asked["target"])
+    runner = _call().objects.runner(agent, asked["target"])
     if runner is None:
-        _sibling("python_answers").parameters_of(found)
-    if runner is not None or not inspect.isfunction(found) or found.__code__.co_flags & _ASYNC:
+        _sibling("python_answers").parameters_of(agent)
+    if runner is not None or not inspect.isfunction(agent) or agent.__code__.co_flags & _ASYNC:
         import asyncio  # noqa: F401 - each fork would import it
-    return getattr(found, "__name__", type(found).__name__)
+    return getattr(agent, "__name__", type(agent).__name__)
 
 
 def _do_describe(asked: Any) -> Any:
@@ -373,7 +373,7 @@ def _do_describe(asked: Any) -> Any:
 def _do_agent(asked: Any) -> None:
     began = time.perf_counter()
     _go_to(asked)
-    found = _find_agent(asked["target"])
+    agent = _find_agent(asked["target"])
     call = _call()
 
     def prepared() -> None:
@@ -398,7 +398,7 @@ def _do_agent(asked: Any) -> None:
     output.begin(lambda piece: _say(asked["id"], output=piece))
     handler = _signal.signal(_SIGTERM, _made_late) or 0
     try:
-        call.run(found, asked["target"], asked["request"], **ways)
+        call.run(agent, asked["target"], asked["request"], **ways)
     finally:
         if _signal.getsignal(_SIGTERM) is _made_late:
             _signal.signal(_SIGTERM, handler)
@@ -417,13 +417,13 @@ def _call() -> Any:
 
 def _do_metric(asked: Any) -> Any:
     target = _sibling("python_target").within(asked["target"], _folder)
-    found = _sibling("python_project").function_of(target, _sibling("python_effects").is_installed)
+    function = _sibling("python_project").function_of(target, _sibling("python_effects").is_installed)
     _sibling("python_run_data")
     output = _sibling("python_output")
     output.flush()
     output.begin(lambda piece: _say(asked["id"], output=piece))
     try:
-        return _sibling("python_evaluator").call(found, asked["target"], asked, _await)
+        return _sibling("python_evaluator").call(function, asked["target"], asked, _await)
     finally:
         output.end()
 
@@ -439,18 +439,18 @@ def _go_to(asked: Any) -> None:
 
 def _do_hook(asked: Any) -> Any:
     _go_to(asked)
-    found = _find(asked["target"])
+    function = _find(asked["target"])
     try:
-        parameters = inspect.signature(found).parameters.values()
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # a function written in C
         parameters = ()  # type: ignore[assignment]
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    names = [one.name for one in parameters if one.kind in by_name]
+    names = [parameter.name for parameter in parameters if parameter.kind in by_name]
     output = _sibling("python_output")
     output.flush()
     output.begin(lambda piece: _say(asked["id"], output=piece))
     try:
-        returned = found(**{name: asked["offered"][name] for name in names if name in asked["offered"]})
+        returned = function(**{name: asked["offered"][name] for name in names if name in asked["offered"]})
         return plain(_await(returned) if inspect.isawaitable(returned) else returned)
     finally:
         output.end()
@@ -462,17 +462,17 @@ def _begin_tool(asked: Any) -> None:
 
     number = asked["id"]
     try:
-        found = _find(asked["target"])
-        arguments = _sibling("python_signature").converted(found, asked["arguments"])
+        function = _find(asked["target"])
+        arguments = _sibling("python_signature").converted(function, asked["arguments"])
     except BaseException as error:
         _raised(number, error)
         return
     _running[number] = None
     _sibling("python_output").begin(_tell_of_call)
-    if inspect.iscoroutinefunction(found) or inspect.iscoroutinefunction(type(found).__call__):
-        _running[number] = asyncio.run_coroutine_threadsafe(_async_tool(number, found, arguments), _tool_loop())
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+        _running[number] = asyncio.run_coroutine_threadsafe(_async_tool(number, function, arguments), _tool_loop())
     else:
-        threading.Thread(target=_sync_tool, args=(number, found, arguments), daemon=True).start()
+        threading.Thread(target=_sync_tool, args=(number, function, arguments), daemon=True).start()
 
 
 def _tell_of_call(piece: Any) -> bool:
@@ -485,12 +485,12 @@ def _tell_of_call(piece: Any) -> bool:
     return True
 
 
-def _sync_tool(number: Any, found: Any, arguments: Any) -> None:
+def _sync_tool(number: Any, function: Any, arguments: Any) -> None:
     import asyncio
 
     _call_number.set(number)
     try:
-        returned = found(**arguments)
+        returned = function(**arguments)
         if inspect.isawaitable(returned):
             returned = asyncio.run_coroutine_threadsafe(_awaited(returned), _tool_loop()).result()
         returned = plain(returned)
@@ -501,12 +501,12 @@ def _sync_tool(number: Any, found: Any, arguments: Any) -> None:
         _say(number, returned=returned)
 
 
-async def _async_tool(number: Any, found: Any, arguments: Any) -> None:
+async def _async_tool(number: Any, function: Any, arguments: Any) -> None:
     import asyncio
 
     _call_number.set(number)
     try:
-        returned = plain(await found(**arguments))
+        returned = plain(await function(**arguments))
     except asyncio.CancelledError:
         _say(number, raised="cancelled")
     except BaseException as error:
@@ -516,8 +516,8 @@ async def _async_tool(number: Any, found: Any, arguments: Any) -> None:
         _say(number, returned=returned)
 
 
-async def _awaited(given: Any) -> Any:
-    return await given
+async def _awaited(awaitable: Any) -> Any:
+    return await awaitable
 
 
 def _tool_loop() -> Any:
@@ -536,17 +536,17 @@ def _cancel(number: Any) -> None:
         call.cancel()
 
 
-def plain(given: Any) -> Any:
+def plain(value: Any) -> Any:
     """What was returned as JSON data: dataclasses become objects."""
-    if dataclasses.is_dataclass(given) and not isinstance(given, type):
-        return dataclasses.asdict(given)
-    if hasattr(given, "model_dump"):
-        return given.model_dump(mode="json")
-    if hasattr(given, "item") and not isinstance(given, (dict, list)):  # a number of numpy
-        return given.item()
-    if isinstance(given, (set, frozenset)):
-        return sorted(given, key=repr)
-    return given
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if hasattr(value, "item") and not isinstance(value, (dict, list)):  # a number of numpy
+        return value.item()
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)
+    return value
 
 
 _ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR

@@ -158,14 +158,14 @@ def _needs_nothing(kind: Any) -> bool:
 
 def names_of(kind: Any) -> tuple[Any, Any]:
     """(its fields, those without a default); (None, ()) where nothing says them. True: any field."""
-    known = getattr(kind, "model_fields", None)
-    if isinstance(known, dict):
+    model_fields = getattr(kind, "model_fields", None)
+    if isinstance(model_fields, dict):
         names: Any = []
-        for name, field in known.items():
+        for name, field in model_fields.items():
             names.append(name)
             if field.alias:
                 names.append(field.alias)
-        needed = [field.alias or name for name, field in known.items() if field.is_required()]
+        needed = [field.alias or name for name, field in model_fields.items() if field.is_required()]
         return (True if (kind.model_config or {}).get("extra") == "allow" else names), needed
     if dataclasses.is_dataclass(kind):
         nothing = dataclasses.MISSING

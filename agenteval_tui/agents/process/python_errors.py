@@ -24,7 +24,7 @@ _WITH_LOCALS = 2
 _LONGEST_LOCAL = 300
 _LONGEST_LINE = 300
 _LONGEST_MESSAGE = 8000
-_LONGEST_SAID = 2000  # of a message that is part of a sentence
+_LONGEST_IN_SENTENCE = 2000  # of a message that is part of a sentence
 _SHORTEST_SECRET = 8
 _WORDS_OF_VALUE = 4  # at most, of a value that is more than half of a message
 _SECRET = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
@@ -54,8 +54,8 @@ def words_of(error: Any) -> Any:
 
 def _without_place(error: Any) -> Any:
     message = message_of(error, notes=False)
-    if len(message) > _LONGEST_SAID:
-        message = message[:_LONGEST_SAID] + "…"
+    if len(message) > _LONGEST_IN_SENTENCE:
+        message = message[:_LONGEST_IN_SENTENCE] + "…"
     return type(error).__name__ + (": " + message if message else "")
 
 

@@ -70,8 +70,8 @@ def _history(messages: Any, name: Any, types: Any) -> Iterator[Any]:
             parts.append(types.Part(function_call=function_call))
         if parts:
             author = name if role in ("assistant", "tool") else "user"
-            said = types.Content(role="model" if role == "assistant" else "user", parts=parts)
-            yield event(author=author, content=said, invocation_id="before")
+            turn = types.Content(role="model" if role == "assistant" else "user", parts=parts)
+            yield event(author=author, content=turn, invocation_id="before")
 
 
 class Pieces:
@@ -127,25 +127,25 @@ class Pieces:
                 "left_out", "an error of the model: " + str(event.error_code) + (" " + reason if reason else "")
             )
 
-    def _part(self, part: Any, made: Any, results: Any) -> None:
+    def _part(self, part: Any, message: Any, results: Any) -> None:
         note = self._said.note
         if part.function_call is not None:
             call = {"name": str(part.function_call.name), "arguments": pieces.plain(part.function_call.args or {})}
-            made["calls"].append(dict(call, id=str(part.function_call.id)) if part.function_call.id else call)
+            message["calls"].append(dict(call, id=str(part.function_call.id)) if part.function_call.id else call)
         elif part.function_response is not None:
             answer = part.function_response
             results.append(_result(answer.id, answer.name, answer.response, note))
         elif part.executable_code is not None:
             self._codes += 1
             code = {"language": str(part.executable_code.language), "code": part.executable_code.code}
-            made["calls"].append({"id": "code " + str(self._codes), "name": "code_execution", "arguments": code})
+            message["calls"].append({"id": "code " + str(self._codes), "name": "code_execution", "arguments": code})
         elif part.code_execution_result is not None:
             outcome = str(getattr(part.code_execution_result.outcome, "value", part.code_execution_result.outcome))
             result = {"role": "tool", "call_id": "code " + str(self._codes), "name": "code_execution"}
             text = part.code_execution_result.output or ""
             results.append(dict(result, text=text, error=outcome not in ("OUTCOME_OK", "None")))
         elif part.text is not None:
-            made["reasoning" if part.thought else "text"] += part.text
+            message["reasoning" if part.thought else "text"] += part.text
         else:
             kinds = [name for name in ("inline_data", "file_data") if getattr(part, name, None) is not None]
             note("left_out", "a part of a message: " + (kinds[0] if kinds else "of another kind"))

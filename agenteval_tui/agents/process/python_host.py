@@ -524,4 +524,4 @@ def host_argv(interpreter: str | None, path: Sequence[Path], last: Sequence[Path
     # Another interpreter may be older than 3.11, which has no -P: the child takes its own folder out of sys.path before
     # it imports anything, and puts the suite's in by itself.
     python = [interpreter] if interpreter else [sys.executable, "-P"]
-    return [*python, str(_CHILD), *(str(one) for one in path), "--", *(str(path) for path in last)]
+    return [*python, str(_CHILD), *(str(place) for place in path), "--", *(str(path) for path in last)]

@@ -85,7 +85,7 @@ class _Requests:
             event = dict(event, **about) if answer else {}
         with self._lock:
             if event:
-                event["messages"] = [self._place(one) for one in event["messages"]]
+                event["messages"] = [self._place(message) for message in event["messages"]]
             self._tell(dict(event, type="model_request"))
 
     def failed(self, key: Any, error: Any) -> None:
@@ -103,7 +103,7 @@ class _Requests:
     def _read(self, read: Any) -> Any:
         try:
             event = {name: value for name, value in read().items() if value is not None}
-            event["messages"] = [_as_openai(one) for one in event["messages"]]
+            event["messages"] = [_as_openai(message) for message in event["messages"]]
             return json.loads(json.dumps(pieces.plain(event)))
         except Exception:
             return {}
@@ -121,13 +121,13 @@ class _Requests:
 def _as_openai(message: Any) -> Any:
     """A message of python_pieces as OpenAI has it."""
     if message["role"] == "tool":
-        made = {"role": "tool", "tool_call_id": message["call_id"], "content": message["text"]}
-        return dict(made, is_error=True) if message["error"] else made
-    made = {"role": message["role"], "content": message["text"]}
+        openai_message = {"role": "tool", "tool_call_id": message["call_id"], "content": message["text"]}
+        return dict(openai_message, is_error=True) if message["error"] else openai_message
+    openai_message = {"role": message["role"], "content": message["text"]}
     if message.get("reasoning"):
-        made["reasoning_content"] = message["reasoning"]
+        openai_message["reasoning_content"] = message["reasoning"]
     if message.get("calls"):
-        made["tool_calls"] = [
+        openai_message["tool_calls"] = [
             {
                 "id": call.get("id"),
                 "type": "function",
@@ -140,17 +140,17 @@ def _as_openai(message: Any) -> Any:
             }
             for call in message["calls"]
         ]
-    return made
+    return openai_message
 
 
-def _marked(read: Any, *given: Any) -> Any:
+def _marked(read: Any, *parts: Any) -> Any:
     """What `read` makes of a message, with a mark for each part of it that is no text, as images."""
     marks: Any = []
-    made = read(*given, lambda code, what: marks.append("[" + what + "]"))
+    messages = read(*parts, lambda code, what: marks.append("[" + what + "]"))
     if marks:
-        first = made[0] if isinstance(made, list) else made
+        first = messages[0] if isinstance(messages, list) else messages
         first["text"] = "\n".join(filter(None, (first["text"], *marks)))
-    return made
+    return messages
 
 
 # LangChain, and LangGraph
@@ -164,10 +164,10 @@ def _add_to_langchain() -> None:
         run_inline = True
 
         def on_chat_model_start(self, serialized: Any, messages: Any, *, run_id: Any, **about: Any) -> None:
-            _ask_langchain(run_id, lambda: [_marked(pieces.message_of, one) for one in messages[0]], about)
+            _ask_langchain(run_id, lambda: [_marked(pieces.message_of, message) for message in messages[0]], about)
 
         def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: Any, **about: Any) -> None:
-            _ask_langchain(run_id, lambda: [{"role": "user", "text": one} for one in prompts], about)
+            _ask_langchain(run_id, lambda: [{"role": "user", "text": prompt} for prompt in prompts], about)
 
         def on_llm_end(self, response: Any, *, run_id: Any, **_: Any) -> None:
             def read() -> list[Any]:
@@ -188,14 +188,14 @@ def _add_to_langchain() -> None:
 
 def _ask_langchain(key: Any, messages: Any, about: Any) -> None:
     def read() -> dict[str, Any]:
-        given = dict(about.get("invocation_params") or {})
-        given.pop("_type", None)
+        parameters = dict(about.get("invocation_params") or {})
+        parameters.pop("_type", None)
         return {
             "messages": messages(),
             "agent": (about.get("metadata") or {}).get("lc_agent_name"),
-            "model": given.pop("model", None) or given.pop("model_name", None),
-            "tools": given.pop("tools", None) or given.pop("functions", None) or [],
-            "parameters": {name: value for name, value in given.items() if value is not None},
+            "model": parameters.pop("model", None) or parameters.pop("model_name", None),
+            "tools": parameters.pop("tools", None) or parameters.pop("functions", None) or [],
+            "parameters": {name: value for name, value in parameters.items() if value is not None},
         }
 
     if _current() is not None:
@@ -238,10 +238,10 @@ def _add_to_pydantic_ai() -> None:
     told, iterate = Told(), agent.iter
 
     @functools.wraps(iterate)
-    def with_hook(self: Any, *given: Any, **named: Any) -> Any:
+    def with_hook(self: Any, *arguments: Any, **named: Any) -> Any:
         if _current() is not None:
             named["capabilities"] = [*(named.get("capabilities") or ()), told]
-        return iterate(self, *given, **named)
+        return iterate(self, *arguments, **named)
 
     agent.iter = with_hook
 
@@ -251,20 +251,20 @@ def _ignore(code: Any, what: Any) -> Any:
 
 
 def _pydantic_request(ctx: Any, request: Any) -> dict[str, Any]:
-    known = request.model_request_parameters
-    parts = getattr(known, "instruction_parts", None)
+    parameters = request.model_request_parameters
+    parts = getattr(parameters, "instruction_parts", None)
     instructions = [part.content for part in parts or ()]
     if parts is None:
         instructions = [getattr(request.messages[-1], "instructions", None) or ""]
     system = "\n\n".join(filter(None, instructions))
-    messages = [made for one in request.messages for made in _from_pydantic(one)]
+    messages = [openai_message for message in request.messages for openai_message in _from_pydantic(message)]
     return {
         "messages": [*([{"role": "system", "text": system}] if system else ()), *messages],
         "agent": getattr(getattr(ctx, "agent", None), "name", None),
         "model": request.model.model_name,
         "tools": [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters_json_schema}
-            for tool in (*known.function_tools, *known.output_tools)
+            for tool in (*parameters.function_tools, *parameters.output_tools)
         ],
         "parameters": dict(request.model_settings or {}),
     }
@@ -273,7 +273,7 @@ def _pydantic_request(ctx: Any, request: Any) -> dict[str, Any]:
 def _from_pydantic(message: Any) -> Any:
     if pieces.field(message, "kind") != "request":
         return pieces.from_pydantic(message, _ignore)
-    return [made for part in message.parts for made in _marked(pieces.pydantic_request_part, part)]
+    return [part_message for part in message.parts for part_message in _marked(pieces.pydantic_request_part, part)]
 
 
 # openai-agents
@@ -341,9 +341,9 @@ def _add_to_openai_agents() -> None:
                 await events.aclose()
 
     def passed_on(name: Any) -> Any:
-        async def pass_on(self: Any, *given: Any, **named: Any) -> None:
+        async def pass_on(self: Any, *arguments: Any, **named: Any) -> None:
             if self._theirs is not None:
-                await getattr(self._theirs, name)(*given, **named)
+                await getattr(self._theirs, name)(*arguments, **named)
 
         return pass_on
 
@@ -353,13 +353,13 @@ def _add_to_openai_agents() -> None:
 
     def with_hooks(run: Any) -> Any:
         @functools.wraps(run)
-        def running(cls: Any, *given: Any, **named: Any) -> Any:
+        def running(cls: Any, *arguments: Any, **named: Any) -> Any:
             theirs = named.get("hooks")
-            if _current() is None or len(given) >= _HOOKS_PLACE or not (theirs is None or isinstance(theirs, base)):
-                return run.__func__(cls, *given, **named)
+            if _current() is None or len(arguments) >= _HOOKS_PLACE or not (theirs is None or isinstance(theirs, base)):
+                return run.__func__(cls, *arguments, **named)
             told = Told(theirs, named.get("conversation_id") or named.get("previous_response_id"))
             try:
-                result = run.__func__(cls, *given, **dict(named, hooks=told))
+                result = run.__func__(cls, *arguments, **dict(named, hooks=told))
             except BaseException as error:
                 told.fail(error)
                 raise

@@ -36,23 +36,23 @@ else:
 WANTED = "name a function, or an agent of a framework"
 
 
-def runner(found: Any, target: Any) -> Any:
+def runner(agent: Any, target: Any) -> Any:
     """A function of the request that runs what was found at `target`, and gives a generator, async or not; None for
     what is called as a function. Raises `WrongTarget` for what is neither."""
-    if inspect.isclass(found) or inspect.isroutine(found) or isinstance(found, targets.Method):
+    if inspect.isclass(agent) or inspect.isroutine(agent) or isinstance(agent, targets.Method):
         return None
-    if pieces.made_by(found, "pydantic_ai") and hasattr(found, "run") and hasattr(found, "iter"):
-        return lambda request: _pydantic(found, request, target)
-    if pieces.made_by(found, "agents") and hasattr(found, "instructions") and hasattr(found, "handoffs"):
-        return lambda request: _openai_agents(found, request, target)
-    if pieces.made_by(found, "langgraph") and hasattr(found, "compile") and not hasattr(found, "astream"):
+    if pieces.made_by(agent, "pydantic_ai") and hasattr(agent, "run") and hasattr(agent, "iter"):
+        return lambda request: _pydantic(agent, request, target)
+    if pieces.made_by(agent, "agents") and hasattr(agent, "instructions") and hasattr(agent, "handoffs"):
+        return lambda request: _openai_agents(agent, request, target)
+    if pieces.made_by(agent, "langgraph") and hasattr(agent, "compile") and not hasattr(agent, "astream"):
         raise pieces.WrongTarget(target + " is a LangGraph graph that is not compiled; name what its compile() gives")
-    if pieces.made_by(found, "langgraph", "langchain_core", "langchain") and hasattr(found, "astream"):
-        return lambda request: _runnable(found, request, target)
-    if getattr(found, "is_crew_class", None) is True and callable(getattr(found, "crew", None)):
-        found = found.crew()  # an object of a class with CrewAI's @CrewBase
-    known = frameworks.of(found)
-    run = None if known is None else known.runner(found, target)
+    if pieces.made_by(agent, "langgraph", "langchain_core", "langchain") and hasattr(agent, "astream"):
+        return lambda request: _runnable(agent, request, target)
+    if getattr(agent, "is_crew_class", None) is True and callable(getattr(agent, "crew", None)):
+        agent = agent.crew()  # an object of a class with CrewAI's @CrewBase
+    framework = frameworks.of(agent)
+    run = None if framework is None else framework.runner(agent, target)
     if run is not None:
         return run
     for kind, words in (
@@ -60,19 +60,19 @@ def runner(found: Any, target: Any) -> Any:
         (inspect.isgenerator, "a generator"),
         (inspect.isasyncgen, "an async generator"),
     ):
-        if kind(found):
+        if kind(agent):
             raise pieces.WrongTarget(
                 target + " is " + words + " that was made when the module was imported; name the function"
             )
-    if inspect.ismodule(found):
+    if inspect.ismodule(agent):
         raise pieces.WrongTarget(target + " is a module; " + WANTED)
-    if not callable(found):
-        way = next((getattr(found, name) for name in WAYS if callable(getattr(found, name, None))), None)
+    if not callable(agent):
+        way = next((getattr(agent, name) for name in WAYS if callable(getattr(agent, name, None))), None)
         if way is not None:
             return lambda request: _asked_with_context(way, request, target)
-        kind = pieces.article(pieces.type_of(found))
-        said = target + " is " + kind + ", not a function or an agent that agenteval knows; "
-        raise pieces.WrongTarget(said + WANTED)
+        kind = pieces.article(pieces.type_of(agent))
+        problem = target + " is " + kind + ", not a function or an agent that agenteval knows; "
+        raise pieces.WrongTarget(problem + WANTED)
     return None
 
 
@@ -97,18 +97,24 @@ def asked(function: Any, request: Any, how: Any, target: Any) -> Any:
     if how.get("context_option") and takes_context(function):
         kind = contexts.declared(function, "context")
         request = dict(request, context=contexts.made(kind, dict(request, _how=how), target, "context"))
-    given = how.get("input")
-    if given is None:
+    own_input = how.get("input")
+    if own_input is None:
         return answers.call(function, request)
     parameters = answers.parameters_of(function) or ()
-    if isinstance(given, dict) and given and {one.name for one in parameters} >= set(given):
-        positional = [one.name for one in parameters if one.kind is one.POSITIONAL_ONLY and one.name in given]
-        offered = {one.name for one in parameters if one.default is one.empty} & set(answers.OFFERED)
+    if isinstance(own_input, dict) and own_input and {parameter.name for parameter in parameters} >= set(own_input):
+        positional = [
+            parameter.name
+            for parameter in parameters
+            if parameter.kind is parameter.POSITIONAL_ONLY and parameter.name in own_input
+        ]
+        offered = {parameter.name for parameter in parameters if parameter.default is parameter.empty} & set(
+            answers.OFFERED
+        )
         if how.get("context_option"):
-            offered |= {one.name for one in parameters if one.name == "context"}
-        named = dict({name: request[name] for name in offered}, **given)
+            offered |= {parameter.name for parameter in parameters if parameter.name == "context"}
+        named = dict({name: request[name] for name in offered}, **own_input)
         return function(*[named.pop(name) for name in positional], **named)
-    return answers.call(function, dict(request, prompt=given))
+    return answers.call(function, dict(request, prompt=own_input))
 
 
 def result_of(last: Any) -> Any:
@@ -120,8 +126,8 @@ def result_of(last: Any) -> Any:
         return last.output
     if pieces.made_by(last, "agents") and hasattr(last, "final_output"):
         return last.final_output
-    known = frameworks.of(last)
-    find = getattr(known, "result_of", None)
+    framework = frameworks.of(last)
+    find = getattr(framework, "result_of", None)
     return last if find is None else find(last)
 
 
@@ -133,13 +139,13 @@ def is_factory(found: Any, settings: Any = ()) -> Any:
     parameters = answers.parameters_of(found)
     if parameters is None:
         return inspect.isclass(found)
-    for one in parameters:
-        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) or one.name in SETTINGS:
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or parameter.name in SETTINGS:
             continue
-        asks = one.name in (*answers.OFFERED, *answers.PROMPTS)
-        if one.name in settings and one.kind is not one.POSITIONAL_ONLY and not asks:
+        asks = parameter.name in (*answers.OFFERED, *answers.PROMPTS)
+        if parameter.name in settings and parameter.kind is not parameter.POSITIONAL_ONLY and not asks:
             continue
-        if one.default is one.empty or one.name in (*answers.OFFERED, "request", *answers.PROMPTS):
+        if parameter.default is parameter.empty or parameter.name in (*answers.OFFERED, "request", *answers.PROMPTS):
             return False
     return not inspect.isgeneratorfunction(found) and not inspect.isasyncgenfunction(found)
 
@@ -149,15 +155,15 @@ def make(factory: Any, request: Any) -> Any:
     are, a parameter for the settings keeps its default None, for which a class takes a configuration of its own."""
     settings = {name: _placed(value) for name, value in (request.get("config") or {}).items()}
     parameters = answers.parameters_of(factory) or ()
-    names = [one.name for one in parameters]
+    names = [parameter.name for parameter in parameters]
     all_named = bool(settings) and all(name in names for name in settings)
-    wanted = {
-        one.name: settings
-        for one in parameters
-        if _takes_settings(factory, one) and not (all_named and one.default is None)
+    arguments = {
+        parameter.name: settings
+        for parameter in parameters
+        if _takes_settings(factory, parameter) and not (all_named and parameter.default is None)
     }
-    wanted.update({name: value for name, value in settings.items() if name in names and name not in wanted})
-    return factory(**wanted)
+    arguments.update({name: value for name, value in settings.items() if name in names and name not in arguments})
+    return factory(**arguments)
 
 
 def bound(method: Any, request: Any, target: Any) -> Any:
@@ -187,23 +193,23 @@ def _placed(value: Any) -> Any:
     return place if os.path.isfile(place) else value
 
 
-def is_agent(given: Any, target: Any, ways: Any = True) -> Any:
+def is_agent(value: Any, target: Any, ways: Any = True) -> Any:
     """Whether this is something to run, and not an answer. `ways`: an object with a method to ask is, too."""
-    if given is None or isinstance(given, (str, bytes, int, float, bool, dict, list, tuple)):
+    if value is None or isinstance(value, (str, bytes, int, float, bool, dict, list, tuple)):
         return False
-    if inspect.isgenerator(given) or inspect.isasyncgen(given) or inspect.ismodule(given):
+    if inspect.isgenerator(value) or inspect.isasyncgen(value) or inspect.ismodule(value):
         return False
-    if hasattr(given, "to_input_list") or hasattr(given, "new_messages") or hasattr(given, "model_dump_json"):
-        known = pieces.made_by(given, "crewai", "google", "autogen_agentchat", "llama_index", "langchain_core")
-        if not known:
+    if hasattr(value, "to_input_list") or hasattr(value, "new_messages") or hasattr(value, "model_dump_json"):
+        is_known = pieces.made_by(value, "crewai", "google", "autogen_agentchat", "llama_index", "langchain_core")
+        if not is_known:
             return False
     try:
         if ways:
-            return runner(given, target) is not None or callable(given)
-        known = pieces.made_by(given, "pydantic_ai", "agents", "langgraph", "langchain_core", "langchain")
-        return (known or frameworks.of(given) is not None) and runner(given, target) is not None
+            return runner(value, target) is not None or callable(value)
+        is_known = pieces.made_by(value, "pydantic_ai", "agents", "langgraph", "langchain_core", "langchain")
+        return (is_known or frameworks.of(value) is not None) and runner(value, target) is not None
     except pieces.WrongTarget:
-        return hasattr(given, "compile") and pieces.made_by(given, "langgraph")
+        return hasattr(value, "compile") and pieces.made_by(value, "langgraph")
 
 
 def _takes_settings(factory: Any, parameter: Any) -> bool:
@@ -217,18 +223,18 @@ def _takes_settings(factory: Any, parameter: Any) -> bool:
 async def entered(context: Any, request: Any, target: Any) -> AsyncIterator[Any]:
     """Run what a context manager gives, in it. All in one task, as the scopes of anyio want it."""
     if hasattr(context, "__aenter__"):
-        async with context as found:
-            async for piece in _inside(found, request, target):
+        async with context as agent:
+            async for piece in _inside(agent, request, target):
                 yield piece
         return
-    with context as found:
-        async for piece in _inside(found, request, target):
+    with context as agent:
+        async for piece in _inside(agent, request, target):
             yield piece
 
 
-async def _inside(found: Any, request: Any, target: Any) -> AsyncIterator[Any]:
-    run = runner(found, target)
-    returned = _asked_with_context(found, request, target) if run is None else run(request)
+async def _inside(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
+    run = runner(agent, target)
+    returned = _asked_with_context(agent, request, target) if run is None else run(request)
     if inspect.isawaitable(returned):
         returned = await returned
     if hasattr(returned, "__aiter__"):
@@ -284,31 +290,31 @@ async def _pydantic(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]
 def _pydantic_history(messages: Any) -> Any:
     if not messages:
         return []
-    known: Any = import_module("pydantic_ai.messages")
-    made: Any = []
+    types: Any = import_module("pydantic_ai.messages")
+    history: Any = []
     names: Any = {}
     for message in messages:
         role, content = message.get("role"), message.get("content") or ""
         if role == "assistant":
-            parts = [known.TextPart(content=content)] if content else []
+            parts = [types.TextPart(content=content)] if content else []
             for call in message.get("tool_calls") or ():
                 names[call["id"]] = call["function"]["name"]
                 arguments = call["function"]["arguments"]
-                parts.append(known.ToolCallPart(names[call["id"]], arguments, tool_call_id=call["id"]))
-            made.append(known.ModelResponse(parts=parts))
+                parts.append(types.ToolCallPart(names[call["id"]], arguments, tool_call_id=call["id"]))
+            history.append(types.ModelResponse(parts=parts))
             continue
         if role == "tool":
             call_id = message.get("tool_call_id") or ""
-            part = known.ToolReturnPart(tool_name=names.get(call_id, "tool"), content=content, tool_call_id=call_id)
+            part = types.ToolReturnPart(tool_name=names.get(call_id, "tool"), content=content, tool_call_id=call_id)
         elif role in ("system", "developer"):
-            part = known.SystemPromptPart(content=content)
+            part = types.SystemPromptPart(content=content)
         else:
-            part = known.UserPromptPart(content=content)
-        if made and isinstance(made[-1], known.ModelRequest):
-            made[-1] = known.ModelRequest(parts=[*made[-1].parts, part])
+            part = types.UserPromptPart(content=content)
+        if history and isinstance(history[-1], types.ModelRequest):
+            history[-1] = types.ModelRequest(parts=[*history[-1].parts, part])
         else:
-            made.append(known.ModelRequest(parts=[part]))
-    return made
+            history.append(types.ModelRequest(parts=[part]))
+    return history
 
 
 async def _openai_agents(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
@@ -316,15 +322,19 @@ async def _openai_agents(agent: Any, request: Any, target: Any) -> AsyncIterator
     messages = request["messages"]
     if (request.get("_how") or {}).get("input") is not None:
         messages = [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
-    for one in messages:
-        role = one.get("role")
+    for message in messages:
+        role = message.get("role")
         if role == "tool":
-            result = {"type": "function_call_output", "call_id": one.get("tool_call_id"), "output": one.get("content")}
+            result = {
+                "type": "function_call_output",
+                "call_id": message.get("tool_call_id"),
+                "output": message.get("content"),
+            }
             asked.append(result)
             continue
-        if one.get("content"):
-            asked.append({"role": role, "content": one["content"]})
-        for call in one.get("tool_calls") or ():
+        if message.get("content"):
+            asked.append({"role": role, "content": message["content"]})
+        for call in message.get("tool_calls") or ():
             function = call["function"]
             item = {"type": "function_call", "call_id": call["id"], "name": function["name"]}
             asked.append(dict(item, arguments=function["arguments"]))
@@ -359,44 +369,44 @@ def _closed_servers(agent: Any) -> Any:
     return servers
 
 
-async def _runnable(found: Any, request: Any, target: Any) -> AsyncIterator[Any]:
-    context, config = contexts.of_graph(found, request, target)
+async def _runnable(graph: Any, request: Any, target: Any) -> AsyncIterator[Any]:
+    context, config = contexts.of_graph(graph, request, target)
     more = {} if context is None else {"context": context}
     # A graph with a memory wants to know whose it is.
     thread = request.get("run") or uuid.uuid4().hex
     config["configurable"] = dict({"thread_id": thread}, **config["configurable"])
     how = request.get("_how") or {}
     mapped = how.get("output") or how.get("messages")
-    if pieces.made_by(found, "langgraph") and hasattr(found, "channels"):
-        found = _with_store(found)
+    if pieces.made_by(graph, "langgraph") and hasattr(graph, "channels"):
+        graph = _with_store(graph)
         asked: Any = how.get("input")
         if asked is None:
-            if "messages" not in found.channels:
-                raise pieces.WrongTarget(_without_messages(found, target))
-            asked = {"messages": await _new_messages(found, request, config)}
-        elif isinstance(asked, dict) and getattr(found, "builder", None) is not None:
-            names, takes = _state_of(found)
+            if "messages" not in graph.channels:
+                raise pieces.WrongTarget(_without_messages(graph, target))
+            asked = {"messages": await _new_messages(graph, request, config)}
+        elif isinstance(asked, dict) and getattr(graph, "builder", None) is not None:
+            names, takes = _state_of(graph)
             unknown = [name for name in asked if name not in names and name not in takes]
             if unknown:  # the graph would drop it in silence
                 problem = "the state of " + target + " has no " + ", ".join(unknown) + "; it has " + ", ".join(names)
                 raise pieces.WrongTarget(problem + "; correct the option `input`")
-        if mapped or "messages" not in found.channels:
-            yield {"agenteval_state": await _invoked(found, asked, config, more)}
+        if mapped or "messages" not in graph.channels:
+            yield {"agenteval_state": await _invoked(graph, asked, config, more)}
             return
         mode = ["messages", "values"]
-        async for piece in _streamed(found, asked, config, dict(more, stream_mode=mode)):
+        async for piece in _streamed(graph, asked, config, dict(more, stream_mode=mode)):
             yield piece
         return
     if how.get("input") is not None or mapped:
-        yield {"agenteval_state": await _invoked(found, how.get("input", request["prompt"]), config, more)}
+        yield {"agenteval_state": await _invoked(graph, how.get("input", request["prompt"]), config, more)}
         return
     asked = request["messages"]
-    if not any(cls.__name__ == "BaseLanguageModel" for cls in type(found).__mro__):
-        wanted = _variables(found)
+    if not any(cls.__name__ == "BaseLanguageModel" for cls in type(graph).__mro__):
+        variables = _variables(graph)
         asked = request["prompt"]
-        if wanted:
-            asked = {name: request.get(name, request["prompt"]) for name in wanted}
-    async for piece in _streamed(found, asked, config, {}):
+        if variables:
+            asked = {name: request.get(name, request["prompt"]) for name in variables}
+    async for piece in _streamed(graph, asked, config, {}):
         yield piece
 
 
@@ -411,45 +421,45 @@ def _with_store(graph: Any) -> Any:
     return graph.copy(update={"store": memory.InMemoryStore()})
 
 
-async def _streamed(found: Any, asked: Any, config: Any, more: Any) -> AsyncIterator[Any]:
+async def _streamed(graph: Any, asked: Any, config: Any, more: Any) -> AsyncIterator[Any]:
     """What it streams; of one that has no async ways, such as a checkpointer of SQLite, by the others."""
     began = False
     try:
-        async for piece in found.astream(asked, config, **more):
+        async for piece in graph.astream(asked, config, **more):
             began = True
             yield piece
         return
     except NotImplementedError:
         if began:
             raise
-    for piece in found.stream(asked, config, **more):
+    for piece in graph.stream(asked, config, **more):
         yield piece
 
 
-async def _invoked(found: Any, asked: Any, config: Any, more: Any) -> Any:
+async def _invoked(graph: Any, asked: Any, config: Any, more: Any) -> Any:
     try:
-        return await found.ainvoke(asked, config, **more)
+        return await graph.ainvoke(asked, config, **more)
     except NotImplementedError:
-        return found.invoke(asked, config, **more)
+        return graph.invoke(asked, config, **more)
 
 
-async def _new_messages(found: Any, request: Any, config: Any) -> Any:
+async def _new_messages(graph: Any, request: Any, config: Any) -> Any:
     """The messages that the graph's memory does not have yet. Each request brings the whole conversation; where the
     memory has another one, as after an attempt that failed, this one gets a new thread."""
     messages = request["messages"]
-    if not getattr(found, "checkpointer", None):
+    if not getattr(graph, "checkpointer", None):
         return messages
     try:
-        state = await found.aget_state(config)
+        state = await graph.aget_state(config)
     except NotImplementedError:
-        state = found.get_state(config)
+        state = graph.get_state(config)
     kept = state.values.get("messages") if isinstance(state.values, dict) else None
     if not kept:
         return messages
     before = pieces.before(request)
-    have = [_said(pieces.message_of(one, lambda *note: None)) for one in kept]
-    had = [_said(pieces.message_of(one, lambda *note: None)) for one in before]
-    if [one for one in have if one[1]] == [one for one in had if one[1]]:
+    have = [_said(pieces.message_of(message, lambda *note: None)) for message in kept]
+    had = [_said(pieces.message_of(message, lambda *note: None)) for message in before]
+    if [message for message in have if message[1]] == [message for message in had if message[1]]:
         return messages[len(before) :]
     config["configurable"]["thread_id"] = uuid.uuid4().hex
     return messages
@@ -459,21 +469,21 @@ def _said(message: Any) -> tuple[Any, Any]:
     return message["role"], message["text"]
 
 
-def _without_messages(found: Any, target: Any) -> Any:
-    schema = getattr(found, "output_channels", None) or list(found.channels)
-    names, takes = _state_of(found)
+def _without_messages(graph: Any, target: Any) -> Any:
+    schema = getattr(graph, "output_channels", None) or list(graph.channels)
+    names, takes = _state_of(graph)
     gives = [str(name) for name in ([schema] if isinstance(schema, str) else schema)]
     asks = next((name for name in (*_ASKS, *takes, *names) if name in takes or not takes), "question")
     answers = next((name for name in (*_GIVES, *gives) if name in gives and name != asks), "answer")
-    said = target + " is a graph whose state has no `messages`, but: " + ", ".join(names)
-    return said + "; write in the agent `input: {" + asks + ': "{{prompt}}"}` and `output: ' + answers + "`"
+    problem = target + " is a graph whose state has no `messages`, but: " + ", ".join(names)
+    return problem + "; write in the agent `input: {" + asks + ': "{{prompt}}"}` and `output: ' + answers + "`"
 
 
-def _state_of(found: Any) -> tuple[Any, Any]:
+def _state_of(graph: Any) -> tuple[Any, Any]:
     """(the keys of a graph's state, those that it takes as its input)."""
     hidden = ("__", "branch:")
-    names = [str(name) for name in found.channels if not str(name).startswith(hidden)]
-    takes = getattr(found, "get_input_jsonschema", None)
+    names = [str(name) for name in graph.channels if not str(name).startswith(hidden)]
+    takes = getattr(graph, "get_input_jsonschema", None)
     try:
         return names, list((takes() or {}).get("properties") or ()) if callable(takes) else names
     except Exception:  # pydantic knows no schema of some states
@@ -484,8 +494,8 @@ _ASKS = ("question", "query", "input", "prompt", "user_input", "task", "topic", 
 _GIVES = ("answer", "final_answer", "output", "response", "result", "final_output", "generation", "summary", "report")
 
 
-def _variables(found: Any) -> list[Any]:
+def _variables(graph: Any) -> list[Any]:
     """What a chain wants, by name; nothing where it takes a text."""
-    first = getattr(found, "first", found)
+    first = getattr(graph, "first", graph)
     names = getattr(first, "input_variables", None)
     return [str(name) for name in names] if isinstance(names, (list, tuple)) else []

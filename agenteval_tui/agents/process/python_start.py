@@ -34,8 +34,8 @@ class StartWatch:
         self._timer = loop.call_later(min(_LOOK_S, START_S, STILL_S), self._begin)
         self.expired_s: float | None = None
         """After how many seconds without being ready, or without any work, it was ended; None: it was not."""
-        self.deaf = False
-        """Whether it had to be killed: code of C held it."""
+        self.had_to_kill = False
+        """Whether it did not answer when it was interrupted: code of C held it."""
 
     def close(self) -> None:
         """It is ready, or has ended."""
@@ -50,7 +50,7 @@ class StartWatch:
         self.expired_s = await self._too_long()
         self._program.interrupt()
         await asyncio.sleep(GRACE_S)
-        self.deaf = True
+        self.had_to_kill = True
         self._program.interrupt(signal.SIGQUIT)
         await asyncio.sleep(_DUMP_S)
         self._program.interrupt(signal.SIGKILL)

@@ -72,8 +72,8 @@ def imported_name(target: Any, folder: Any) -> Any:
         return place
     path = os.path.join(folder, place)
     name = module_name(target, folder)
-    known = sys.modules.get(name)
-    return name if "." not in os.path.basename(path)[:-3] and (known is None or _is_of(known, path)) else ""
+    loaded = sys.modules.get(name)
+    return name if "." not in os.path.basename(path)[:-3] and (loaded is None or _is_of(loaded, path)) else ""
 
 
 def load(target: Any, folder: Any) -> Any:

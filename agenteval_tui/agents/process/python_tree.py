@@ -92,14 +92,14 @@ class Level(Struct, eq=False):
     @property
     def failure(self) -> RaisedError | None:
         """What the first step raised that did."""
-        error = next((RaisedError.of(one) for one in self.told if "raised" in one), None)
+        error = next((RaisedError.of(answer) for answer in self.told if "raised" in answer), None)
         if error is not None:
             error.printed = self.printed
         return error
 
     def stale(self) -> bool:
         """Whether a file that it read has changed."""
-        return any(signature(path) != known for path, known in self.files.items())
+        return any(signature(path) != last for path, last in self.files.items())
 
 
 def signature(path: str) -> Signature | None:
@@ -368,8 +368,10 @@ class Tree:
         program = host_argv(self.root.interpreter, ())[0]
         waited_s = getattr(error, "waited_s", None)
         ended = f"it gave no sign for {waited_s:g} s" if waited_s else f"it {exit_description(host.program.returncode)}"
-        said = with_last_words(f"{program} doesn't run as a Python: {ended}", host.program.stderr, dict(self.root.env))
-        return AgentevalError(said, mend="make the environment again, or name another Python: `python: PATH`")
+        sentence = with_last_words(
+            f"{program} doesn't run as a Python: {ended}", host.program.stderr, dict(self.root.env)
+        )
+        return AgentevalError(sentence, mend="make the environment again, or name another Python: `python: PATH`")
 
     # Processes for one run each
 
@@ -444,7 +446,7 @@ async def _asked(host: PythonHost, folder: Path, do: str, **asked: Any) -> Mappi
     try:
         return dict(await host.call(do, "", **asked))
     except HostError as error:
-        if watch.deaf:
+        if watch.had_to_kill:
             held = held_error("ImportTimeout", "its import did not end in time", host.program.stderr, folder)
             if held.traceback is not None and held.traceback.exceptions[0].frames:  # it is a Python
                 raise held from None
@@ -526,7 +528,7 @@ class _Trees(Struct, eq=False, weakref=True):
     def _end_some(self) -> None:
         newest = next(reversed(self.trees))
         for key, tree in list(self.trees.items()):
-            if len(self.trees) <= MOST_TREES and sum(one.mb for one in self.trees.values()) <= MOST_MB:
+            if len(self.trees) <= MOST_TREES and sum(each.mb for each in self.trees.values()) <= MOST_MB:
                 return
             if key != newest and not tree.busy:
                 self._close(self.trees.pop(key))

@@ -17,7 +17,7 @@ from agenteval_tui.transcripts.model_request import ModelRequests, RequestPart
 _PROMPTS = ("system", "developer")
 _PREVIOUS = ("previous_response_id", "conversation")
 _MODEL = ("model", "model_name")
-_SAID_ELSEWHERE = (
+_NO_PARAMETERS = (
     "messages", "input", "contents", "prompt", "system", "instructions", "tools", "stream", "stream_options", "_type",
     "metadata", "user", *_MODEL, *_PREVIOUS,
 )  # fmt: skip
@@ -56,7 +56,7 @@ def asked_in(
         _text(previous.get("id") if isinstance(previous, Mapping) else previous),
         tools=offered_tools(fields.get("tools")),
         parameters={
-            str(key): value for key, value in fields.items() if key not in _SAID_ELSEWHERE and value is not None
+            str(key): value for key, value in fields.items() if key not in _NO_PARAMETERS and value is not None
         },
     )
     if not (request.messages or request.system) or (_has_orphans(request) and not request.previous):

@@ -20,7 +20,7 @@ from agenteval_tui.core.errors import AgentevalError
 
 LONGEST = 1_000_000
 """Bytes of a tool's result; a longer one is a failure."""
-_SAID = 2_000
+_LONGEST_WORDS = 2_000
 
 
 class CommandTool(Struct, frozen=True):
@@ -68,7 +68,7 @@ class CommandTool(Struct, frozen=True):
         text = written.decode("utf-8", "replace")
         if program.returncode == 0:
             return ToolOutcome(text.removesuffix("\n"))
-        words = stderr_tail(program.stderr, self.env) or without_secrets(text.strip(), self.env)[-_SAID:]
+        words = stderr_tail(program.stderr, self.env) or without_secrets(text.strip(), self.env)[-_LONGEST_WORDS:]
         message = f"the tool {exit_description(program.returncode)}"
         return ToolOutcome(f"{message}: {words}" if words else message, error=True)
 
