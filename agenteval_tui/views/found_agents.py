@@ -16,6 +16,7 @@ _WORDS = {
     Sign.FACTORY: "makes an agent",
     Sign.ROUTE: "a route that takes a message",
     Sign.FUNCTION: "a function that asks a model",
+    Sign.METHOD: "a method that asks a model",
     Sign.PROGRAM: "a program that asks a model",
     Sign.SCRIPT: "a script that asks a model",
     Sign.SERVER: "a model server",

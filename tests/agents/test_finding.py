@@ -586,3 +586,76 @@ def test_a_prompt_of_the_project_stays_whatever_it_says(tmp_path: Path) -> None:
     path, suite = write_first_suite(agent, tmp_path)
     assert [test.name for test in suite.suite.tests] == ["Uses orders", "Says what it is for"]
     assert "names a tool" not in path.read_text()
+
+
+CLASS = """
+from langgraph.graph import StateGraph
+
+class Desk:
+    def __init__(self, analysts=("a",), debug=False, config=None):
+        self.graph = StateGraph(dict)
+
+    def propagate(self, company, day, kind="stock", depth=1):
+        "Look at a company."
+        state = self.graph.invoke({"company": company})
+        return state, state["decision"]
+
+    def note(self, text):
+        self.text = text
+
+    async def answer(self, question):
+        return await self.graph.ainvoke(question)
+
+    def _inner(self, text):
+        return self.graph.invoke(text)
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "target", "options", "prompt", "variables"),
+    [
+        (
+            "d = Desk(debug=True, config=settings.copy())\nd.note('x y')\n"
+            "_, decision = d.propagate('NVDA', '2024-05-10', depth=3)\n",
+            "propagate",
+            {
+                "settings": {"debug": True},
+                "input": {"company": "{{prompt}}", "day": "{{day}}", "depth": 3},
+                "output": "[1]",
+            },
+            "NVDA",
+            {"day": "2024-05-10"},
+        ),
+        ("async def main():\n    d = Desk()\n    print(await d.answer(input()))\n", "answer", {}, "", {}),
+        (
+            "d = Desk()\nwhile True:\n    print(d.propagate(input(), day='today'))\n",
+            "propagate",
+            {"input": {"company": "{{prompt}}", "day": "{{day}}"}},
+            "",
+            {"day": "today"},
+        ),
+        ("d = Desk()\nd.propagate('NVDA', date.today())\n", None, {}, "", {}),
+        ("d = Desk(*names)\nd.answer('hello')\n", None, {}, "", {}),
+        ("d = Desk()\nd._inner('hello')\nd.note('hello')\n", None, {}, "", {}),
+    ],
+)
+def test_a_method_that_the_project_asks(
+    tmp_path: Path, lines: str, target: str | None, options: dict[str, Any], prompt: str, variables: dict[str, Any]
+) -> None:
+    files = {"pyproject.toml": "", "desk/__init__.py": "", "desk/graph/__init__.py": "", "desk/graph/setup.py": ""}
+    files |= {"desk/graph/desk.py": CLASS, "main.py": "from desk.graph.desk import Desk\n" + lines}
+    if target is None:
+        assert agents_of(tmp_path, files) == []
+        return
+    agent = only(tmp_path, files)
+    assert agent.sign is Sign.METHOD
+    assert agent.folder == ""
+    config = {"kind": "python", "callable": f"desk/graph/desk.py:Desk.{target}", "capture": "model", **options}
+    assert dict(agent.config) == config
+    assert agent.prompts[:1] == ((prompt,) if prompt else ())
+    assert dict(agent.variables) == variables
+    _, loaded = write_first_suite(agent, tmp_path)
+    assert loaded.problems == ()
+    assert loaded.suite is not None
+    if prompt:
+        assert {test.prompt for test in loaded.suite.tests} == {prompt}

@@ -252,7 +252,8 @@ class FirstTest(Struct):
 
 def first_tests(agent: FoundAgent) -> list[FirstTest]:
     """Two tests."""
-    prompts = [text for text in agent.prompts if _is_usable(text)]
+    asked = agent.prompts[:1] if agent.sign is Sign.METHOD else ()
+    prompts = [text for text in agent.prompts if _is_usable(text)] or [_literally(text) for text in asked]
     tests: list[FirstTest] = []
     asks_itself = agent.config.get("kind") == "command"
     for text in prompts[: 1 if asks_itself else 2]:
@@ -263,7 +264,7 @@ def first_tests(agent: FoundAgent) -> list[FirstTest]:
     ]
     if len(tests) < 2 and described and not asks_itself and not agent.variables:
         tests.append(_uses(described[0]))
-    if len(tests) < 2:
+    if len(tests) < 2 and not asked:
         tests.append(FirstTest(_about_itself(agent, asks_itself)))
     if len(tests) < 2:
         tests.append(FirstTest(_brief(agent)))
@@ -322,7 +323,9 @@ def _brief(agent: FoundAgent) -> dict[str, Any]:
         _criterion("Answers", "TextResponse", {"type": "Length", "min_words": 1, "max_words": 60}),
     ]
     prompt = "Answer in one sentence: what do you do?"
-    if agent.variables:
+    if agent.sign is Sign.METHOD and agent.prompts:
+        prompt = agent.prompts[0]
+    elif agent.variables:
         prompt = str(next(iter(agent.variables.values())))[:200].strip() or prompt
     return {"id": "answers-briefly", "name": "Answers briefly", "prompt": _literally(prompt), "criteria": criteria}
 

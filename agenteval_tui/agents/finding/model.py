@@ -30,6 +30,8 @@ class Sign(StrEnum):
     """A route that takes a message."""
     FUNCTION = "function"
     """A function that takes a prompt and asks a model."""
+    METHOD = "method"
+    """A method of a class that the project's own code asks."""
     PROGRAM = "program"
     """A program that asks a model."""
     SCRIPT = "script"

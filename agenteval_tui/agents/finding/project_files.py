@@ -94,7 +94,9 @@ class ProjectFiles:
         """The folder of the nearest project around a file; "" is the root."""
         folder = path.rpartition("/")[0]
         while folder:
-            if any((self.root / folder / name).is_file() for name in _PROJECTS):
+            # In a package, setup.py and the like are modules.
+            is_package = (self.root / folder / "__init__.py").is_file()
+            if not is_package and any((self.root / folder / name).is_file() for name in _PROJECTS):
                 return folder
             folder = folder.rpartition("/")[0]
         return ""

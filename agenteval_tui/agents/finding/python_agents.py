@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+from msgspec import structs
 
 from agenteval_tui.agents.finding import own_words
 from agenteval_tui.agents.finding.fields import ANSWER_FIELDS, MESSAGE_FIELDS, context_for, fields_of
@@ -12,6 +14,7 @@ from agenteval_tui.agents.finding.frameworks import SDK_NAMES, SDKS, Constructio
 from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign
 from agenteval_tui.agents.finding.naming import agent_name, relative
 from agenteval_tui.agents.finding.python_module import Function, Module, Modules, keyword, source_of
+from agenteval_tui.agents.finding.used_methods import used_methods
 
 _SETTINGS = ("settings", "config")
 _WAYS = ("run", "ainvoke", "invoke", "arun", "chat", "kickoff", "query", "ask", "__call__")
@@ -44,6 +47,29 @@ class PythonAgents:
             yield from functions
             if module.is_program() and not functions:
                 yield from self._program(module)
+
+    def used(self, read: Sequence[Module], paths: Sequence[str]) -> Iterator[FoundAgent]:
+        """The methods of classes in the modules `read` that the project's own code asks, in the files `paths`."""
+        for method in used_methods(self._modules, read, paths, _asks):
+            config: dict[str, Any] = {"capture": "model"}
+            for option in ("settings", "input", "output"):
+                if value := getattr(method, option):
+                    config[option] = value
+            said = ast.get_docstring(method.method) or ast.get_docstring(method.owner)
+            name = f"{method.owner.name}.{method.method.name}"
+            agent = self._agent(
+                method.module,
+                name,
+                method.method,
+                None,
+                Sign.METHOD,
+                called=method.owner.name,
+                framework=self._sdk(method.module),
+                config=config,
+                said=said,
+            )
+            prompts = (method.prompt,) if method.prompt else agent.prompts
+            yield structs.replace(agent, prompts=prompts, variables=method.variables)
 
     def target(self, path: str, name: str, sign: Sign, called: str) -> FoundAgent | None:
         """The agent that a configuration names: `path` is a file; None if it isn't there."""

@@ -13,7 +13,7 @@ from agenteval_tui.agents.finding.model import Findings, FoundAgent, Sign
 from agenteval_tui.agents.finding.node_programs import Package, package_of, programs_of
 from agenteval_tui.agents.finding.project_files import MOST_SECONDS, ProjectFiles
 from agenteval_tui.agents.finding.python_agents import PythonAgents
-from agenteval_tui.agents.finding.python_module import Modules
+from agenteval_tui.agents.finding.python_module import Module, Modules
 from agenteval_tui.agents.finding.python_routes import routes_of
 
 _PACKAGES = (*MARKS, *SDKS, "langchain_core", "fastapi", "flask", "quart", "workflows")
@@ -31,6 +31,8 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
     agents: list[FoundAgent] = []
     packages: list[Package] = []
     sources: list[str] = []
+    paths: list[str] = []
+    read: list[Module] = []
     for path in files:
         name = path.rpartition("/")[2]
         if name == "pyproject.toml":
@@ -48,10 +50,12 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
         elif "compose" in name:
             agents += of_compose(files, path)
         elif name.endswith(".py"):
+            paths.append(path)
             data = files.text(path)
             if data is None or not (_IMPORTS.search(data) or _ROOT_AGENT.search(data)):
                 continue
             if (module := modules.get(path)) is not None:
+                read.append(module)
                 agents += python.of(module)
                 agents += routes_of(modules, module)
         elif not name.endswith((".yaml", ".yml")):
@@ -61,6 +65,12 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
         own = [path for path in sources if _is_in(path, package.folder) and not any(
             _is_in(path, other) and len(other) > len(package.folder) for other in others)]  # fmt: skip
         agents += programs_of(package, own)
+    found = {_in_module(str(agent.config.get("callable"))) for agent in agents}
+    agents += [
+        agent
+        for agent in python.used(read, paths)
+        if _in_module(agent.config["callable"]).rpartition(".")[0] not in found
+    ]
     ordered = sorted(_once(agents), key=_rank)
     return Findings(tuple(_named_apart(ordered)), files.read, files.reason)
 
