@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from agenteval_tui.analysis.quarantine_gate import GatedRuns, gating_now
 from agenteval_tui.analysis.statistics import FEW, Z95, Interval, counted, rate_over_rows
+from agenteval_tui.core.document import extended
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.confidence_sequence import confidence_sequence
@@ -180,12 +181,9 @@ def _verdict(gate: Gate, runs: list[RunRow]) -> GateVerdict:
     else:
         interval = rate_over_rows([(tally.passed, tally.n) for tally in map(counted, rows.values())])
     first = runs[0]
-    return GateVerdict(
-        first.suite_key,
-        suite_name=first.suite_name,
-        test_id=first.test_id,
-        test_name=first.test_name,
-        variation=first.variation,
+    return extended(
+        GateVerdict,
+        first,
         gate=gate,
         passed=whole.passed,
         n=whole.n,

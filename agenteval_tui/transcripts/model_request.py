@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field, json
 
-from agenteval_tui.core.document import Count, Document
+from agenteval_tui.core.document import Count, Document, extended
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 
@@ -221,18 +221,14 @@ class ModelRequests(Struct, frozen=True, dict=True, omit_defaults=True, forbid_u
 
     def _whole(self, number: int, reference: RequestReference) -> ModelRequest:
         messages = tuple([message for first, end in reference.messages for message in self.messages[first:end]])
-        return ModelRequest(
-            number,
-            line=reference.line,
-            model=reference.model,
+        return extended(
+            ModelRequest,
+            reference,
+            number=number,
             system=self.systems[reference.system],
             messages=messages,
             tools=self.tools[reference.tools],
             parameters=self.parameters[reference.parameters],
-            previous=reference.previous,
-            cached_tokens=reference.cached_tokens,
-            error=reference.error,
-            answer=reference.answer,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.uxon.name_source import TOOL_NAME
 from agenteval_tui.uxon.schema import (
@@ -68,34 +69,13 @@ def spot_at(document: Document, schema: Type, offset: int) -> SchemaLocation | N
             if member is None:
                 return spot
             if offset <= member.key_end and not member.value.start <= offset <= member.value.end:
-                below = _into(spot, member)
-                return SchemaLocation(
-                    node,
-                    types=spot.types,
-                    name=member,
-                    owner=spot.owner,
-                    member=member,
-                    property=below.property,
-                    holder=below.holder,
-                    holder_types=below.holder_types,
-                    free=below.free,
-                    variants=below.variants,
-                )
+                return replace(_into(spot, member), node=node, types=spot.types, name=member, owner=spot.owner)
             spot = _into(spot, member)
         elif node.kind == "array":
             item = next((item for item in node.items if item.start <= offset <= item.end), None)
             if item is None:
                 return spot
-            spot = SchemaLocation(
-                item,
-                types=_items_of(spot.types),
-                owner=node,
-                member=spot.member,
-                property=spot.property,
-                holder=spot.holder,
-                holder_types=spot.holder_types,
-                free=spot.free,
-            )
+            spot = replace(spot, node=item, types=_items_of(spot.types), owner=node, variants=None)
         else:
             return spot
         if not spot.node.start <= offset <= spot.node.end:
@@ -105,18 +85,10 @@ def spot_at(document: Document, schema: Type, offset: int) -> SchemaLocation | N
 def _into(spot: SchemaLocation, member: Member) -> SchemaLocation:
     """The place of a member's value."""
     node = spot.node
+    below = replace(spot, node=member.value, owner=node, member=member, variants=None)
     for kind in objects_of(spot.types):
         if isinstance(kind, MapType):
-            return SchemaLocation(
-                member.value,
-                types=flat(kind.value),
-                owner=node,
-                member=member,
-                property=spot.property,
-                holder=spot.holder,
-                holder_types=spot.holder_types,
-                free=member.key if spot.free is None else spot.free,
-            )
+            return replace(below, types=flat(kind.value), free=member.key if spot.free is None else spot.free)
         variants = kind.variants
         if variants is not None and member.key == variants.discriminator:
             prop = discriminator(variants)
@@ -142,16 +114,7 @@ def _into(spot: SchemaLocation, member: Member) -> SchemaLocation:
                     holder_types=(kind,),
                 )
     inner = (_ANYTHING,) if any(_anything(kind) for kind in spot.types) else ()
-    return SchemaLocation(
-        member.value,
-        types=inner,
-        owner=node,
-        member=member,
-        property=spot.property,
-        holder=spot.holder,
-        holder_types=spot.holder_types,
-        free=spot.free,
-    )
+    return replace(below, types=inner)
 
 
 def flat(kind: Type) -> tuple[Type, ...]:
