@@ -249,7 +249,7 @@ def _name_criteria(target: sqlite3.Connection, run: Callable[[str, str, tuple[An
     return whole
 
 
-def _each(target: sqlite3.Connection, statement: str) -> Iterator[tuple[int, bytes]]:
+def _each(target: sqlite3.Connection, statement: str) -> Iterator[tuple[Any, ...]]:
     """Rows by their number, some at a time: their table may be written meanwhile."""
     last = 0
     while rows := target.execute(statement, (last,)).fetchall():
@@ -261,18 +261,7 @@ def _never_again(target: sqlite3.Connection) -> None:
     """Numbers of lost rows must not be given to new ones: what still names them would then speak of something else."""
     for table, mentions in (
         ("executions", (("runs", "execution"), ("baselines", "execution"), ("imports", "execution"))),
-        (
-            "runs",
-            (
-                ("criterion_results", "run"),
-                ("evidence", "run"),
-                ("labels", "run"),
-                ("baselines", "run"),
-                ("run_replies", "run"),
-                ("failed_attempts", "run"),
-                ("tapes", "run"),
-            ),
-        ),
+        ("runs", tuple((name, "run") for name in (*_OF_RUNS, "baselines"))),
         ("transcripts", (("runs", "transcript"), ("tool_calls", "transcript"))),
     ):
         highest = max(
@@ -314,22 +303,16 @@ def recount(connection: sqlite3.Connection) -> None:
 def reindex(connection: sqlite3.Connection) -> None:
     """Rebuild the full-text index from the transcripts. Within the caller's transaction."""
     connection.execute("INSERT INTO search (search) VALUES ('delete-all')")
-    last = 0
-    while True:
-        rows = connection.execute(
-            "SELECT r.id, r.plan, t.data FROM runs r JOIN transcripts t ON t.id = r.transcript"
-            " WHERE r.id > ? ORDER BY r.id LIMIT 500",
-            (last,),
-        ).fetchall()
-        if not rows:
-            return
-        for run, plan, data in rows:
-            last = run
-            try:
-                prompt, answer, tools = search_document(unpack_transcript(data), "")
-            except ValueError:  # broken bytes: this run is listed, but its transcript can't be shown
-                continue
-            connection.execute(
-                "INSERT INTO search (rowid, prompt, answer, tools) VALUES (?, ?, ?, ?)",
-                (run, prompt or planned_prompt(connection, plan), answer, tools),
-            )
+    for run, plan, data in _each(
+        connection,
+        "SELECT r.id, r.plan, t.data FROM runs r JOIN transcripts t ON t.id = r.transcript"
+        " WHERE r.id > ? ORDER BY r.id LIMIT 500",
+    ):
+        try:
+            prompt, answer, tools = search_document(unpack_transcript(data), "")
+        except ValueError:  # broken bytes: this run is listed, but its transcript can't be shown
+            continue
+        connection.execute(
+            "INSERT INTO search (rowid, prompt, answer, tools) VALUES (?, ?, ?, ?)",
+            (run, prompt or planned_prompt(connection, plan), answer, tools),
+        )
