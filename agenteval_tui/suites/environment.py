@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from msgspec import Struct
 
@@ -18,7 +18,15 @@ _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
 _NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(:-|-)(.*))?\Z", re.DOTALL)
 
 
-def expand(value: Any, env: Mapping[str, str]) -> Any:
+@overload
+def expand(value: str, env: Mapping[str, str]) -> str: ...
+@overload
+def expand(value: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]: ...
+@overload
+def expand(value: Sequence[Any], env: Mapping[str, str]) -> list[Any]: ...
+@overload
+def expand(value: object, env: Mapping[str, str]) -> object: ...
+def expand(value: object, env: Mapping[str, str]) -> object:
     """`value` with `${VAR}` put into all its texts (keys stay as they are); other values as they are.
 
     `${VAR:-default}` takes the default where VAR is not set or empty, `${VAR-default}` where it is not set. `$${`
