@@ -67,7 +67,7 @@ def request_hash(agent: str, request: AgentRequest, turns: tuple[str, ...], *, v
         return content_hash(_plain(parts))
 
 
-def _tools(tools: Any, base_dir: Path, trusted: bool) -> Any:
+def _tools(tools: Any, base_dir: Path, trusted: bool) -> object:
     if not isinstance(tools, str) or tools.startswith("builtin:"):
         return tools
 
@@ -105,7 +105,7 @@ def _places(text: str) -> Iterator[str]:
         yield module.replace(".", "/") + ".py"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> object:
     """The value as JSON has it; what JSON has not as text."""
     try:
         canonical_json(value)

@@ -260,7 +260,7 @@ class _Running:
         return f"the hook {self.hook.name} ({self.hook.phase} of the {self.hook.scope})"
 
 
-def _json(text: str) -> Any:
+def _json(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -169,7 +169,7 @@ class DaskExecutor:
 
     # The cluster
 
-    async def _connected(self) -> Any:
+    async def _connected(self) -> object:
         try:
             client = self._library.Client(
                 self._scheduler, asynchronous=True, timeout=CONNECT_S, set_as_default=False, name="agenteval"

@@ -189,7 +189,7 @@ class _Unclosed:
     def __init__(self, events: Any) -> None:
         self._events = events
 
-    async def __aenter__(self) -> Any:
+    async def __aenter__(self) -> object:
         return self._events
 
     async def __aexit__(self, *_: object) -> None:
