@@ -97,8 +97,8 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
         finally:
             _remove(new)
     return (
-        f"the history file was damaged; saved from it: {saved.rows['executions']} executions,"
-        f" {saved.rows['runs']} runs, {saved.rows['transcripts']} transcripts; "
+        f"the history file was damaged; saved from it: {saved.rows['executions']:,} executions,"
+        f" {saved.rows['runs']:,} runs, {saved.rows['transcripts']:,} transcripts; "
         + (
             f"lost: {', '.join(map(describe_loss, saved.lost))}; "
             if saved.lost
