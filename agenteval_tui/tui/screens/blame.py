@@ -61,7 +61,7 @@ class BlameScreen(Sheet[int | None]):
     """Dismissed with the step to go to, or None. Closing the sheet stops sampling; what was answered is kept."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,alt+w", "leave(None)", "close", show=False),
+        Binding("escape,q,alt+w", "dismiss(None)", "close", show=False),
         Binding("tab", "next_pane", "the other pane", show=False),
         Binding("enter", "go", "go to the step", show=False),
         Binding("r", "begin", "sample", show=False),
@@ -126,10 +126,6 @@ class BlameScreen(Sheet[int | None]):
         steps, evidence = self.query_one("#steps"), self.query_one("#evidence")
         (evidence if steps.has_focus else steps).focus()
 
-    def action_leave(self, step: int | None) -> None:
-        """Close; sampling is stopped."""
-        self.dismiss(step)
-
     def on_unmount(self) -> None:
         """Stop sampling when the sheet closes, for whatever reason."""
         if self.controller is not None:
@@ -142,11 +138,11 @@ class BlameScreen(Sheet[int | None]):
     def action_go(self) -> None:
         """Go to the step whose evidence is shown."""
         if self.controller is not None and self.controller.blame is not None:
-            self.action_leave(self.query_one("#steps", VirtualList).cursor)
+            self.dismiss(self.query_one("#steps", VirtualList).cursor)
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Go to this step."""
-        self.action_leave(event.index)
+        self.dismiss(event.index)
 
     # What it looks like
 

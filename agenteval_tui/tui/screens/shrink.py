@@ -33,7 +33,7 @@ class ShrinkScreen(Sheet[None]):
     """Starts, shows and stops it. Closing the sheet stops it too; what was asked is kept."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,alt+k", "leave", "close", show=False),
+        Binding("escape,q,alt+k", "dismiss(None)", "close", show=False),
         Binding("enter", "begin", "start", show=False),
         Binding("c", "calls", "keep calls", show=False),
         Binding("t", "tools", "keep tools", show=False),
@@ -118,10 +118,6 @@ class ShrinkScreen(Sheet[None]):
 
         await asyncio.to_thread(work)
         self._paint()
-
-    def action_leave(self) -> None:
-        """Close, and stop running continuations."""
-        self.dismiss(None)
 
     def on_unmount(self) -> None:
         """Stop asking when the sheet closes, for whatever reason."""
