@@ -25,16 +25,13 @@ class ThemeController:
         self._app = app
         self._state = state
         self._notifier = notifier
+        # Textual has taken NO_COLOR out of the environment, and asks for this whenever it paints a widget.
+        self.colourless = app.no_color or os.environ.get("TERM", "").startswith(("vt", "mono"))
+        """Whether colours are unwanted (`NO_COLOR`), or the terminal has none."""
         self._theme_problems: list[AgentevalError] = []
         self._themes_read = False
         self._missing = ""  # the theme that was chosen, and is not there now
         self._sheet: Screen[Any] | None = None  # where a theme was chosen last
-
-    @property
-    def colourless(self) -> bool:
-        """Whether colours are unwanted (`NO_COLOR`), or the terminal has none."""
-        # Textual has taken NO_COLOR out of the environment.
-        return self._app.no_color or os.environ.get("TERM", "").startswith(("vt", "mono"))
 
     def begin(self) -> None:
         """Show the theme that was chosen last."""
