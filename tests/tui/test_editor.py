@@ -76,6 +76,31 @@ def app_for(shop: Path) -> AgentevalApp:
     return app_on(shop, shop.parent / "history.db")
 
 
+@pytest.mark.parametrize("size", [(200, 50), (140, 45), (80, 24)])
+async def test_while_no_test_is_open_only_the_list_of_tests_takes_keys(tmp_path: Path, size: tuple[int, int]) -> None:
+    folder = tmp_path / "nothing"
+    folder.mkdir()
+    app = app_on(folder, tmp_path / "h.db")
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        await pilot.press("2")
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, EditorScreen)
+        tests = screen.query_one("#tests", VirtualList)
+        assert screen.focused is tests
+        for key in ("tab", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "tab", "shift+tab"):
+            await pilot.press(key)
+            await settle(pilot)
+            assert screen.focused in (tests, None), key
+        for x in range(5, size[0], 30):
+            await pilot.click(offset=(x, 5))
+            await settle(pilot)
+            assert screen.focused in (tests, None), x
+        await pilot.press("x")
+        assert not any(field.value for field in screen.query(Input))
+
+
 async def opened(pilot: Pilot[int], test: str = "one") -> EditorScreen:
     app = pilot.app
     assert isinstance(app, AgentevalApp)
