@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+from agenteval_tui.core.json_depth import DEEPEST
 from agenteval_tui.core.key_shapes import STAND_IN, open_key, without_keys, without_keys_in
 
 SHORTEST = 8
@@ -87,14 +88,9 @@ class Redactor:
     def data(self, value: Any) -> Any:
         """JSON data without the secrets, in its texts and its keys; the same object where there are none.
 
-        What holds a secret and is nested too deep to be copied becomes `***` as a whole.
+        What holds a secret below `DEEPEST` levels becomes `***` as a whole.
         """
-        if not self.inside(value):
-            return value
-        try:
-            return self._copied(value)
-        except RecursionError:
-            return STAND_IN
+        return self._copied(value, DEEPEST) if self.inside(value) else value
 
     def inside(self, value: Any) -> bool:
         """Whether a secret is in a text or a key of JSON data."""
@@ -113,14 +109,18 @@ class Redactor:
                 waiting.extend(current)
         return False
 
-    def _copied(self, value: Any) -> object:
+    def _copied(self, value: Any, levels: int) -> object:
         if isinstance(value, str):
             return self.text(value)
+        if not levels:
+            return STAND_IN if self.inside(value) else value
         if isinstance(value, Mapping):
             named = without_keys_in(value)
-            return {self._copied(key): self._copied(named.get(key, item)) for key, item in value.items()}
+            return {
+                self._copied(key, levels): self._copied(named.get(key, item), levels - 1) for key, item in value.items()
+            }
         if isinstance(value, list | tuple):
-            return [self._copied(item) for item in value]
+            return [self._copied(item, levels - 1) for item in value]
         return value
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agenteval_tui.core.json_depth import DEEPEST
 from agenteval_tui.core.redaction import Redactor
 
 SECRET = 'p/ä"ss+w\\rd&1?'
@@ -66,7 +67,10 @@ def test_data() -> None:
     harmless: object = "x"
     for _ in range(5_000):
         deep, harmless = [deep], [harmless]
-    assert Redactor([secret]).data(deep) == "***"
+    levels, cleaned = 0, Redactor([secret]).data(deep)
+    while isinstance(cleaned, list):
+        levels, cleaned = levels + 1, cleaned[0]
+    assert (levels, cleaned) == (DEEPEST, "***")
     assert Redactor([secret]).data(harmless) is harmless
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+from agenteval_tui.history.blobs import pack_transcript, unpack_transcript
 from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.model import Message, RunError, Step, Timing, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
 KEY = "sk-0123456789abcdef"
@@ -85,3 +87,18 @@ def test_a_fingerprint_keeps_no_part_of_a_secret() -> None:
     cleaned = TranscriptRedactor([secret]).error(error)
     assert "longsecret" not in str(cleaned)
     assert cleaned.fields == RunError.told("auth", "the server answered 401: wrong key: *** at http://a/v1").fields
+
+
+def test_a_message_with_a_secret_far_down_is_still_a_message() -> None:
+    """A recorded program may send anything: what it did is stored all the same."""
+    deep: object = "key-0123456789"
+    for _ in range(700):
+        deep = {"a": deep}
+    message = {"role": "user", "content": [{"type": "text", "text": "hi", "more": deep}]}
+    requests = ModelRequests.of([ModelRequest(1, 1, messages=(message,), answer=1)])
+    transcript = Transcript((Message("user", "hi"), Message("assistant", "hello")), requests=requests)
+    cleaned = TranscriptRedactor(["key-0123456789"]).transcript(transcript)
+    assert cleaned.requests is not None
+    assert cleaned.requests.messages[0]["role"] == "user"
+    assert "key-0123456789" not in json.dumps(cleaned.requests.messages)
+    assert unpack_transcript(pack_transcript(cleaned)[1]) == cleaned
