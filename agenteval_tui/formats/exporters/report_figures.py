@@ -17,6 +17,7 @@ from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_ba
 from agenteval_tui.analysis.summary import ExecutionFigures, TestFigures, execution_stats
 from agenteval_tui.analysis.test_gates import TestGates, gates_now
 from agenteval_tui.core import numbers
+from agenteval_tui.core.document import extended
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.labels import feedback_by_run, labels_by_run
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence
@@ -428,17 +429,10 @@ def _test(
     ends: Mapping[tuple[str, str, str, int, str, str], int],
 ) -> TestLine:
     which = (line.suite, line.test, line.variation, line.row, line.row_key)
-    return TestLine(
-        line.id,
-        name=line.name,
-        suite=line.suite,
-        passed=line.passed,
-        n=line.n,
-        errors=line.errors,
-        interval=line.interval,
+    return extended(
+        TestLine,
+        line,
         p50_ms=line.latency_ms.p50,
-        flaky=line.flaky,
-        stopped_early=line.stopped_early,
         quarantine=notes.get((line.suite, line.test), ""),
         gate=gates.get((line.suite, line.test, line.variation), ""),
         waiting=ends.get((*which, "needs_review"), 0),
