@@ -659,3 +659,14 @@ def test_a_method_that_the_project_asks(
     assert loaded.suite is not None
     if prompt:
         assert {test.prompt for test in loaded.suite.tests} == {prompt}
+
+
+def test_a_graph_that_takes_messages_comes_before_an_index(tmp_path: Path) -> None:
+    graph = "from langgraph.graph import StateGraph, MessagesState\nfrom typing import TypedDict\n"
+    graph += "class Docs(TypedDict):\n    docs: list[str]\n"
+    files = {
+        "langgraph.json": '{"graphs": {"indexer": "./index.py:graph", "talk": "./talk.py:graph"}}',
+        "index.py": graph + "graph = StateGraph(Docs).compile()\n",
+        "talk.py": graph + "graph = StateGraph(MessagesState).compile()\n",
+    }
+    assert [agent.name for agent in agents_of(tmp_path, files)] == ["talk", "indexer"]

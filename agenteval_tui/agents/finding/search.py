@@ -102,9 +102,11 @@ def _in_module(target: str) -> str:
     return f"{file.removeprefix('src/').removesuffix('/__init__').replace('/', '.')}:{name}"
 
 
-def _rank(agent: FoundAgent) -> tuple[int, int, int, int, str, int]:
+def _rank(agent: FoundAgent) -> tuple[int, int, int, int, int, str, int]:
     depth = agent.file.count("/")
-    return (int(agent.is_part), int(bool(agent.incomplete)), _ORDER.index(agent.sign), depth, agent.file, agent.line)
+    # What takes messages is more likely to be what a person talks to than a graph with another state, an index say.
+    order = _ORDER.index(agent.sign), int("input" in agent.config)
+    return (int(agent.is_part), int(bool(agent.incomplete)), *order, depth, agent.file, agent.line)
 
 
 def _named_apart(agents: list[FoundAgent]) -> list[FoundAgent]:
