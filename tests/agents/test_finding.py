@@ -670,3 +670,34 @@ def test_a_graph_that_takes_messages_comes_before_an_index(tmp_path: Path) -> No
         "talk.py": graph + "graph = StateGraph(MessagesState).compile()\n",
     }
     assert [agent.name for agent in agents_of(tmp_path, files)] == ["talk", "indexer"]
+
+
+FUNCTION = """
+from openai import OpenAI
+client = OpenAI()
+
+def shorten(lines, style="plain"):
+    return client.chat.completions.create(model="m", messages=lines)
+
+def load(path):
+    return open(path).read()
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "prompt"),
+    [
+        ("print(shorten('Rain all day.'))\n", {}, "Rain all day."),
+        (
+            "text = shorten('rain', style='brief')\nload('notes.txt')\n",
+            {"input": {"lines": "{{prompt}}", "style": "{{style}}"}},
+            "rain",
+        ),
+        ("import sys\nprint(shorten(sys.argv[1]))\n", {}, ""),
+    ],
+)
+def test_a_function_that_the_project_asks(tmp_path: Path, lines: str, options: dict[str, Any], prompt: str) -> None:
+    agent = only(tmp_path, {"words.py": FUNCTION, "main.py": "from words import load, shorten\n" + lines})
+    assert agent.sign is Sign.FUNCTION
+    assert dict(agent.config) == {"kind": "python", "callable": "words.py:shorten", "capture": "model", **options}
+    assert agent.prompts[:1] == ((prompt,) if prompt else ())

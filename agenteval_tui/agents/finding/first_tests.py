@@ -252,7 +252,8 @@ class FirstTest(Struct):
 
 def first_tests(agent: FoundAgent) -> list[FirstTest]:
     """Two tests."""
-    asked = agent.prompts[:1] if agent.sign is Sign.METHOD else ()
+    # What code gives its own function can be one word.
+    asked = agent.prompts[:1] if agent.sign in (Sign.METHOD, Sign.FUNCTION) else ()
     prompts = [text for text in agent.prompts if _is_usable(text)] or [_literally(text) for text in asked]
     tests: list[FirstTest] = []
     asks_itself = agent.config.get("kind") == "command"
@@ -264,7 +265,7 @@ def first_tests(agent: FoundAgent) -> list[FirstTest]:
     ]
     if len(tests) < 2 and described and not asks_itself and not agent.variables:
         tests.append(_uses(described[0]))
-    if len(tests) < 2 and not asked:
+    if len(tests) < 2 and not _takes_parts(agent):
         tests.append(FirstTest(_about_itself(agent, asks_itself)))
     if len(tests) < 2:
         tests.append(FirstTest(_brief(agent)))
@@ -273,6 +274,11 @@ def first_tests(agent: FoundAgent) -> list[FirstTest]:
             test.document["variables"] = {name: _literally(value) for name, value in agent.variables.items()}
         test.document["criteria"] = test.document.pop("criteria")  # the last key, as people write it
     return _with_own_ids(tests)
+
+
+def _takes_parts(agent: FoundAgent) -> bool:
+    """Whether the prompt is one of several parameters, so that any other text than the project's own makes no sense."""
+    return agent.sign in (Sign.METHOD, Sign.FUNCTION) and "input" in agent.config and bool(agent.prompts)
 
 
 def _test(prompt: str, tool: FoundTool | None) -> FirstTest:
@@ -323,7 +329,7 @@ def _brief(agent: FoundAgent) -> dict[str, Any]:
         _criterion("Answers", "TextResponse", {"type": "Length", "min_words": 1, "max_words": 60}),
     ]
     prompt = "Answer in one sentence: what do you do?"
-    if agent.sign is Sign.METHOD and agent.prompts:
+    if _takes_parts(agent):
         prompt = agent.prompts[0]
     elif agent.variables:
         prompt = str(next(iter(agent.variables.values())))[:200].strip() or prompt

@@ -13,8 +13,8 @@ from agenteval_tui.agents.finding.fields import ANSWER_FIELDS, MESSAGE_FIELDS, c
 from agenteval_tui.agents.finding.frameworks import SDK_NAMES, SDKS, Construction, Frameworks
 from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign
 from agenteval_tui.agents.finding.naming import agent_name, relative
+from agenteval_tui.agents.finding.own_calls import own_calls
 from agenteval_tui.agents.finding.python_module import Function, Module, Modules, keyword, source_of
-from agenteval_tui.agents.finding.used_methods import used_methods
 
 _SETTINGS = ("settings", "config")
 _WAYS = ("run", "ainvoke", "invoke", "arun", "chat", "kickoff", "query", "ask", "__call__")
@@ -48,28 +48,27 @@ class PythonAgents:
             if module.is_program() and not functions:
                 yield from self._program(module)
 
-    def used(self, read: Sequence[Module], paths: Sequence[str]) -> Iterator[FoundAgent]:
-        """The methods of classes in the modules `read` that the project's own code asks, in the files `paths`."""
-        for method in used_methods(self._modules, read, paths, _asks):
+    def asked(self, read: Sequence[Module], paths: Sequence[str], *, functions: bool) -> Iterator[FoundAgent]:
+        """What the project's own code asks in the files `paths`: methods of classes, and `functions` if wanted, in the
+        modules `read`."""
+        for call in own_calls(self._modules, read, paths, _asks, functions=functions):
             config: dict[str, Any] = {"capture": "model"}
             for option in ("settings", "input", "output"):
-                if value := getattr(method, option):
+                if value := getattr(call, option):
                     config[option] = value
-            said = ast.get_docstring(method.method) or ast.get_docstring(method.owner)
-            name = f"{method.owner.name}.{method.method.name}"
             agent = self._agent(
-                method.module,
-                name,
-                method.method,
+                call.module,
+                call.name,
+                call.function,
                 None,
-                Sign.METHOD,
-                called=method.owner.name,
-                framework=self._sdk(method.module),
+                Sign.FUNCTION if call.owner is None else Sign.METHOD,
+                called=(call.owner or call.function).name,
+                framework=self._sdk(call.module),
                 config=config,
-                said=said,
+                said=ast.get_docstring(call.function) or (ast.get_docstring(call.owner) if call.owner else None),
             )
-            prompts = (method.prompt,) if method.prompt else agent.prompts
-            yield structs.replace(agent, prompts=prompts, variables=method.variables)
+            prompts = (call.prompt,) if call.prompt else agent.prompts
+            yield structs.replace(agent, prompts=prompts, variables=call.variables)
 
     def target(self, path: str, name: str, sign: Sign, called: str) -> FoundAgent | None:
         """The agent that a configuration names: `path` is a file; None if it isn't there."""

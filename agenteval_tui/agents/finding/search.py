@@ -65,12 +65,13 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
         own = [path for path in sources if _is_in(path, package.folder) and not any(
             _is_in(path, other) and len(other) > len(package.folder) for other in others)]  # fmt: skip
         agents += programs_of(package, own)
-    found = {_in_module(str(agent.config.get("callable"))) for agent in agents}
-    agents += [
-        agent
-        for agent in python.used(read, paths)
-        if _in_module(agent.config["callable"]).rpartition(".")[0] not in found
-    ]
+    named = {_in_module(str(agent.config.get("callable"))) for agent in agents}
+    # A function with a parameter of any name is taken for an agent only where nothing else is.
+    functions = all(agent.sign in (Sign.PROGRAM, Sign.SERVER) for agent in agents)
+    for agent in python.asked(read, paths, functions=functions):
+        target = _in_module(str(agent.config["callable"]))
+        if target not in named and (agent.sign is not Sign.METHOD or target.rpartition(".")[0] not in named):
+            agents.append(agent)
     ordered = sorted(_once(agents), key=_rank)
     return Findings(tuple(_named_apart(ordered)), files.read, files.reason)
 
