@@ -654,6 +654,9 @@ def test_a_method_that_the_project_asks(
     assert dict(agent.config) == config
     assert agent.prompts[:1] == ((prompt,) if prompt else ())
     assert dict(agent.variables) == variables
+    # Functions that are asked, too, are its parts.
+    files |= {"parts.py": FUNCTION, "more.py": "from parts import shorten\nshorten('x y')\n"}
+    assert [each.sign for each in agents_of(tmp_path, files)] == [Sign.METHOD]
     _, loaded = write_first_suite(agent, tmp_path)
     assert loaded.problems == ()
     assert loaded.suite is not None
@@ -676,11 +679,14 @@ FUNCTION = """
 from openai import OpenAI
 client = OpenAI()
 
-def shorten(lines, style="plain"):
+def shorten(lines: str, style="plain"):
     return client.chat.completions.create(model="m", messages=lines)
 
 def load(path):
     return open(path).read()
+
+def node(model):
+    return model.invoke("x")
 """
 
 
@@ -693,7 +699,7 @@ def load(path):
             {"input": {"lines": "{{prompt}}", "style": "{{style}}"}},
             "rain",
         ),
-        ("import sys\nprint(shorten(sys.argv[1]))\n", {}, ""),
+        ("import sys\nfrom words import node\nnode(client)\nprint(shorten(sys.argv[1]))\n", {}, ""),
     ],
 )
 def test_a_function_that_the_project_asks(tmp_path: Path, lines: str, options: dict[str, Any], prompt: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.agents.finding.fields import MESSAGE_FIELDS
 from agenteval_tui.agents.finding.python_module import Function, Module, Modules
 
 _MISSING = object()
@@ -90,6 +91,8 @@ def _in_module(modules: Modules, module: Module, places: Mapping[int, _Asked]) -
             continue
         into = next(iter(values))
         prompt = values.pop(into)
+        if owner is None and prompt is _MISSING and not _is_for_text(function, into):
+            continue
         variables = {name: value for name, value in values.items() if isinstance(value, str)}
         inputs = {into: "{{prompt}}", **values, **{name: f"{{{{{name}}}}}" for name in variables}}
         yield OwnCall(
@@ -165,6 +168,13 @@ def _values(
     if into is None or any(name != into and values.get(name, _MISSING) is _MISSING for name in needed):
         return None
     return {into: values.pop(into), **{name: value for name, value in values.items() if value is not _MISSING}}
+
+
+def _is_for_text(function: Function, name: str) -> bool:
+    """Whether a parameter is called as a prompt, or declared to be a text: not a client or a model."""
+    parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    declared = next(each.annotation for each in parameters if each.arg == name)
+    return name in MESSAGE_FIELDS or (declared is not None and "str" in ast.unparse(declared))
 
 
 def _gives(function: Function) -> bool:

@@ -66,12 +66,12 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
             _is_in(path, other) and len(other) > len(package.folder) for other in others)]  # fmt: skip
         agents += programs_of(package, own)
     named = {_in_module(str(agent.config.get("callable"))) for agent in agents}
-    # A function with a parameter of any name is taken for an agent only where nothing else is.
-    functions = all(agent.sign in (Sign.PROGRAM, Sign.SERVER) for agent in agents)
-    for agent in python.asked(read, paths, functions=functions):
-        target = _in_module(str(agent.config["callable"]))
-        if target not in named and (agent.sign is not Sign.METHOD or target.rpartition(".")[0] not in named):
+    for agent in python.asked(read, paths, functions=False):
+        if _in_module(str(agent.config["callable"])).rpartition(".")[0] not in named:
             agents.append(agent)
+    if all(agent.sign in (Sign.PROGRAM, Sign.SERVER) for agent in agents):
+        # A function with a parameter of any name is taken for an agent only where nothing else is.
+        agents += python.asked(read, paths, functions=True)
     ordered = sorted(_once(agents), key=_rank)
     return Findings(tuple(_named_apart(ordered)), files.read, files.reason)
 
