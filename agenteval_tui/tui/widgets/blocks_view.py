@@ -201,14 +201,6 @@ class BlocksView(ScrollView, can_focus=True):
             self._go_to_block(block)
         return block is not None
 
-    def next_step(self) -> None:
-        """The next message or tool call."""
-        self._step(1)
-
-    def previous_step(self) -> None:
-        """The message or tool call before."""
-        self._step(-1)
-
     def toggle_fold(self) -> None:
         """Fold or unfold the block under the cursor."""
         if self.cursor < 0:
