@@ -54,7 +54,6 @@ class _Stopped(AgentevalError):  # noqa: N818  (nothing went wrong)
 class _FileScreen(Sheet["ImportOutcome | str | None"]):
     """A sheet with a form, what is said about it below, and work in a thread."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "close", show=False)]
     TITLE_LINE = ""
     ENTER = ""
 
@@ -90,10 +89,6 @@ class _FileScreen(Sheet["ImportOutcome | str | None"]):
     def on_mount(self) -> None:
         self.query_one(Form).focus_first()
 
-    def action_leave(self) -> None:
-        """Close."""
-        self.dismiss(None)
-
     def tell(self, *lines: tuple[str, str], error: AgentevalError | None = None) -> None:
         """Show these paragraphs (text, style) below the form, or what is wrong."""
         self._lines, self._error = list(lines), error
@@ -125,7 +120,10 @@ class ImportScreen(_FileScreen):
     """Dismissed with the execution that a file became; it stays open and says what was read and what was not."""
 
     TITLE_LINE = "Import recordings from another tool"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "complete", "complete", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "close", show=False),
+        Binding("tab", "complete", "complete", show=False),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
