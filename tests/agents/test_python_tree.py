@@ -812,6 +812,30 @@ async def _version(name: str) -> str | None:
     return out.decode().strip() if process.returncode == 0 else None
 
 
+@linux
+@pytest.mark.parametrize(
+    ("begin", "call"),
+    [
+        ("import anyio", "await anyio.sleep(0)"),
+        ("import anyio, asyncio, warnings", "await asyncio.to_thread(print)"),
+        ("import openai; client = openai.AsyncOpenAI(api_key='x')", "client.chat.completions.with_raw_response.create"),
+    ],
+)
+async def test_runs_import_nothing_that_packages_import_at_their_first_call(play: Any, begin: str, call: str) -> None:
+    pytest.importorskip(begin.split()[1].strip(",;"))
+    module = f"import sys\n{begin}\nbefore = set(sys.modules)\nasync def f(prompt):\n    {call}\n"
+    played = play(module + "    return ' '.join(sorted(set(sys.modules) - before)) or 'nothing'")
+    assert await played.said() == "nothing"
+    assert played.unsafe == []
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="asyncio makes no event loop by itself")
+async def test_what_anyio_begins_leaves_the_event_loop_of_imports_alone(play: Any) -> None:
+    module = "import anyio, asyncio, warnings\nwarnings.simplefilter('ignore')\nloop = asyncio.get_event_loop()\n"
+    played = play(module + "async def f(prompt): return str(asyncio.get_running_loop() is loop)")
+    assert await played.said() == "True"
+
+
 async def test_what_imports_used_in_their_event_loop_can_be_used_by_runs(play: Any) -> None:
     module = """
 import asyncio

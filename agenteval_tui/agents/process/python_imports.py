@@ -9,9 +9,11 @@ function. What is imported after that is left to the module itself. Imports in f
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import importlib.util
 import sys
+import threading
 from collections.abc import Iterator
 from importlib import machinery
 from typing import Any
@@ -21,13 +23,21 @@ _HARMLESS = {"load_dotenv", "basicConfig", "filterwarnings", "simplefilter", "ge
 _SETTERS = {"setdefault", "update", "pop", "clear", "putenv", "insert", "append", "extend", "remove", "__setitem__"}
 _STATE = {"environ", "path", "modules", "meta_path", "path_hooks"}
 _MOST = 2_000  # modules of a project
-# What packages import at their first call: each fork would do it again, in 15 ms and 4 MB of its own.
+# What packages import at their first call: each fork would do it again, in 15 to 60 ms and 2 to 4 MB of its own.
 _AT_FIRST_CALL = {
+    "asyncio": ("concurrent.futures.thread",),
     "langgraph": (
         "langchain_core.prompt_values",
         "langchain_core.tracers.context",
         "langchain_core.tracers.run_collector",
         "langchain_core.tracers.stdout",
+    ),
+    "openai": (
+        "jiter",
+        "openai.lib.streaming.chat",
+        "openai.pagination",
+        "openai.resources.chat.chat",
+        "openai.resources.chat.completions.completions",
     ),
 }
 
@@ -212,7 +222,22 @@ def load(modules: Any) -> list[Any]:
         if package in sys.modules:
             for name in later:
                 _imported(name)
+    if "anyio" in sys.modules:
+        _begin_anyio(sys.modules["anyio"])
     return [name for name, _ in modules if name in sys.modules]
+
+
+def _begin_anyio(anyio: Any) -> None:
+    """anyio imports what it runs on when it first runs something. That is done in a thread, which has its own event
+    loop: the one of this thread stays as it is."""
+
+    def begin() -> None:
+        with contextlib.suppress(Exception):
+            anyio.run(anyio.sleep, 0)
+
+    thread = threading.Thread(target=begin)
+    thread.start()
+    thread.join()
 
 
 def _imported(name: Any) -> Any:
