@@ -707,3 +707,48 @@ def test_a_function_that_the_project_asks(tmp_path: Path, lines: str, options: d
     assert agent.sign is Sign.FUNCTION
     assert dict(agent.config) == {"kind": "python", "callable": "words.py:shorten", "capture": "model", **options}
     assert agent.prompts[:1] == ((prompt,) if prompt else ())
+
+
+BASE = """
+from abc import ABC, abstractmethod
+from llama_index.core.agent.workflow import FunctionAgent
+from llama_index.core.llms import CustomLLM
+
+class BaseAgent(ABC):
+    def __init__(self, model=None):
+        self.agent = FunctionAgent(tools=self.get_tools())
+
+    @abstractmethod
+    def get_tools(self): ...
+
+    async def run(self, message, user_name=None):
+        return str(await self.agent.run(message))
+
+class Gateway(CustomLLM):
+    def chat(self, messages):
+        return self.client.chat(messages)
+"""
+MARKET = """
+from base import BaseAgent
+
+class Market(BaseAgent):
+    "Knows the market."
+    def get_tools(self):
+        return [print]
+
+class Half(BaseAgent):
+    def other(self):
+        return 1
+
+class Needs(BaseAgent):
+    def __init__(self, index):
+        super().__init__()
+    def get_tools(self):
+        return []
+"""
+
+
+def test_subclasses_of_an_abstract_agent(tmp_path: Path) -> None:
+    agent = only(tmp_path, {"base.py": BASE, "market.py": MARKET})
+    assert (agent.sign, agent.framework, agent.instructions) == (Sign.FACTORY, "LlamaIndex", "Knows the market.")
+    assert dict(agent.config) == {"kind": "python", "callable": "market.py:Market", "capture": "model"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,6 +21,9 @@ _SETTINGS = ("settings", "config")
 _WAYS = ("run", "ainvoke", "invoke", "arun", "chat", "kickoff", "query", "ask", "__call__")
 """How an object is asked: the first of these (`process.python_objects.WAYS`)."""
 _PROMPTS = (*MESSAGE_FIELDS, "messages", "user_msg")
+_MODELS = ("LLM", "ChatModel", "Embedding", "Embeddings")
+"""What classes are called that adapt a model to a framework."""
+_DEEPEST = 6
 _ASKS = frozenset(
     (
         *("create", "acreate", "run", "run_sync", "invoke", "ainvoke", "kickoff", "completion"),
@@ -264,9 +268,7 @@ class PythonAgents:
                 node.startswith("crewai") and node.endswith(".Flow") for node in bases
             ):
                 yield self._crew(module, name, cls)
-            elif (name in made or _init_needs_nothing(cls)) and any(
-                base.startswith(("llama_index", "workflows")) and base.endswith(".Workflow") for base in bases
-            ):
+            elif (name in made or _init_needs_nothing(cls)) and self._is_workflow(module, cls, is_made=name in made):
                 yield self._agent(module, own, node, None, sign, framework="LlamaIndex", said=ast.get_docstring(cls))
             elif (
                 (not name.startswith("_") or name in made)
@@ -276,15 +278,79 @@ class PythonAgents:
                 config, said = {"capture": "model"}, ast.get_docstring(cls)
                 yield self._agent(module, own, node, None, sign, framework=library, config=config, said=said)
 
+    def _is_workflow(self, module: Module, cls: ast.ClassDef, *, is_made: bool) -> bool:
+        """Whether it is a workflow of LlamaIndex that the module makes, or with steps of its own or of a class that it
+        is made of."""
+        line = list(self._line(module, cls))
+        bases = [home.qualified(base) for home, each in line for base in each.bases]
+        steps = [
+            name
+            for _, each in line
+            for node in each.body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            for name in map(ast.unparse, node.decorator_list)
+            if name.partition("(")[0].endswith("step")
+        ]
+        return (is_made or bool(steps)) and any(
+            base.startswith(("llama_index", "workflows")) and base.endswith(".Workflow") for base in bases
+        )
+
     def _is_asked(self, module: Module, cls: ast.ClassDef, *, is_made: bool) -> bool:
         """Whether this class wraps a model or an agent: it is made with nothing, or by the module, and has a method to
-        ask it."""
-        methods = {node.name: node for node in cls.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-        ask = next((methods[name] for name in _WAYS if name in methods), None)
-        if ask is None or not (is_made or _init_needs_nothing(cls)) or len(_needed(ask)) != 2 or not _gives(ask):
+        ask it. One with abstract methods is no agent, its subclasses are; one that adapts a model to a framework is
+        neither."""
+        line = list(self._line(module, cls))
+        if any(module.qualified(base).endswith(_MODELS) for module, each in line for base in each.bases):
             return False
-        makes = (node for node in ast.walk(cls) if isinstance(node, ast.Call))
-        return _asks(cls) or any(self._frameworks.maker_of(module, node.func) is not None for node in makes)
+        methods = {
+            node.name: node
+            for _, each in reversed(line)
+            for node in each.body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        }
+        if any("abstractmethod" in ast.unparse(name) for each in methods.values() for name in each.decorator_list):
+            return False
+        ask = next((methods[name] for name in _WAYS if name in methods), None)
+        init = methods.get("__init__")
+        needs_nothing = init is None or [node.arg for node in _needed(init)] == ["self"]
+        if ask is None or not (is_made or needs_nothing) or len(_needed(ask)) != 2 or not _gives(ask):
+            return False
+        return any(
+            _asks(each)
+            or any(
+                isinstance(node, ast.Call) and self._frameworks.maker_of(module, node.func) is not None
+                for node in ast.walk(each)
+            )
+            for module, each in line
+        )
+
+    def _line(self, module: Module, cls: ast.ClassDef, depth: int = 0) -> Iterator[tuple[Module, ast.ClassDef]]:
+        """The class, then the classes of the project that it is made of."""
+        yield module, cls
+        for base in cls.bases if depth < _DEEPEST else ():
+            place = self._modules.value(module, base)
+            if place is not None and isinstance(place[1], ast.ClassDef):
+                yield from self._line(place[0], place[1], depth + 1)
+
+    def subclasses(self, read: Sequence[Module], paths: Sequence[str]) -> Iterator[FoundAgent]:
+        """The agents in the files `paths` whose classes are made of one in the modules `read`: they need not import a
+        framework themselves."""
+        bases = {id(cls): cls for module in read for cls in module.classes.values()}
+        names = "|".join(sorted({re.escape(cls.name) for cls in bases.values()}))
+        subclass = re.compile(rf"^class\s+\w+\s*\([^)]*\b(?:{names})\b".encode(), re.M)
+        for path in paths if names else ():
+            text = self._modules.files.text(path)
+            if text is None or not subclass.search(text) or (module := self._modules.get(path)) is None:
+                continue
+            if self._sdk(module):
+                continue  # its classes were looked at
+            for name, cls in module.classes.items():
+                libraries = [self._sdk(home) for home, each in self._line(module, cls) if id(each) in bases]
+                if not any(libraries) or name.startswith("_") or not self._is_asked(module, cls, is_made=False):
+                    continue
+                config, said = {"capture": "model"}, ast.get_docstring(cls)
+                library = next(filter(None, libraries))
+                yield self._agent(module, name, cls, None, Sign.FACTORY, framework=library, config=config, said=said)
 
     def _crew(self, module: Module, name: str, cls: ast.ClassDef) -> FoundAgent:
         agent = self._agent(module, name, cls, None, Sign.CREW, framework="CrewAI")

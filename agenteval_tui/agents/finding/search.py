@@ -65,6 +65,7 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
         own = [path for path in sources if _is_in(path, package.folder) and not any(
             _is_in(path, other) and len(other) > len(package.folder) for other in others)]  # fmt: skip
         agents += programs_of(package, own)
+    agents += python.subclasses(read, paths)
     named = {_in_module(str(agent.config.get("callable"))) for agent in agents}
     for agent in python.asked(read, paths, functions=False):
         if _in_module(str(agent.config["callable"])).rpartition(".")[0] not in named:
