@@ -181,7 +181,7 @@ def _completed(name: str, command: click.Command, about: str) -> dict[str, Any]:
 def _kind(verb: str, one: click.Parameter) -> str:
     if isinstance(one.type, click.Choice):
         return f"choice:{'|'.join(map(str, one.type.choices))}"
-    if one.name == "format_name":
+    if "--format" in one.opts:
         return f"choice:{'|'.join(sorted(entry_points.own(IMPORTERS if verb == 'import' else EXPORTERS)))}"
     if (verb, one.name) == ("schema", "name"):
         return f"choice:{'|'.join(SCHEMAS)}"

@@ -15,6 +15,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import moment
 from agenteval_tui.formats.import_file import import_file
+from agenteval_tui.formats.import_options import ImportOptions
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.references import References
 from agenteval_tui.history.search import HistoryQuery
@@ -107,5 +108,5 @@ def import_runs(file: str | PathLike[str], *, format: str | None = None, db: Fil
     """
     path = directories.history_file(db)
     with Store.open(path) as store:
-        report = import_file(Path(file), store, format=format)
+        report = import_file(Path(file), store, ImportOptions(format=format))
         return execution_of(store, store.execution(report.execution_id), path)

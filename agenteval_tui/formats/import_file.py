@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.formats.detect import detect, format_named
+from agenteval_tui.formats.import_options import BY_CONTENT, ImportOptions
 from agenteval_tui.formats.importers.derived_criteria import DerivedGrader
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.recording import Described, Recording, Skipped
@@ -70,24 +71,21 @@ def _left_out(skipped: Iterable[tuple[str, int]], places: Mapping[str, str]) -> 
 def import_file(
     path: Path | str,
     store: Store,
-    *,
-    format: str | None = None,
-    dry_run: bool = False,
-    derive: bool = True,
+    options: ImportOptions = BY_CONTENT,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> ImportReport:
     """Read a recorded file into the history as one execution of kind "import".
 
-    `format`: a name of `detect.formats()`; None: told by the file. `dry_run`: everything is read, nothing is stored.
-    `derive`: grade each run by what the file says was expected of it (`derived`), beside the foreign verdict.
-    `on_progress` is called now and then with the bytes read so far and the size of the file. A file that was imported
-    before adds nothing; what a killed import of it left is replaced. Raises `AgentevalError`: the file can't be read,
-    or nothing in it can be imported (then nothing is added).
+    With `dry_run` everything is read, and nothing is stored. Each run is graded by what the file says was expected of
+    it (`derived`), beside the foreign verdict, unless `no_derived`. `on_progress` is called now and then with the bytes
+    read so far and the size of the file. A file that was imported before adds nothing; what a killed import of it left
+    is replaced. Raises `AgentevalError`: the file can't be read, or nothing in it can be imported (then nothing is
+    added).
     """
     path = Path(path)
     if is_folder(path):
         path = path / RESULTS
-    chosen = format_named(format) if format else None
+    chosen = format_named(options.format) if options.format else None
     with open_source(path) as source:
         chosen = chosen or detect(source)
         if chosen.recordings is None:
@@ -100,9 +98,7 @@ def import_file(
         before = store.imported(_key(chosen.name, digest))
         if before is not None:
             return _already(store, before, chosen.name)
-        return _import(
-            source, digest, store=store, format_=chosen, on_progress=on_progress, dry_run=dry_run, derive=derive
-        )
+        return _import(source, digest, store, chosen, options, on_progress)
 
 
 @contextmanager
@@ -137,11 +133,10 @@ def _import(
     digest: str,
     store: Store,
     format_: Format,
+    options: ImportOptions,
     on_progress: Callable[[int, int], None] | None,
-    dry_run: bool,
-    derive: bool,
 ) -> ImportReport:
-    path = source.path
+    path, derive, dry_run = source.path, not options.no_derived, options.dry_run
     assert format_.recordings is not None
     tally = _Tally()
     key = f"import:{format_.name}:{path.name}"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.formats.import_file import ImportReport, import_file
+from agenteval_tui.formats.import_options import ImportOptions
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
@@ -52,7 +53,7 @@ def imported(store: Store, tmp_path: Path) -> Callable[..., tuple[ImportReport, 
             path.write_bytes(given)
         elif not isinstance(given, Path):
             path.write_text(given if isinstance(given, str) else json.dumps(given), "utf-8")
-        report = import_file(path, store, **options)
+        report = import_file(path, store, ImportOptions(**options))
         runs = [(row, store.transcript(row.id)) for row in store.runs_of_execution(report.execution_id)]
         for _, transcript in runs:
             whole(transcript)

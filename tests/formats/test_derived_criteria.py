@@ -106,7 +106,7 @@ def test_the_reason_of_a_run_is_what_tells_most(imported: Callable[..., Any], st
 
 
 def test_it_can_be_switched_off(imported: Callable[..., Any], store: Store) -> None:
-    _, [(row, _)] = imported([tau(actions=BOOK)], derive=False)
+    _, [(row, _)] = imported([tau(actions=BOOK)], no_derived=True)
     assert derived(store, row) == {}
 
 

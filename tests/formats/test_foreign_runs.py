@@ -18,6 +18,7 @@ from agenteval_tui.core import entry_points
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.detect import _of_plugins, detect, formats
 from agenteval_tui.formats.import_file import import_file
+from agenteval_tui.formats.import_options import ImportOptions
 from agenteval_tui.formats.importers.message_formats import transcript_of
 from agenteval_tui.formats.stream.json_reader import JsonReader
 from agenteval_tui.formats.stream.json_stream import UnreadableFile
@@ -620,8 +621,8 @@ def test_a_format_that_was_named_is_believed(store: Store, tmp_path: Path) -> No
     with Source(path) as source:
         assert detect(source).name == "openai"
     with pytest.raises(AgentevalError, match="nothing in this file can be imported"):
-        import_file(path, store, format="inspect")
-    assert import_file(path, store, format="anthropic").added == 1
+        import_file(path, store, ImportOptions(format="inspect"))
+    assert import_file(path, store, ImportOptions(format="anthropic")).added == 1
 
 
 class TestRecorded:

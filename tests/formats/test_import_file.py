@@ -15,6 +15,7 @@ import pytest
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.import_file import ImportReport, import_file
+from agenteval_tui.formats.import_options import ImportOptions
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.store import Store
 
@@ -106,7 +107,7 @@ def test_the_same_file_twice_adds_nothing(store: Store, tmp_path: Path) -> None:
     assert (again.execution_id, again.added, again.read) == (first.execution_id, 0, 1)
     copy = write(tmp_path / "other-name.json", path.read_text("utf-8"))
     assert import_file(copy, store).already
-    assert import_file(path, store, format="tau-bench").already
+    assert import_file(path, store, ImportOptions(format="tau-bench")).already
     assert store.counts().runs == 1
     assert store.counts().executions == 1
 
@@ -215,7 +216,7 @@ def test_files_that_are_not_there_or_none(store: Store, tmp_path: Path) -> None:
     with pytest.raises(AgentevalError, match="folder"):
         import_file(tmp_path, store)
     with pytest.raises(AgentevalError, match="no format 'tau'"):
-        import_file(write(tmp_path / "a.json", chat("q", "a")), store, format="tau")
+        import_file(write(tmp_path / "a.json", chat("q", "a")), store, ImportOptions(format="tau"))
 
 
 def test_hostile_text_is_stored_as_it_came(store: Store, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from agenteval_tui.agents.permission import NotTrustedError
+from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.standard_input import NAME, STDIN, only_once, standard_input_file
@@ -21,6 +22,7 @@ from agenteval_tui.formats.detect import detect, format_named
 from agenteval_tui.formats.documents.listings import ImportedFile, SkippedParts
 from agenteval_tui.formats.folder import folder_of
 from agenteval_tui.formats.import_file import ImportReport, import_file, open_source
+from agenteval_tui.formats.import_options import ImportOptions
 from agenteval_tui.formats.importers.prompt_functions import fill_prompts, refuse_prompts
 from agenteval_tui.formats.importers.suite_import import FoundTests, suite_text
 from agenteval_tui.history.store import Store
@@ -28,30 +30,19 @@ from agenteval_tui.history.store import Store
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
-@click.option(
-    "--format", "format_name", metavar="NAME", help="The files' format (default: detected from their content)."
-)
+@declared(ImportOptions, "format")
 @click.option(
     "--to",
     type=click.Path(path_type=Path, allow_dash=True),
     help="Write the file's tests to this new suite; - prints it.",
 )
-@click.option("--dry-run", is_flag=True, help="Read everything and say what would be imported; change nothing.")
-@click.option("--trust", is_flag=True, help="Let Python functions run that make prompts (promptfoo: prompts.py:name).")
-@click.option("--no-derived", is_flag=True, help="Do not grade the runs with the expectations in the file.")
+@declared(ImportOptions, "dry_run")
+@declared(ImportOptions, "trust")
+@declared(ImportOptions, "no_derived")
 @click.option("--json", "as_json", is_flag=True, help="Print what was imported as one JSON list.")
 @common_options
 @pass_invocation
-def command(
-    invocation: Invocation,
-    files: tuple[Path, ...],
-    format_name: str | None,
-    to: Path | None,
-    dry_run: bool,
-    trust: bool,
-    no_derived: bool,
-    as_json: bool,
-) -> int:
+def command(invocation: Invocation, /, files: tuple[Path, ...], to: Path | None, as_json: bool, **given: Any) -> int:
     """Import FILES, or the files in a folder, of other tools; `-` is standard input.
 
     Runs: Inspect logs (.eval, .json), results of promptfoo, DeepEval, tau-bench, tau2-bench and BFCL, logs of OpenAI's
@@ -67,72 +58,38 @@ def command(
     These criteria are marked as derived: they say why a run failed, and never change how it ended.
     """
     only_once(*files)
-    if STDIN in files:
-        with standard_input_file(invocation, "a recording") as read:
-            files = tuple(read if file == STDIN else file for file in files)
-            try:
-                return _import(
-                    invocation,
-                    files,
-                    format_name=format_name,
-                    to=to,
-                    dry_run=dry_run,
-                    as_json=as_json,
-                    derive=not no_derived,
-                    trust=trust,
-                )
-            except AgentevalError as error:
-                raise _renamed(error, read) from None
-    return _import(
-        invocation,
-        files,
-        format_name=format_name,
-        to=to,
-        dry_run=dry_run,
-        as_json=as_json,
-        derive=not no_derived,
-        trust=trust,
-    )
+    options = ImportOptions(**given)
+    if STDIN not in files:
+        return _import(invocation, files, to, options, as_json=as_json)
+    with standard_input_file(invocation, "a recording") as read:
+        try:
+            named = tuple(read if file == STDIN else file for file in files)
+            return _import(invocation, named, to, options, as_json=as_json)
+        except AgentevalError as error:
+            raise _renamed(error, read) from None
 
 
 def _import(
-    invocation: Invocation,
-    files: tuple[Path, ...],
-    format_name: str | None,
-    to: Path | None,
-    dry_run: bool,
-    as_json: bool,
-    derive: bool,
-    trust: bool,
+    invocation: Invocation, files: tuple[Path, ...], to: Path | None, options: ImportOptions, *, as_json: bool
 ) -> int:
     paths, passed_over = _files(files)
     alone = len(paths) == 1 and not files[0].is_dir()
     if to is not None:
         if not alone:
             raise AgentevalError("--to takes the tests of one file", mend="name one file for each --to")
-        return _tests(invocation, paths[0][0], format_name, to, dry_run, trust)
+        return _tests(invocation, paths[0][0], to, options)
     done: list[ImportedFile] = []
     with invocation.store() as store:
         for number, (path, in_folder) in enumerate(paths, 1):
             try:
-                done.append(
-                    _one(
-                        invocation,
-                        store,
-                        path=path,
-                        format_name=format_name,
-                        dry_run=dry_run,
-                        as_json=as_json,
-                        derive=derive,
-                    )
-                )
+                done.append(_one(invocation, store, path, options, as_json=as_json))
             except KeyboardInterrupt:
                 _stopped(invocation, path, done, len(paths) - number)
                 raise
             except AgentevalError as error:
                 if alone:
                     raise
-                done.append(ImportedFile(file=_name(path), error=str(error), dry_run=dry_run))
+                done.append(ImportedFile(file=_name(path), error=str(error), dry_run=options.dry_run))
                 if not as_json and not in_folder:
                     invocation.err.line(("agenteval: ", "bad"), error.sentence)
                 elif not as_json:
@@ -180,27 +137,19 @@ def _stopped(invocation: Invocation, path: Path, done: list[ImportedFile], left:
     err.line("Run the same command to continue: imported files are not added again.")
 
 
-def _one(
-    invocation: Invocation,
-    store: Store,
-    path: Path,
-    format_name: str | None,
-    dry_run: bool,
-    as_json: bool,
-    derive: bool,
-) -> ImportedFile:
+def _one(invocation: Invocation, store: Store, path: Path, options: ImportOptions, *, as_json: bool) -> ImportedFile:
     def progress(done: int, size: int) -> None:
         invocation.err.status(f"{path.name}: {min(100, 100 * done // max(size, 1))} %")
 
     try:
-        report = import_file(path, store, format=format_name, dry_run=dry_run, derive=derive, on_progress=progress)
+        report = import_file(path, store, options, progress)
     except AgentevalError as error:
         raise _renamed(error, path) from None
     finally:
         invocation.err.status("")
     if not as_json:
-        _print(invocation.out, path, report, dry_run, invocation.db_option)
-    return _document(path, report, dry_run)
+        _print(invocation.out, path, report, options.dry_run, invocation.db_option)
+    return _document(path, report, options.dry_run)
 
 
 def _name(path: Path) -> str:
@@ -213,16 +162,16 @@ def _renamed(error: AgentevalError, path: Path) -> AgentevalError:
     return error
 
 
-def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path, dry_run: bool, trust: bool) -> int:
-    known = format_named(format_name) if format_name else None
+def _tests(invocation: Invocation, path: Path, to: Path, options: ImportOptions) -> int:
+    known = format_named(options.format) if options.format else None
     with open_source(path) as source:
         known = known or detect(source)
         if known.tests is None:
             raise AgentevalError(f"a file in the format {known.name} has runs but no tests", where=str(path))
         content = known.tests(source)
-        if content.calls and not dry_run:
+        if content.calls and not options.dry_run:
             with contextlib.suppress(NotTrustedError):
-                fill_prompts(content, path.parent.resolve(), trusted=trust)
+                fill_prompts(content, path.parent.resolve(), trusted=options.trust)
         refuse_prompts(content)
         if str(to) == "-" and content.module_text:
             content.note(f"{content.module}.py, with the assertions that are code, is written with --to FILE")
@@ -232,7 +181,7 @@ def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path
             _point_to_datasets(content, path.parent, Path() if str(to) == "-" else to.parent)
         text = suite_text(content, source=path.name)
     out = invocation.err if str(to) == "-" else invocation.out
-    if dry_run:
+    if options.dry_run:
         out.line(f"{_name(path)}: {known.name}, {count(len(content.tests), 'test')}; nothing was written")
     elif str(to) == "-":
         for line in text.rstrip("\n").split("\n"):
