@@ -16,7 +16,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.embedded_runs import BEGIN
 from agenteval_tui.formats.exporters.agenteval import EXPORTER
 from agenteval_tui.formats.exporters.export import stored_runs
-from agenteval_tui.formats.exporters.share_html import secrets_here, share
+from agenteval_tui.formats.exporters.share_html import ShareOptions, secrets_here, share
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
@@ -183,14 +183,14 @@ def test_what_does_not_fit_is_left_out_and_named(store: Store) -> None:
     keep(store, ["passed", "passed", "failed"], "x" * 30_000)
     whole = share(store, store.execution("EXEC-1"))
     assert (whole.runs, whole.missing) == (3, "")
-    made = share(store, store.execution("EXEC-1"), most=whole.size - 100_000)
+    made = share(store, store.execution("EXEC-1"), ShareOptions(max_mb=(whole.size - 100_000) / 1e6))
     page = Page("".join(made.pieces))
     assert made.size <= whole.size - 100_000
     assert 1 <= made.runs < 3
     assert f"Not in this file: {3 - made.runs} run" in page.words
     assert json.loads(page.embedded)[-1]["repetition"] == 3  # the failed one is in it
     with pytest.raises(AgentevalError, match="no run fits"):
-        share(store, store.execution("EXEC-1"), most=1_000)
+        share(store, store.execution("EXEC-1"), ShareOptions(max_mb=0.001))
 
 
 def test_pages_that_are_cut_off_or_have_no_runs_say_so(store: Store, tmp_path: Path) -> None:

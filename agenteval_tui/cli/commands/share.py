@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from agenteval_tui.cli.finite_number import FiniteNumber
+from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.core.atomic_write import is_special, write_pieces
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, file_size
-from agenteval_tui.formats.exporters.share_html import MOST_BYTES, share, share_name
+from agenteval_tui.formats.exporters.share_html import ShareOptions, share, share_name
 
 
 @click.command("share")
 @click.argument("what", metavar="[WHAT]", default="last")
 @click.argument("file", metavar="[FILE.html]", default=None, required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--max-mb",
-    type=FiniteNumber(min=0.001),
-    default=MOST_BYTES / 1e6,
-    show_default=True,
-    metavar="N",
-    help="The largest size of the file in MB; runs that passed are left out first.",
-)
+@declared(ShareOptions, "max_mb")
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @all_projects("--all")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, what: str, file: Path | None, max_mb: float, force: bool) -> int:
+def command(invocation: Invocation, /, what: str, file: Path | None, force: bool, **given: Any) -> int:
     """Write WHAT to one HTML file: transcripts, criteria with their evidence, where repetitions diverge, and costs.
 
     WHAT is an execution or a run, by its id or a part of it, or a test by its id (its newest run); `last`, the default,
@@ -46,7 +40,7 @@ def command(invocation: Invocation, what: str, file: Path | None, max_mb: float,
             if not confirm(invocation, f"{file} exists. Overwrite it?"):
                 raise AgentevalError("nothing was written", where=str(file))
             force = True
-        page = share(store, target, most=int(max_mb * 1e6))
+        page = share(store, target, ShareOptions(**given))
         write_pieces(file, page.pieces, force=force)
     if page.missing:
         invocation.err.line(("note: ", "warn"), f"not in the file: {page.missing}")

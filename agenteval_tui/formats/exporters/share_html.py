@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
+from typing import Annotated
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,6 +28,7 @@ from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count, dollars
+from agenteval_tui.core.options import Options, limits
 from agenteval_tui.core.outcomes import ENDED
 from agenteval_tui.formats.embedded_runs import BEGIN, END
 from agenteval_tui.formats.exporters.agenteval import EXPORTER
@@ -65,11 +67,21 @@ from agenteval_tui.views.model import OUTCOMES, Column, Row, Table, plain, text
 from agenteval_tui.views.run_output import has_output, output_lines
 from agenteval_tui.views.state import state_lines
 
-MOST_BYTES = 25_000_000
-"""The size of a file: what mail and chat still carry."""
 _LONGEST_VALUE = 2_000  # characters of one side of a comparison
 _BEFORE = 400  # of them before the place that differs
 _SECRET_NAME = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)$", re.IGNORECASE)
+
+
+class ShareOptions(Options, frozen=True, kw_only=True):
+    """How large the file may be; by default, what mail and chat still carry."""
+
+    max_mb: Annotated[
+        float, limits("The largest size of the file in MB; runs that passed are left out first.", "N", ge=0.001)
+    ] = 25.0
+
+
+_USUAL = ShareOptions()
+
 
 _STYLE = """
 .facts, .facts ul { list-style: none; padding-left: 1.1rem; margin: .2rem 0 } .facts { padding-left: 0 }
@@ -118,9 +130,13 @@ def secrets_here(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
 
 
 def share(
-    store: Store, target: ExecutionRow | RunRow, *, most: int = MOST_BYTES, secrets: Iterable[str] | None = None
+    store: Store,
+    target: ExecutionRow | RunRow,
+    options: ShareOptions = _USUAL,
+    *,
+    secrets: Iterable[str] | None = None,
 ) -> Share:
-    """The file of an execution, or of one run. Runs that did not pass come in first if not all fit into `most` bytes.
+    """The file of an execution, or of one run. Runs that did not pass come in first if not all fit into the file.
 
     What was a secret when a run was stored is `***` in the history already. `secrets` (None: those of the environment)
     are taken out once more: imported runs may hold them. Raises `AgentevalError` where no run has ended, or none fits.
@@ -133,7 +149,7 @@ def share(
     if not rows:
         raise AgentevalError("no run of this execution has ended yet", where=target.id)
     head = maker.clean([*head_html(_title(target, execution), _STYLE), *_summary(store, target, execution)])
-    left_for_runs = most - _bytes(head)
+    left_for_runs = int(options.max_mb * 1e6) - _bytes(head)
     parts_by_run: dict[str, tuple[str, str]] = {}
     for row in sorted(rows, key=lambda run_row: (run_row.status == "passed", run_row.position)):
         line, section = maker.run(row)
@@ -142,7 +158,9 @@ def share(
             break
         parts_by_run[row.id] = line, section
     if not parts_by_run:
-        raise AgentevalError("no run fits into this size", where=f"{most:,} bytes", mend="give a larger --max-mb")
+        raise AgentevalError(
+            "no run fits into this size", where=f"{options.max_mb:g} MB", mend="give a larger --max-mb"
+        )
     made_share = Share((), len(parts_by_run), len(rows) - len(parts_by_run), len(every) - len(rows))
     missing = [f'<p class="bad">Not in this file: {line_html(made_share.missing)}.</p>'] if made_share.missing else []
     tests: dict[tuple[str, ...], list[RunRow]] = {}
