@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import field
 from msgspec.structs import replace
 
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of, with_attachments
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
+from agenteval_tui.formats.importers.session_log import Session
 from agenteval_tui.formats.importers.usage_import import moment_ms, with_usage
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.transcripts.codec import content_text
@@ -29,28 +30,19 @@ def can_read(value: Any) -> bool:
     return isinstance(value, str) and value.startswith(_CALLS)
 
 
-class _Session(Struct):
-    """What was seen of a session."""
+class _Session(Session):
+    """What was seen of a session, with the times of the model's turns and of tools."""
 
-    id: str = ""
-    agent: str = ""
-    model: str = ""
-    system: Any = None
-    messages: list[dict[str, Any]] = field(default_factory=list)
     usage: UsageReader = field(default_factory=UsageReader)
     finish_reason: str = ""
-    error: str = ""
-    began: float | None = None
-    ended: float | None = None
     turns: dict[str, float] = field(default_factory=dict)  # when a model's unfinished turn started, by its id
     steps: list[Step] = field(default_factory=list)
     used: dict[str, list[float]] = field(default_factory=dict)  # when a tool was called, and when it answered
-    source: list[tuple[str, Any]] = field(default_factory=list)
 
 
 def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
     """A run for each session of the file."""
-    session = _Session()
+    session = _Session("")
     name: Any = None
     for element in elements:
         if isinstance(element, BrokenElement):
@@ -81,8 +73,7 @@ def _take(session: _Session, event: Mapping[str, Any]) -> None:
     content = event.get("content")
     moment = moment_ms(event.get("processed_at"))
     if moment is not None:
-        session.began = moment if session.began is None else min(session.began, moment)
-        session.ended = moment if session.ended is None else max(session.ended, moment)
+        session.saw(event["processed_at"])
         _time(session, plain_text(event.get("id")), what, event, moment)
     if what == "message" and who in ("user", "agent"):
         role = "user" if who == "user" else "assistant"

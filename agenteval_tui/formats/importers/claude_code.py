@@ -18,7 +18,7 @@ from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.importers.format import Format, by_value
-from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.message_formats import plain_text, type_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, SessionRequest, session_recording
 from agenteval_tui.formats.importers.usage_import import number
@@ -242,17 +242,13 @@ def _is_local(event: Event) -> bool:
 
 def _called_in(message: Mapping[str, Any]) -> list[str]:
     return [
-        plain_text(block.get("id")) for block in _blocks(message.get("content")) if _kind(block).endswith("tool_use")
+        plain_text(block.get("id")) for block in _blocks(message.get("content")) if type_of(block).endswith("tool_use")
     ]
 
 
 def _answered_in(message: Mapping[str, Any]) -> list[str]:
     blocks = _blocks(message.get("content"))
-    return [plain_text(block.get("tool_use_id")) for block in blocks if _kind(block).endswith("tool_result")]
-
-
-def _kind(block: Any) -> str:
-    return plain_text(block.get("type")) if isinstance(block, Mapping) else ""
+    return [plain_text(block.get("tool_use_id")) for block in blocks if type_of(block).endswith("tool_result")]
 
 
 def _blocks(content: Any) -> list[Any]:

@@ -27,7 +27,7 @@ from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.inspect_zip import Archive, DamagedMember, Member, open_archive
-from agenteval_tui.formats.importers.message_formats import as_list, plain_text
+from agenteval_tui.formats.importers.message_formats import as_list, plain_text, type_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.formats.importers.suite_import import LARGEST, FoundTests, checked, literal_prompt, needs_manual_work
 from agenteval_tui.formats.importers.traced_requests import as_asked
@@ -711,8 +711,8 @@ def _as_openai(data: Any) -> dict[str, Any]:
         return dict(own["message"])
     content, thoughts = data.get("content"), []
     if isinstance(content, list):
-        thoughts = [_thought(part) for part in content if _kind(part) == "reasoning"]
-        content = [part for part in content if _kind(part) != "reasoning"]
+        thoughts = [_thought(part) for part in content if type_of(part) == "reasoning"]
+        content = [part for part in content if type_of(part) != "reasoning"]
     message: dict[str, Any] = {"role": data["role"], "content": content}
     if isinstance(data.get("attachments"), list):  # from `_without_media`
         message["attachments"] = data["attachments"]
@@ -784,19 +784,17 @@ def _error_text(error: Any) -> str:
     return (plain_text(reason).strip() or "the sample ended with an error")[:_LONGEST_ERROR]
 
 
-def _kind(part: Any) -> str:
-    return plain_text(part.get("type")) if isinstance(part, Mapping) else ""
-
-
 def _without_media(message: Any, left_out: Counter[str]) -> Any:
     """The message with `[image]` for an image, which may have megabytes: what it is is kept."""
     content = message.get("content") if isinstance(message, Mapping) else None
     if not isinstance(content, list):
         return message
-    media = [attachment_of(block, f"[{_kind(block)}]") if _kind(block) in _MEDIA else None for block in content]
+    media = [attachment_of(block, f"[{type_of(block)}]") if type_of(block) in _MEDIA else None for block in content]
     pairs = list(zip(content, media, strict=True))
-    left_out.update(_kind(block) for block, attachment in pairs if _kind(block) in _MEDIA and attachment is None)
-    blocks = [{"type": "text", "text": f"[{_kind(block)}]"} if _kind(block) in _MEDIA else block for block in content]
+    left_out.update(type_of(block) for block, attachment in pairs if type_of(block) in _MEDIA and attachment is None)
+    blocks = [
+        {"type": "text", "text": f"[{type_of(block)}]"} if type_of(block) in _MEDIA else block for block in content
+    ]
     attachments = [attachment for attachment in media if attachment is not None]
     return {**message, "content": blocks, **({"attachments": attachments} if attachments else {})}
 

@@ -13,7 +13,7 @@ from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text, transcript_of
+from agenteval_tui.formats.importers.message_formats import as_list, first_text, is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
 from agenteval_tui.formats.importers.traced_requests import as_asked, lived_conversation
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
@@ -296,9 +296,8 @@ def _answered(outputs: Any, *, plain: bool = True) -> list[Any]:
 def _text(value: Any) -> str:
     """What an object says: its only value, or that of a telling name; else all of it as JSON."""
     if isinstance(value, Mapping):
-        for key in _TEXTS:
-            if isinstance(value.get(key), str):
-                return str(value[key])
+        if (text := first_text(value, _TEXTS)) is not None:
+            return text
         if len(value) == 1:
             return plain_text(next(iter(value.values())))
         if not value:

@@ -534,6 +534,29 @@ def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def listed(value: Any) -> list[Any]:
+    """A list; of one value alone a list, too, and [] for nothing."""
+    return value if isinstance(value, list) else [value] if value else []
+
+
+def type_of(block: Any) -> str:
+    """The `type` of a part of a message; "" without one."""
+    return plain_text(block.get("type")) if isinstance(block, Mapping) else ""
+
+
+def first_text(value: Mapping[str, Any], keys: Iterable[str]) -> str | None:
+    """The first of these keys that is a text."""
+    return next((value[key] for key in keys if isinstance(value.get(key), str)), None)
+
+
+def json_in(value: Any) -> Any:
+    """A value; an object or a list that stands as JSON in a text is read."""
+    try:
+        return json.loads(value) if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else value
+    except (ValueError, RecursionError):
+        return value
+
+
 def _maps(value: Any) -> list[Mapping[str, Any]]:
     return [entry for entry in value if isinstance(entry, (dict, Mapping))] if isinstance(value, list) else []
 
@@ -569,7 +592,7 @@ def messages_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     parts = message.get("parts") or message.get("blocks")
     content = message.get("content")
     if not isinstance(parts, list) or not parts:
-        parts = content if isinstance(content, list) else [content] if content else []
+        parts = listed(content)
     for part in parts:
         reader.take(part)
     invocations = message.get("toolInvocations")
@@ -744,10 +767,7 @@ def _part_kind(part: Any) -> str:
 
 def _text(part: Mapping[str, Any]) -> str | None:
     """What a part of text says; None when it is none."""
-    for key in ("text", "content", "reasoning", "thinking", "refusal"):
-        if isinstance(part.get(key), str):
-            return str(part[key])
-    return None
+    return first_text(part, ("text", "content", "reasoning", "thinking", "refusal"))
 
 
 def _result_text(result: Any) -> str:

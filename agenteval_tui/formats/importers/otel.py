@@ -29,7 +29,7 @@ from agenteval_tui.formats.agenteval_run import is_ours, restore_or_note
 from agenteval_tui.formats.importers import openinference
 from agenteval_tui.formats.importers.agenteval_results import results_of
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import as_list, messages_of, plain_text
+from agenteval_tui.formats.importers.message_formats import as_list, json_in, messages_of, plain_text
 from agenteval_tui.formats.importers.openinference import PREFIXES
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.formats.importers.traced_requests import lived_conversation
@@ -814,11 +814,11 @@ def message_of_event(name: str, attributes: Mapping[str, Any]) -> list[dict[str,
     if match is not None:
         return [_message(match.group(1), attributes)]
     if name == "gen_ai.choice":
-        inner = _json_or_text(attributes.get("message"))
+        inner = json_in(attributes.get("message"))
         return [_message("assistant", {**attributes, **(inner if isinstance(inner, Mapping) else {"content": inner})})]
     for key, role in (("gen_ai.prompt", "user"), ("gen_ai.completion", "assistant")):
         if key in attributes:
-            content = _json_or_text(attributes[key])
+            content = json_in(attributes[key])
             listed = content if isinstance(content, list) else [content]
             return [_message(role, entry if isinstance(entry, Mapping) else {"content": entry}) for entry in listed]
     return []
@@ -826,18 +826,9 @@ def message_of_event(name: str, attributes: Mapping[str, Any]) -> list[dict[str,
 
 def _message(role: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": plain_text(fields.get("role")) or role, "content": fields.get("content")}
-    calls = _json_or_text(fields.get("tool_calls"))
+    calls = json_in(fields.get("tool_calls"))
     if isinstance(calls, list):
         message["tool_calls"] = calls
     if message["role"] == "tool":
         message["tool_call_id"] = fields.get("id") or fields.get("tool_call_id")
     return message
-
-
-def _json_or_text(value: Any) -> Any:
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value

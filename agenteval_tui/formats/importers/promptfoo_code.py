@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.message_formats import listed, plain_text
 from agenteval_tui.formats.importers.suite_import import checked
 from agenteval_tui.suites.templates import is_template
 
@@ -131,11 +131,9 @@ def has_structured_answers(providers: Any) -> bool:
 
 
 def _transforms(one: Mapping[str, Any]) -> Sequence[str] | None:
-    given = one.get("transform")
-    listed = given if isinstance(given, list) else [given] if given else []
-    if one.get("contextTransform") or one.get("normalizeUnicode") or not all(isinstance(each, str) for each in listed):
-        return None
-    return listed
+    transforms = listed(one.get("transform"))
+    odd = one.get("contextTransform") or one.get("normalizeUnicode")
+    return None if odd or not all(isinstance(code, str) for code in transforms) else transforms
 
 
 def _transform(code: str) -> str | None:

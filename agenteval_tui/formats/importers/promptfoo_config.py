@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from agenteval_tui.core.delimited_text import HEAD, TextForm, from_header, table_form
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import as_list, plain_text
+from agenteval_tui.formats.importers.message_formats import as_list, listed, plain_text
 from agenteval_tui.formats.importers.promptfoo_asserts import criteria_of
 from agenteval_tui.formats.importers.promptfoo_code import AssertionCode, has_structured_answers, module_name
 from agenteval_tui.formats.importers.promptfoo_providers import Providers
@@ -109,10 +109,8 @@ def tests_of(config: Mapping[str, Any], file: Path) -> FoundTests:
     adding = _Adding(
         config, default=_mapping(default), prompts=prompts, files=files, found=found, code=code, providers=providers
     )
-    given = config.get("tests")
-    listed = given if isinstance(given, list) else [given] if given else []
     scenarios = config["scenarios"] if isinstance(config.get("scenarios"), list) else []
-    for one in listed or ([] if scenarios else [{}]):
+    for one in listed(config.get("tests")) or ([] if scenarios else [{}]):
         if isinstance(one, str):
             adding.named(one)
         elif isinstance(one, Mapping) and not ("path" in one and one.keys() <= {"path", "config"}):
@@ -125,8 +123,7 @@ def tests_of(config: Mapping[str, Any], file: Path) -> FoundTests:
     for key in ("nunjucksFilters", "extensions"):
         if config.get(key):
             found.note(f"`{key}` is not translated")
-    given = config.get("providers") or config.get("targets")
-    names = [providers.agent(one) for one in (given if isinstance(given, list) else [given] if given else [])]
+    names = [providers.agent(provider) for provider in listed(config.get("providers") or config.get("targets"))]
     found.agent = next(filter(None, names), "")
     found.agents = providers.agents
     if len(found.agents) > 1 and found.agent:

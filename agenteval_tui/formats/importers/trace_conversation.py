@@ -19,7 +19,7 @@ from agenteval_tui.agents.recording.conversation import Asked
 from agenteval_tui.agents.recording.told_requests import asked_in, with_requests
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text, transcript_of
+from agenteval_tui.formats.importers.message_formats import as_list, first_text, is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.openai_responses import answer_messages
 from agenteval_tui.formats.importers.traced_requests import as_asked
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, called_with, with_results, with_untold_calls
@@ -388,9 +388,8 @@ def text_of(value: Any) -> str:
     """What an object says: its only value, or that of a telling name; else all of it as JSON."""
     value = decoded(value)
     if isinstance(value, Mapping):
-        for key in _TEXTS:
-            if isinstance(value.get(key), str):
-                return str(value[key])
+        if (text := first_text(value, _TEXTS)) is not None:
+            return text
         if len(value) == 1:
             return text_of(next(iter(value.values())))
         if not value:

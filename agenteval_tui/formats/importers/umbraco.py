@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.message_formats import json_in, plain_text
 from agenteval_tui.formats.importers.suite_import import FoundTests, checked, literal_prompt, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.formats.stream.small_document import read_document
@@ -59,14 +59,14 @@ def _add(written: Mapping[str, Any], index: int, found_tests: FoundTests) -> Non
     test: dict[str, Any] = {"id": alias, "name": plain_text(fields.get("name")) or alias}
     if description := plain_text(fields.get("description")).strip():
         test["description"] = description
-    config = _json_in(fields.get("testfeatureconfig"))
+    config = json_in(fields.get("testfeatureconfig"))
     test |= _asked(config, alias, fields, found_tests)
     tags = fields.get("tags")
     if isinstance(tags, list) and tags:
         test["tags"] = [tag for tag in map(plain_text, tags) if tag]
     if (count := _count(fields.get("runcount"))) > 1:
         test["repeat"] = count
-    context = {key: value for key in KEPT if (value := _json_in(fields.get(key.lower()))) not in (None, [], {})}
+    context = {key: value for key in KEPT if (value := json_in(fields.get(key.lower()))) not in (None, [], {})}
     test["context"] = {CONTEXT: context}
     graders = [_folded(grader) for grader in _maps(fields.get("graders"))]
     test["criteria"] = [_criterion(grader, number_, alias, found_tests) for number_, grader in enumerate(graders)]
@@ -104,7 +104,7 @@ def _variation(fields: Mapping[str, Any], place: int, alias: str, found_tests: F
     variation: dict[str, Any] = {"name": name}
     if (count := fields.get("runcount")) is not None:
         variation["repeat"] = _count(count)
-    changed = {key: _json_in(fields[key.lower()]) for key in VARIED if fields.get(key.lower()) is not None}
+    changed = {key: json_in(fields[key.lower()]) for key in VARIED if fields.get(key.lower()) is not None}
     if changed:
         variation["context"] = {CONTEXT: changed}
     config = changed.get("testFeatureConfig")
@@ -120,7 +120,7 @@ def _variation(fields: Mapping[str, Any], place: int, alias: str, found_tests: F
 
 def _criterion(fields: Mapping[str, Any], index: int, alias: str, found_tests: FoundTests) -> dict[str, Any]:
     kind = plain_text(fields.get("gradertypeid") or fields.get("gradertype") or fields.get("type")).lower()
-    config = _json_in(fields.get("config"))
+    config = json_in(fields.get("config"))
     config = _folded(config) if isinstance(config, Mapping) else {}
     name = plain_text(fields.get("name")).strip() or kind or f"grader {index + 1}"
     make = _GRADERS.get(kind)
@@ -133,7 +133,7 @@ def _criterion(fields: Mapping[str, Any], index: int, alias: str, found_tests: F
         found_tests.note(
             f"{alias}, graders[{index}] {name!r}: {criterion}: a person decides; write a criterion in its place"
         )
-        settings = json.dumps({"graderTypeId": kind, "config": _json_in(fields.get("config"))}, ensure_ascii=False)
+        settings = json.dumps({"graderTypeId": kind, "config": json_in(fields.get("config"))}, ensure_ascii=False)
         criterion = needs_manual_work(name, f"Umbraco's grader {settings}")
     if description := plain_text(fields.get("description")).strip():
         criterion["description"] = " ".join(filter(None, (description, criterion.get("description"))))
@@ -221,7 +221,7 @@ def order_pattern(tools: list[str], *, alone: bool) -> str:
 def _guardrail(name: str, config: Mapping[str, Any]) -> Made:
     """It passes where the evaluator finds something."""
     evaluator = plain_text(config.get("evaluatorid")).lower()
-    own = _json_in(config.get("evaluatorconfig"))
+    own = json_in(config.get("evaluatorconfig"))
     own = _folded(own) if isinstance(own, Mapping) else {}
     if evaluator == "contains":
         return _contains(name, own)
@@ -299,16 +299,6 @@ def _listed(value: Any) -> list[str]:
 def _count(value: Any) -> int:
     count = number(value)
     return 1 if count is None or count < 1 else int(min(count, 100_000))
-
-
-def _json_in(value: Any) -> Any:
-    """A value; one that is JSON in a text, as Umbraco stores configurations, is read."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
 
 
 def _folded(value: Mapping[str, Any]) -> dict[str, Any]:

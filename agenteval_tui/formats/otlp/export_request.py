@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.core.numbers import count
+from agenteval_tui.formats.importers.message_formats import as_list
 
 LARGEST = 64_000_000
 """Bytes of a request, unpacked."""
@@ -118,7 +119,7 @@ def unread_in(path: str, request: Mapping[str, Any]) -> int:
 def spans_of(request: Mapping[str, Any]) -> Iterator[SentSpan]:
     """The spans in an OTLP JSON request. Leaves out invalid spans, which `unread_in` counts."""
     for resource, scope in _scopes(request, "resourceSpans", "scopeSpans"):
-        for span in _list(scope.get("spans")):
+        for span in as_list(scope.get("spans")):
             if isinstance(span, Mapping) and _is_id(span.get("traceId")) and _is_id(span.get("spanId")):
                 yield SentSpan(span, resource)
 
@@ -126,10 +127,10 @@ def spans_of(request: Mapping[str, Any]) -> Iterator[SentSpan]:
 def events_of(request: Mapping[str, Any]) -> Iterator[SentEvent]:
     """The log records in a request that are events of a span."""
     for resource, scope in _scopes(request, "resourceLogs", "scopeLogs"):
-        for record in _list(scope.get("logRecords")):
+        for record in as_list(scope.get("logRecords")):
             if not isinstance(record, Mapping):
                 continue
-            attributes = _list(record.get("attributes"))
+            attributes = as_list(record.get("attributes"))
             named = [
                 attribute
                 for attribute in attributes
@@ -145,14 +146,14 @@ def events_of(request: Mapping[str, Any]) -> Iterator[SentEvent]:
 def _scopes(
     request: Mapping[str, Any], outer: str, inner: str
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    for entry in _list(request.get(outer)):
+    for entry in as_list(request.get(outer)):
         if isinstance(entry, Mapping):
             resource = entry.get("resource")
-            attributes = _list(resource.get("attributes")) if isinstance(resource, Mapping) else ()
+            attributes = as_list(resource.get("attributes")) if isinstance(resource, Mapping) else ()
             resource_attributes = {
                 str(pair.get("key")): _plain(pair.get("value")) for pair in attributes if isinstance(pair, Mapping)
             }
-            for scope in _list(entry.get(inner)):
+            for scope in as_list(entry.get(inner)):
                 if isinstance(scope, Mapping):
                     yield resource_attributes, scope
 
@@ -160,7 +161,7 @@ def _scopes(
 def _body(body: Any) -> list[Any]:
     """The fields of a log record's body, which instrumentations send as a map."""
     inner = body.get("kvlistValue") if isinstance(body, Mapping) else None
-    return list(_list(inner.get("values"))) if isinstance(inner, Mapping) else []
+    return list(as_list(inner.get("values"))) if isinstance(inner, Mapping) else []
 
 
 def _plain(value: Any) -> Any:
@@ -182,10 +183,6 @@ def _maps(value: Any) -> tuple[list[Mapping[str, Any]], int]:
     return mappings, len(value) - len(mappings)
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _from_protobuf(path: str, body: bytes) -> dict[str, Any]:
     # The extra `otel`, which takes 60 ms: only who listens pays for it.
     from google.protobuf.json_format import MessageToDict
@@ -202,7 +199,7 @@ def _from_protobuf(path: str, body: bytes) -> dict[str, Any]:
     # Protobuf's own JSON has bytes in base64; OTLP's has the ids in hexadecimal.
     for outer, inner, items in _LEVELS.values():
         for _, scope in _scopes(document, outer, inner):
-            for record in _list(scope.get(items)):
+            for record in as_list(scope.get(items)):
                 record.update({key: base64.b64decode(record[key]).hex() for key in _BYTES if key in record})
     return document
 

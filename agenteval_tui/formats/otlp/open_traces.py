@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from agenteval_tui.formats.importers.message_formats import as_list
 from agenteval_tui.formats.importers.otel import recording_of, span_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped
 from agenteval_tui.formats.otlp.export_request import SentEvent, SentSpan
@@ -72,7 +73,7 @@ class OpenTrace(Struct):
         spans = []
         for key, span in self.spans.items():
             more = self.events.get(key)
-            whole = {**span, "events": [*_list(span.get("events")), *more]} if more else span
+            whole = {**span, "events": [*as_list(span.get("events")), *more]} if more else span
             normal = span_of(whole)
             if normal["attributes"] or normal["evaluations"]:
                 spans.append(normal)
@@ -190,7 +191,3 @@ def is_remote(span: Mapping[str, Any]) -> bool:
     """Whether a span says that its parent is of another program."""
     flags = span.get("flags")
     return isinstance(flags, int) and flags & _REMOTE == _REMOTE
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
