@@ -752,3 +752,17 @@ def test_subclasses_of_an_abstract_agent(tmp_path: Path) -> None:
     agent = only(tmp_path, {"base.py": BASE, "market.py": MARKET})
     assert (agent.sign, agent.framework, agent.instructions) == (Sign.FACTORY, "LlamaIndex", "Knows the market.")
     assert dict(agent.config) == {"kind": "python", "callable": "market.py:Market", "capture": "model"}
+
+
+def test_a_library_with_the_name_of_a_package_within_a_package(tmp_path: Path) -> None:
+    triage = "from agents import Agent\nfrom .parts import part\n"
+    triage += (
+        "def create_triage():\n    try:\n        agent = Agent(name='Triage', handoffs=[part])\n        return agent\n"
+    )
+    triage += "    except ValueError:\n        raise\n"
+    files = {
+        "app/__init__.py": "",
+        "app/agents/__init__.py": "class Agent:\n    'Ours.'\n",
+        "app/agents/triage.py": triage,
+    }
+    assert [(agent.name, agent.framework) for agent in agents_of(tmp_path, files)] == [("triage", "openai-agents")]

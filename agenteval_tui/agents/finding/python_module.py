@@ -145,7 +145,12 @@ class Modules:
         there is such a file, which is not the module itself, and it has a name that the module takes from it."""
         folder, within = module.folder, f"{package}."
         imported = {target.removeprefix(within) for target in module.imports.values() if target.startswith(within)}
-        around = [folder[: -len(place)].rstrip("/") for place in _inside(folder, package)]
+        # A package within a package is imported by both names, so its own short name is a library's.
+        around = [
+            place
+            for place in (folder[: -len(end)].rstrip("/") for end in _inside(folder, package))
+            if not place or not self.has(f"{place}/__init__.py")
+        ]
         for place in dict.fromkeys((folder, "src" if folder.startswith("src/") else folder, *around)):
             base = f"{place}/{package}" if place else package
             for path in (f"{base}.py", f"{base}/__init__.py"):
