@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -33,6 +33,10 @@ _SIZES = (4096, 1024, 512, 2048, 8192, 16384, 32768, 65536)
 """Of pages; that of our own files is the first."""
 _ALL = (1, (1 << 63) - 1)  # rows
 _TOGETHER = 200  # pages
+_LOG_MAGIC = b"\x37\x7f\x06"
+_PAGES_LOOKED_AT = 4_000
+_PAGES = (2, 5, 10, 13)
+"""The first byte of pages of tables and indexes."""
 _INNER_ROWS, _LEAVES = 2, {True: 10, False: 13}
 """The first byte of pages with rows: those of a table without rowid that lead to others, and the others, by whether the
 table has no rowid."""
@@ -124,28 +128,45 @@ def copy_readable(path: Path, target: sqlite3.Connection, scratch: Path) -> Foun
     `scratch` is where the copy of the file is made; the caller removes it.
     Raises sqlite3.Error about `target`, OSError.
     """
-    sizes = _sizes(path)
-    if len(sizes) > 1:
-        scores = []
-        for size in sizes:
-            with closing(_Copy(path, scratch, size)) as copy:
-                scores.append(copy.count_readable(target))
-        sizes = [sizes[scores.index(max(scores))]]
-    with closing(_Copy(path, scratch, sizes[0])) as copy:
+    with closing(_Copy(path, scratch, _page_size(path))) as copy:
         copy.read(target)
         return copy.found
 
 
-def _sizes(path: Path) -> Sequence[int]:
-    """Of the file's pages: what it says, else all that there can be, the log's first."""
+def _page_size(path: Path) -> int:
+    """What the file or its log says; else the size by which most of it looks like pages."""
     with path.open("rb") as file:
         head = file.read(18)
-    size = int.from_bytes(head[16:], "big")
-    if head.startswith(MAGIC) and (size == 1 or size in _SIZES):
-        return (65536 if size == 1 else size,)
-    with suppress(OSError), Path(f"{path}-wal").open("rb") as log:
-        size = int.from_bytes(log.read(12)[8:], "big")
-    return (size, *_SIZES) if size in _SIZES else _SIZES
+        size = int.from_bytes(head[16:], "big")
+        if head.startswith(MAGIC) and (size == 1 or size in _SIZES):
+            return 65536 if size == 1 else size
+        with suppress(OSError), Path(f"{path}-wal").open("rb") as log:
+            start = log.read(12)
+            size = int.from_bytes(start[8:], "big")
+            if start.startswith(_LOG_MAGIC) and size in _SIZES:
+                return size
+        return max(_SIZES, key=lambda size: _share_of_pages(file, size))
+
+
+def _share_of_pages(file: BinaryIO, size: int) -> float:
+    """How many of some places in a file begin a page of this size."""
+    pages = range(1, max(file.seek(0, os.SEEK_END) // size, 1))
+    some = pages[:: max(len(pages) // _PAGES_LOOKED_AT, 1)]
+    number = 0
+    for page in some:
+        file.seek(page * size)
+        number += _is_page(file.read(size))
+    return number / max(len(some), 1)
+
+
+def _is_page(data: bytes) -> bool:
+    """Whether this is a page of a table or an index: the places of its cells lie behind their list, up to its end."""
+    cells = int.from_bytes(data[3:5], "big")
+    start = 8 if data[0] in _LEAVES.values() else 12
+    if data[0] not in _PAGES or not 0 < cells <= (len(data) - start) // 2:
+        return False
+    places: tuple[int, ...] = struct.unpack_from(f">{cells}H", data, start)
+    return start + 2 * cells <= min(places) and len(data) // 2 <= max(places) < len(data)
 
 
 class _Copy:
@@ -184,12 +205,6 @@ class _Copy:
 
     def close(self) -> None:
         self._connection.close()
-
-    def count_readable(self, target: sqlite3.Connection) -> int:
-        """How many of our tables have a row that can be read."""
-        entries = self._entries(target)
-        self._list(entries)
-        return sum(self._has_rows(target, name) for type_, name in entries if type_ == "table")
 
     def read(self, target: sqlite3.Connection) -> None:
         """Copy all rows that can be read."""

@@ -150,6 +150,14 @@ def test_runs_are_found_though_each_index_of_them_is_broken(
     check_is_sound(path)
 
 
+def test_a_destroyed_beginning_costs_what_was_in_it(path: Path, whole: bytes, tmp_path: Path) -> None:
+    last = max(roots(whole, tmp_path))
+    in_it = sum(cells for page, cells in leaves_of(whole, "runs", tmp_path) if page > last)
+    with rescued(path, overwrite(whole, list(range(1, last + 1)))) as store:
+        assert store.counts().runs == in_it > NUMBER // 2
+    check_is_sound(path)
+
+
 @pytest.fixture(scope="module")
 def deep(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A history whose pages are so small that three of them lead to each run, as in one of many runs; the first
