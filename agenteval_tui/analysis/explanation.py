@@ -8,11 +8,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.blame.model import Blame
+from agenteval_tui.analysis.criterion_names import criterion_place
 from agenteval_tui.analysis.lost_from_sight import LostFromSight
 from agenteval_tui.analysis.raised import Raised, raised_around
 from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.explain import Fact, explain
 from agenteval_tui.grading.results import CriterionResult, Outcome
@@ -137,19 +137,6 @@ def _explanation(
 
 
 def criterion_named(run: str, results: Sequence[CriterionResult], name: str) -> tuple[int, CriterionResult]:
-    """The criterion that `wanted` names, with its number: by number (from 1), name, or the beginning of its name.
-
-    Raises `AgentevalError` when there is no such criterion of the run, or several.
-    """
-    pairs = list(enumerate(results, 1))
-    if name.isdecimal() and 1 <= int(name) <= len(pairs):
-        return pairs[int(name) - 1]
-    folded = name.casefold()
-    exact = [pair for pair in pairs if pair[1].criterion == name]
-    for pair in exact or [pair for pair in pairs if pair[1].criterion.casefold() == folded]:
-        return pair
-    close = [pair for pair in pairs if pair[1].criterion.casefold().startswith(folded)]
-    if len(close) == 1:
-        return close[0]
-    names = ", ".join(f"{number} {result.criterion}" for number, result in pairs) or "none"
-    raise AgentevalError(f"there is no criterion {name!r}", where=f"run {run}", mend=f"its criteria: {names}")
+    """The criterion that `name` means (`criterion_place`), with its number. Raises `AgentevalError`."""
+    place = criterion_place([result.criterion for result in results], name, f"run {run}")
+    return place + 1, results[place]

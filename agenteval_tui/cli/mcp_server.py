@@ -23,6 +23,7 @@ from pydantic import Field
 from agenteval_tui.agents.permission import Permission, allowed_once_by
 from agenteval_tui.agents.tools import mcp_package
 from agenteval_tui.analysis.blame.options import SAMPLES, BlameOptions
+from agenteval_tui.analysis.criterion_names import criterion_place
 from agenteval_tui.analysis.shrink.options import ShrinkOptions
 from agenteval_tui.analysis.suggest.options import SuggestOptions
 from agenteval_tui.analysis.workbench import Workbench
@@ -441,15 +442,7 @@ class _Tools(Struct, frozen=True):
 
     def _bench(self, store: Any, run: str, criterion: str) -> tuple[Workbench, int]:
         bench = Workbench.open(store, self._invocation().references(store).run(run, failure=True).id)
-        names = [one.name for one in bench.criteria]
-        if criterion.isdecimal() and 1 <= int(criterion) <= len(names):
-            return bench, int(criterion) - 1
-        alike = [one for one in names if one.casefold() == criterion.casefold()]
-        alike = alike or [one for one in names if one.casefold().startswith(criterion.casefold())]
-        if len(alike) != 1:
-            listed = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1))
-            raise AgentevalError(f"there is no criterion {criterion!r}", mend=f"its criteria: {listed}")
-        return bench, names.index(alike[0])
+        return bench, criterion_place([spec.name for spec in bench.criteria], criterion)
 
     def _within(self, path: str) -> Path:
         """A path of the coding agent's. Raises `AgentevalError` where it leads out of the folder of the server."""

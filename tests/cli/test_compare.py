@@ -88,7 +88,7 @@ def test_versions_of_a_criterion(cli: Any, compared: Path) -> None:
     for reference, said in (
         ("nothing/1", "no test 'nothing'"),
         ("customers-germany", "1 right filter"),
-        ("customers-germany/left", "is not a criterion"),
+        ("customers-germany/left", "there is no criterion"),
     ):
         wrong = cli("criterion", reference)
         assert wrong.code == 2

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from agenteval_tui.analysis.agreement import is_judged, labels_by_recording, sole_of_results
+from agenteval_tui.analysis.criterion_names import criterion_place
 from agenteval_tui.analysis.suggest.examples import Example, Examples
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import listed
@@ -87,7 +88,8 @@ def _examples(
     if from_judge:
         criterion, opinions = _judged(store, rows[: 2 * MOST_RUNS], criterion)
     else:
-        criterion = named(_names(store, rows), criterion) if criterion else ""
+        names = list(_names(store, rows)) if criterion else []
+        criterion = names[criterion_place(names, criterion)] if criterion else ""
         opinions = _labelled(store, rows, criterion)
     opinions = {**opinions, **more}
     if missing := sorted(set(more) - {row.id for row in rows}):
@@ -149,18 +151,5 @@ def _judged(store: Store, rows: Sequence[RunRow], criterion: str) -> tuple[str, 
     if not criterion and len(verdicts) > 1:
         names = listed([f'"{name}"' for name in verdicts])
         raise AgentevalError(f"several criteria of this test ask a judge: {names}", mend="name one: TEST/CRITERION")
-    name = named(verdicts, criterion) if criterion else next(iter(verdicts))
+    name = [*verdicts][criterion_place([*verdicts], criterion) if criterion else 0]
     return name, verdicts[name]
-
-
-def named(names: Iterable[str] | Mapping[str, object], reference: str) -> str:
-    """The criterion that is meant: by its number from 1, its name, or the name's beginning. Raises AgentevalError."""
-    options = list(names)
-    if reference.isdecimal() and 1 <= int(reference) <= len(options):
-        return options[int(reference) - 1]
-    alike = [name for name in options if name.casefold() == reference.casefold()]
-    alike = alike or [name for name in options if name.casefold().startswith(reference.casefold())]
-    if len(alike) != 1:
-        listing = ", ".join(f"{number} {name}" for number, name in enumerate(options, 1))
-        raise AgentevalError(f"there is no criterion {reference!r}", mend=f"one of: {listing}" if options else "")
-    return alike[0]

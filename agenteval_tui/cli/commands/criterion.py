@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from agenteval_tui.analysis.criterion_names import criterion_place
 from agenteval_tui.analysis.criterion_versions import (
     Versions,
     compare_versions,
@@ -106,14 +107,7 @@ def _find(store: Store, reference: str, suite: str | None) -> Versions:
     listed = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1)) or "it has none"
     if not slash or not criterion:
         raise AgentevalError(f"name a criterion of {test_id}", mend=f"{test_id}/NAME, one of: {listed}")
-    if criterion.isdigit() and 1 <= int(criterion) <= len(names):
-        return versions(store, key, test_id, names[int(criterion) - 1])
-    alike = [name for name in names if name.casefold() == criterion.casefold()]
-    alike = alike or [name for name in names if name.casefold().startswith(criterion.casefold())]
-    if len(alike) != 1:
-        what = "matches several criteria" if alike else "is not a criterion"
-        raise AgentevalError(f"{criterion!r} {what} of {test_id}", mend=f"one of: {listed}")
-    return versions(store, key, test_id, alike[0])
+    return versions(store, key, test_id, names[criterion_place(names, criterion, f"test {test_id}")])
 
 
 def _list(out: Output, versions: Versions) -> None:
