@@ -829,6 +829,15 @@ async def test_runs_import_nothing_that_packages_import_at_their_first_call(play
     assert played.unsafe == []
 
 
+@linux
+async def test_hooks_of_frameworks_are_added_before_runs_are_forked(play: Any) -> None:
+    pytest.importorskip("pydantic_ai")
+    module = "import gc\nfrom pydantic_ai import Agent\n"
+    # What was there before the fork is frozen: the collector does not list it.
+    module += "def f(prompt): return str((hasattr(Agent.iter, '__wrapped__'), Agent.iter in gc.get_objects()))"
+    assert await play(module).said() == "(True, False)"
+
+
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="asyncio makes no event loop by itself")
 async def test_what_anyio_begins_leaves_the_event_loop_of_imports_alone(play: Any) -> None:
     module = "import anyio, asyncio, warnings\nwarnings.simplefilter('ignore')\nloop = asyncio.get_event_loop()\n"

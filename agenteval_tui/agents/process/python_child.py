@@ -361,6 +361,7 @@ def _do_find_agent(asked: Any) -> Any:
         _sibling("python_answers").parameters_of(agent)
     if runner is not None or not inspect.isfunction(agent) or agent.__code__.co_flags & _ASYNC:
         import asyncio  # noqa: F401 - each fork would import it
+    _sibling("python_model_requests").add_hooks()  # and this, too
     return getattr(agent, "__name__", type(agent).__name__)
 
 

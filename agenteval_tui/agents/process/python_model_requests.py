@@ -33,11 +33,7 @@ _added: Any = set()  # the frameworks whose hooks are there
 @contextlib.contextmanager
 def watching(tell: Any) -> Iterator[Any]:
     """Tell each request to a model that is made inside, with its answer, as an event `model_request`."""
-    for package, add in _HOOKS.items():
-        if package not in _added and package in sys.modules:
-            _added.add(package)
-            with contextlib.suppress(Exception):  # a version without that hook: its requests are not known
-                add()
+    add_hooks()
     requests = _Requests(tell)
     token = _watching.set(requests)
     _active.append(requests)
@@ -47,6 +43,15 @@ def watching(tell: Any) -> Iterator[Any]:
         _active.remove(requests)
         _watching.reset(token)
         requests.end()
+
+
+def add_hooks() -> None:
+    """Add the hooks of the frameworks that are imported by now."""
+    for package, add in _HOOKS.items():
+        if package not in _added and package in sys.modules:
+            _added.add(package)
+            with contextlib.suppress(Exception):  # a version without that hook: its requests are not known
+                add()
 
 
 def _current() -> Any:
