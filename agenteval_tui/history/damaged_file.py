@@ -67,6 +67,7 @@ _FEW = 4_000
 _LEAST_PAGE_OF_ROWS = 0x0200_0000
 """The first four bytes of a page with rows, as a number, are not below: its first byte is the kind of the page."""
 _SAMPLES = 64
+_INDEXES = 3  # are read of a table: each takes memory for all rows, and a damaged one may lack some
 _LATER = 1_000  # no program's version is higher: such a number is damage
 
 
@@ -341,10 +342,11 @@ class _Copy:
             return False
 
     def _indexes(self, name: str, entries: dict[tuple[str, str], _Entry]) -> tuple[_Index, ...]:
-        """Those that have all rows of a table and can be read, the longest first."""
-        key, indexes = _key(_columns(self._connection, name)), []
+        """The first of those that have all rows of a table and can be read, the longest first."""
+        key, indexes = _key(_columns(self._connection, name)), list[_Index]()
         for entry in entries.values():
-            if entry.type == "index" and entry.table == name and " WHERE " not in (entry.sql or ""):
+            whole = entry.type == "index" and entry.table == name and " WHERE " not in (entry.sql or "")
+            if whole and len(indexes) < _INDEXES:
                 with suppress(_UnreadableError):
                     info = _guarded(self._connection, f"SELECT name FROM pragma_index_info('{entry.name}')")
                     columns = (key, *[column for (column,) in info])
