@@ -788,6 +788,11 @@ ACTIONS: tuple[Action, ...] = (
 )
 
 BY_ID = {action.id: action for action in ACTIONS}
+SCREENS_OF_PANES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("difference", "branches", "error", "context"), ("inspect",)),
+    "config": ("edit", "inspect"),
+}
+"""The scopes of panes, and those of the screens that have such a pane."""
 
 
 def in_scope(scope: str) -> list[Action]:
@@ -800,6 +805,11 @@ def beside_pane(scope: str, pane: str, keymap: Mapping[str, str]) -> list[Action
     """The actions of a screen that have a key while a pane with the scope `pane` ("": none) has the focus."""
     pane_keys = {key for a in ACTIONS if a.scope == pane for key in keymap.get(a.id, a.keys).split(",") if key}
     return [a for a in ACTIONS if a.scope == scope and not pane_keys & set(keymap.get(a.id, a.keys).split(","))]
+
+
+def taken_before(scope: str) -> list[Action]:
+    """The actions of the screens of a pane with the scope `scope` that take a key before the pane does."""
+    return [a for a in ACTIONS if a.id in _PRIORITY and a.scope in SCREENS_OF_PANES.get(scope, ())]
 
 
 def pane_bindings(scope: str) -> list[Binding]:

@@ -9,7 +9,7 @@ from textual import events
 from textual.app import App
 from textual.command import CommandPalette
 
-from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE, Action, beside_pane, in_scope, keys_of
+from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE, SCREENS_OF_PANES, Action, beside_pane, in_scope, keys_of
 from agenteval_tui.tui.navigation import Navigation
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.notifications import Notifier
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 GROUPS = ("this screen", "go to", "settings")
 """Of the palette's commands, in this order; what is found of suites and history has groups of its own."""
-_SCREEN_OF = {"edit": "editor"} | dict.fromkeys(("difference", "branches", "error", "context", "config"), "inspect")
+_SCREEN_OF = {"edit": "editor"} | dict.fromkeys(SCREENS_OF_PANES, "inspect")
 """Screens that are not called like the scope of their actions."""
 _SCOPE_OF = {"editor": "edit"}
 

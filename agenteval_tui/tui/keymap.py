@@ -13,7 +13,7 @@ from textual.keys import Keys
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import UnreadableError, read_small
-from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, in_scope, key_word
+from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, in_scope, key_word, taken_before
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 NAME = "keys.yaml"
@@ -163,7 +163,7 @@ def collisions(keymap: Mapping[str, str]) -> list[str]:
     for scope in dict.fromkeys(action.scope for action in ACTIONS):
         users: dict[str, list[str]] = {}
         everywhere = [action for action in ACTIONS if action.scope == EVERYWHERE]
-        for action in everywhere if scope == EVERYWHERE else in_scope(scope):
+        for action in everywhere if scope == EVERYWHERE else [*in_scope(scope), *taken_before(scope)]:
             for key in filter(None, keymap.get(action.id, action.keys).split(",")):
                 users.setdefault(key, []).append(action.id)
         for key, ids in users.items():

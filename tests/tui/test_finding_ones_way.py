@@ -428,6 +428,23 @@ def test_a_key_that_no_terminal_sends_is_refused(tmp_path: Path, key: str, said:
     assert problems or not said
 
 
+@pytest.mark.parametrize(
+    ("keys", "collision"),
+    [
+        ("context.older: f9", "F9 is `context.older` and `inspect.flips` on context"),
+        ("inspect.flips: plus", "+ is `context.older` and `inspect.flips` on context"),
+        ("config.tidy: ctrl+s", "^s is `config.tidy` and `edit.save` and `inspect.save` on config"),
+        ("context.older: x", ""),
+        ("context.older: r", ""),
+    ],
+)
+def test_a_pane_s_key_that_its_screen_takes_first_is_told(tmp_path: Path, keys: str, collision: str) -> None:
+    """A key that the screen takes only where the pane does not want it is no collision."""
+    path = tmp_path / "keys.yaml"
+    path.write_text(keys, "utf-8")
+    assert read_keymap(path)[1] == ([collision] if collision else [])
+
+
 async def test_notes_on_the_files_of_keys_and_themes_begin_with_what_is_wrong(tmp_path: Path) -> None:
     folder = directories.config_dir()
     (folder / "themes").mkdir(parents=True)
