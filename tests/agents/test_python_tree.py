@@ -830,6 +830,14 @@ async def test_runs_import_nothing_that_packages_import_at_their_first_call(play
 
 
 @linux
+async def test_an_agent_of_pydantic_ai_has_run_before_runs_are_forked(play: Any) -> None:
+    pytest.importorskip("pydantic_ai")
+    played = play("import pydantic_ai, sys\ndef f(prompt): return str('pydantic_ai.models.test' in sys.modules)")
+    assert await played.said() == "True"
+    assert played.unsafe == []
+
+
+@linux
 async def test_hooks_of_frameworks_are_added_before_runs_are_forked(play: Any) -> None:
     pytest.importorskip("pydantic_ai")
     module = "import gc\nfrom pydantic_ai import Agent\n"

@@ -14,6 +14,7 @@ import importlib
 import importlib.util
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from importlib import machinery
 from typing import Any
@@ -223,21 +224,22 @@ def load(modules: Any) -> list[Any]:
             for name in later:
                 _imported(name)
     if "anyio" in sys.modules:
-        _begin_anyio(sys.modules["anyio"])
+        thread = threading.Thread(target=_first_calls)  # with an event loop of its own: this one's stays as it is
+        thread.start()
+        thread.join()
     return [name for name, _ in modules if name in sys.modules]
 
 
-def _begin_anyio(anyio: Any) -> None:
-    """anyio imports what it runs on when it first runs something. That is done in a thread, which has its own event
-    loop: the one of this thread stays as it is."""
-
-    def begin() -> None:
-        with contextlib.suppress(Exception):
-            anyio.run(anyio.sleep, 0)
-
-    thread = threading.Thread(target=begin)
-    thread.start()
-    thread.join()
+def _first_calls() -> None:
+    """What packages make at their first call: anyio imports what it runs on, and Python adapts the code of pydantic-ai,
+    whose own model for tests asks nobody. Else each fork copies the memory for that: 4 MB, and a third of its time."""
+    anyio = sys.modules["anyio"]
+    with contextlib.suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        anyio.run(anyio.sleep, 0)
+        if "pydantic_ai" in sys.modules:
+            model = importlib.import_module("pydantic_ai.models.test").TestModel()
+            anyio.run(sys.modules["pydantic_ai"].Agent(model).run, "hello")
 
 
 def _imported(name: Any) -> Any:
