@@ -27,7 +27,7 @@ from agenteval_tui.cli.gate_options import BaselineOptions
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.report_files import write_reports
-from agenteval_tui.cli.run_options import ReportFiles
+from agenteval_tui.cli.run_options import Ending, ReportFiles
 from agenteval_tui.cli.run_progress import RunProgress
 from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.display import one_line
@@ -182,14 +182,7 @@ def _against(out: Output, store: Store, row: ExecutionRow) -> BaselineResult | N
     return result
 
 
-def report(
-    invocation: Invocation,
-    store: Store,
-    done: RunReport,
-    reports: ReportFiles,
-    gate: float | None,
-    baseline: BaselineOptions | None = None,
-) -> int:
+def report(invocation: Invocation, store: Store, done: RunReport, reports: ReportFiles, ending: Ending) -> int:
     """Write the reports, tell GitHub if it is there, and measure it against the gates; gives the exit code.
 
     The baseline is set last: whatever is written before is against the one that was.
@@ -198,10 +191,9 @@ def report(
         write_reports(invocation, store, reports, done.execution)
         if os.environ.get("GITHUB_ACTIONS"):
             write_github_annotations(invocation, store, done.execution, done.against)
-    if baseline is None or not baseline.first:
-        return done.code(gate)
     # stdout may be one JSON document.
-    return apply_gates(invocation.err if reports.on_stdout else invocation.out, store, done, gate, baseline)
+    out = invocation.err if reports.on_stdout else invocation.out
+    return apply_gates(out, store, done, ending.gate, ending.baseline)
 
 
 def apply_gates(out: Output, store: Store, done: RunReport, gate: float | None, baseline: BaselineOptions) -> int:

@@ -140,7 +140,7 @@ def _execute_here(invocation: Invocation, store: Store, plan: Plan, ending: Endi
 
 
 def _report(invocation: Invocation, store: Store, done: RunReport, ending: Ending, reports: ReportFiles) -> int:
-    code = report(invocation, store, done, reports, ending.gate, ending.baseline)
+    code = report(invocation, store, done, reports, ending)
     notify(invocation, ending.notify, done.execution, done.pass_rate, code)
     return code
 

@@ -86,9 +86,9 @@ def command(
                         component.suite_key,
                         component.test_id,
                         until,
-                        component.criterion,
-                        reason_text(component),
-                        current_user(),
+                        criterion=component.criterion,
+                        reason=reason_text(component),
+                        who=current_user(),
                     ),
                 ).result()
     if nothing and as_json:

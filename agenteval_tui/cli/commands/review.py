@@ -37,7 +37,15 @@ def command(
     with invocation.store(to_look=True) as store:
         only = invocation.references(store).execution(execution).id if execution else ""
         items = queue(
-            store, ReviewFilter(failures, disagreements, sample or 0, seed, only, () if only else invocation.projects)
+            store,
+            ReviewFilter(
+                failures,
+                disagreements,
+                sample or 0,
+                seed,
+                execution_id=only,
+                projects=() if only else invocation.projects,
+            ),
         )
         nothing = "" if items else invocation.why_nothing(store)
     out = invocation.out
