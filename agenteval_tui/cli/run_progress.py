@@ -353,12 +353,9 @@ class RunProgress:
 
     def _figures(self) -> list[str]:
         view = self.view
-        figures = [f"{view.done}/{view.total}"]
-        figures += [f"{view.count(key)} {word}" for key, word in _WORDS if view.count(key)]
+        figures = progress_figures(view)
         if view.paused:
             figures.append("paused")
-        if view.eta_s is not None and view.eta_s >= 1:
-            figures.append(f"about {duration(1000 * view.eta_s)} left")
         if view.progress is not None and (cost := view.progress.total_cost):
             figures.append(dollars(cost, whole=view.priced))
         if self.retries:
@@ -368,6 +365,17 @@ class RunProgress:
 
 
 _WORDS = (("running", "running"), ("failed", "failed"), ("error", "in error"))
+
+
+def progress_figures(view: ExecutionView) -> list[str]:
+    """How far it is: `3/8`, `2 running`, `1 failed`, `about 2 min left`."""
+    figures = [f"{view.done}/{view.total}"]
+    figures += [f"{view.count(key)} {word}" for key, word in _WORDS if view.count(key)]
+    if view.eta_s is not None and view.eta_s >= 1:
+        figures.append(f"about {duration(1000 * view.eta_s)} left")
+    return figures
+
+
 _ORDER = ("error", "failed", "needs_review", "cancelled", "passed", "skipped")
 
 

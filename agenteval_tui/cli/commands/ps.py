@@ -10,6 +10,7 @@ from agenteval_tui.agents.process.process_tree import Footprint, footprint
 from agenteval_tui.cli.attach_client import print_view
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
+from agenteval_tui.cli.run_progress import progress_figures
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -82,19 +83,13 @@ def _print(out: Output, live: Live, view: ExecutionView | None, now: int) -> Non
     if view is None:
         out.line(head, ("does not answer", "warn"), (f"  process {live.pid}, since {since}", "dim"))
         return
-    parts = [f"{view.done}/{view.total}"]
-    for key, word in (("running", "running"), ("failed", "failed"), ("error", "in error")):
-        if count := view.count(key):
-            parts.append(f"{count} {word}")
-    if view.eta_s is not None and view.eta_s >= 1:
-        parts.append(f"about {duration(1000 * view.eta_s)} left")
     state = "ended" if view.ended else "paused" if view.paused else ""
     bad = view.count("failed", "error")
     cost = dollars(None if view.progress is None else view.progress.total_cost)
     programs = _programs(footprint(live.pid))
     out.line(
         head,
-        (" · ".join(parts), "bad" if bad else "good"),
+        (" · ".join(progress_figures(view)), "bad" if bad else "good"),
         (f"  since {since}" + (f"  {cost}" if cost else "") + (f"  {programs}" if programs else ""), "dim"),
         (f"  {state}" if state else "", "warn"),
     )
