@@ -90,36 +90,36 @@ def main() -> None:
     sys.path += last
     _requests = _sibling("python_fork").Requests(requests)
     _requests.send('{"id": 0}')  # this is a Python that can serve
-    asked: Any = None
+    request: Any = None
     while True:
-        asked = asked or _requests.next()
-        if asked is None:
+        request = request or _requests.next()
+        if request is None:
             leave()
-        do, first = asked["do"], None
+        do, first = request["do"], None
         if do == "cancel":
-            _cancel(asked["id"])
+            _cancel(request["id"])
         elif do == "tool":
             _requests.leads()
-            _begin_tool(asked)
+            _begin_tool(request)
         elif do == "fork":
-            number, problem = _requests.new_fork(asked)
+            number, problem = _requests.new_fork(request)
             if number:
-                _say(asked["id"], forked=number)
+                _say(request["id"], forked=number)
             elif problem:
-                _say(asked["id"], raised=problem)
+                _say(request["id"], raised=problem)
             else:  # this is the fork
-                first = asked.get("first")
+                first = request.get("first")
         elif do == "end":
-            _requests.signal(asked["fork"], asked["signal"])
+            _requests.signal(request["fork"], request["signal"])
         elif do in _DO:
             if do in _LEADING:
                 _requests.leads()
-            _answer(asked, _DO[do])
-            if asked.get("last"):
+            _answer(request, _DO[do])
+            if request.get("last"):
                 leave()
         else:
-            _say(asked.get("id"), raised="this line is not a request: nothing is done for " + repr(do))
-        asked = first
+            _say(request.get("id"), raised="this line is not a request: nothing is done for " + repr(do))
+        request = first
 
 
 def leave() -> None:
@@ -153,9 +153,9 @@ def _say(number: Any, **answer: Any) -> None:
     _requests.send(text)
 
 
-def _answer(asked: Any, do: Any) -> None:
+def _answer(request: Any, do: Any) -> None:
     try:
-        answer = {"returned": do(asked)}
+        answer = {"returned": do(request)}
     except BaseException as error:  # also SystemExit: the parent must hear of it
         answer = _said_of(error)
     # Metrics load this module, too; only a process that was prepared tracks anything.
@@ -164,7 +164,7 @@ def _answer(asked: Any, do: Any) -> None:
         files = tracked.more(_files)
         if files:
             answer["files"] = files
-    _say(asked["id"], **answer)
+    _say(request["id"], **answer)
 
 
 def _raised(number: Any, error: Any) -> None:
@@ -234,7 +234,7 @@ def _await(awaitable: Any) -> Any:
 # What can be asked for.
 
 
-def _do_outside(asked: Any) -> dict[str, Any]:
+def _do_outside(request: Any) -> dict[str, Any]:
     """Level 1."""
     began = time.perf_counter()
     _requests.will_fork("agenteval-1")
@@ -242,7 +242,7 @@ def _do_outside(asked: Any) -> dict[str, Any]:
     _call()
     imports = _sibling("python_imports")
     name = _sibling("python_target").module_name
-    outside = imports.outside([name(target, _folder) for target in asked["targets"]], effects.is_installed)
+    outside = imports.outside([name(target, _folder) for target in request["targets"]], effects.is_installed)
     tracked = effects.tracked
     tracked.on = True
     handler = signal.signal(signal.SIGTERM, _late)
@@ -258,20 +258,20 @@ def _do_outside(asked: Any) -> dict[str, Any]:
     return dict(_shared(before), modules=loaded, ms=(time.perf_counter() - began) * 1000, places=_places_of_packages())
 
 
-def _do_prepare(asked: Any) -> dict[str, Any]:
+def _do_prepare(request: Any) -> dict[str, Any]:
     """Level 2."""
     global _files
     began = time.perf_counter()
     _requests.will_fork("agenteval-2")
     effects, before = _tracked()
     tracked = effects.tracked
-    os.environ.update(asked.get("env") or {})
+    os.environ.update(request.get("env") or {})
     tracked.on = True
     end = _sibling("python_fork").watch_seeds()
     handler = signal.signal(signal.SIGTERM, _late)
     told = []
     try:
-        for do, target in asked["steps"]:
+        for do, target in request["steps"]:
             try:
                 told.append({"returned": _DO[do]({"do": do, "target": target})})
             except BaseException as error:
@@ -338,25 +338,25 @@ def _find_agent(target: Any) -> Any:
     return _sibling("python_target").find_agent(target, _folder)
 
 
-def _do_import(asked: Any) -> None:
-    _sibling("python_target").load(asked["target"], _folder)
+def _do_import(request: Any) -> None:
+    _sibling("python_target").load(request["target"], _folder)
 
 
-def _do_import_own(asked: Any) -> None:
-    target = _sibling("python_target").within(asked["target"], _folder)
+def _do_import_own(request: Any) -> None:
+    target = _sibling("python_target").within(request["target"], _folder)
     _sibling("python_project").module_of(target, _sibling("python_effects").is_installed)
 
 
-def _do_find(asked: Any) -> Any:
-    function = _find(asked["target"])
+def _do_find(request: Any) -> Any:
+    function = _find(request["target"])
     if not callable(function):
-        raise TypeError(f"{asked['target']} is a {type(function).__name__}, not a function")
+        raise TypeError(f"{request['target']} is a {type(function).__name__}, not a function")
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _do_find_agent(asked: Any) -> Any:
-    agent = _find_agent(asked["target"])
-    runner = _call().objects.runner(agent, asked["target"])
+def _do_find_agent(request: Any) -> Any:
+    agent = _find_agent(request["target"])
+    runner = _call().objects.runner(agent, request["target"])
     if runner is None:
         _sibling("python_answers").parameters_of(agent)
     if runner is not None or not inspect.isfunction(agent) or agent.__code__.co_flags & _ASYNC:
@@ -365,29 +365,29 @@ def _do_find_agent(asked: Any) -> Any:
     return getattr(agent, "__name__", type(agent).__name__)
 
 
-def _do_describe(asked: Any) -> Any:
+def _do_describe(request: Any) -> Any:
     import asyncio  # noqa: F401 - each fork would import it
 
-    return _sibling("python_signature").describe(_find(asked["target"]))
+    return _sibling("python_signature").describe(_find(request["target"]))
 
 
-def _do_agent(asked: Any) -> None:
+def _do_agent(request: Any) -> None:
     began = time.perf_counter()
-    _go_to(asked)
-    agent = _find_agent(asked["target"])
+    _go_to(request)
+    agent = _find_agent(request["target"])
     call = _call()
 
     def prepared() -> None:
         _signal.signal(_SIGTERM, handler)
-        _say(asked["id"], prepared={"name": "import", "ms": (time.perf_counter() - began) * 1000})
+        _say(request["id"], prepared={"name": "import", "ms": (time.perf_counter() - began) * 1000})
 
     def tell(event: Any) -> None:
-        _say(asked["id"], event=event)
+        _say(request["id"], event=event)
 
     def state(value: Any) -> None:
-        _say(asked["id"], state=value)
+        _say(request["id"], state=value)
 
-    how = dict(asked.get("how") or {})
+    how = dict(request.get("how") or {})
     if how.get("factory"):
         try:
             how["factory"] = _find(how["factory"])
@@ -396,10 +396,10 @@ def _do_agent(asked: Any) -> None:
     ways = {"tell": tell, "wait": _await, "prepared": prepared, "how": how, "state": state}
     output = _sibling("python_output")
     output.flush()
-    output.begin(lambda piece: _say(asked["id"], output=piece))
+    output.begin(lambda piece: _say(request["id"], output=piece))
     handler = _signal.signal(_SIGTERM, _made_late) or 0
     try:
-        call.run(agent, asked["target"], asked["request"], **ways)
+        call.run(agent, request["target"], request["request"], **ways)
     finally:
         if _signal.getsignal(_SIGTERM) is _made_late:
             _signal.signal(_SIGTERM, handler)
@@ -416,31 +416,31 @@ def _call() -> Any:
     return _sibling("python_call")
 
 
-def _do_metric(asked: Any) -> Any:
-    target = _sibling("python_target").within(asked["target"], _folder)
+def _do_metric(request: Any) -> Any:
+    target = _sibling("python_target").within(request["target"], _folder)
     function = _sibling("python_project").function_of(target, _sibling("python_effects").is_installed)
     _sibling("python_run_data")
     output = _sibling("python_output")
     output.flush()
-    output.begin(lambda piece: _say(asked["id"], output=piece))
+    output.begin(lambda piece: _say(request["id"], output=piece))
     try:
-        return _sibling("python_evaluator").call(function, asked["target"], asked, _await)
+        return _sibling("python_evaluator").call(function, request["target"], request, _await)
     finally:
         output.end()
 
 
-def _go_to(asked: Any) -> None:
+def _go_to(request: Any) -> None:
     """Work in the folder of the run, if it has one of its own; a process that served another run goes back."""
     global _moved
-    os.environ.update(asked.get("env") or {})
-    if "cwd" in asked or _moved:
-        os.chdir(asked.get("cwd") or _folder)
-        _moved = "cwd" in asked
+    os.environ.update(request.get("env") or {})
+    if "cwd" in request or _moved:
+        os.chdir(request.get("cwd") or _folder)
+        _moved = "cwd" in request
 
 
-def _do_hook(asked: Any) -> Any:
-    _go_to(asked)
-    function = _find(asked["target"])
+def _do_hook(request: Any) -> Any:
+    _go_to(request)
+    function = _find(request["target"])
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # a function written in C
@@ -449,22 +449,22 @@ def _do_hook(asked: Any) -> Any:
     names = [parameter.name for parameter in parameters if parameter.kind in by_name]
     output = _sibling("python_output")
     output.flush()
-    output.begin(lambda piece: _say(asked["id"], output=piece))
+    output.begin(lambda piece: _say(request["id"], output=piece))
     try:
-        returned = function(**{name: asked["offered"][name] for name in names if name in asked["offered"]})
+        returned = function(**{name: request["offered"][name] for name in names if name in request["offered"]})
         return plain(_await(returned) if inspect.isawaitable(returned) else returned)
     finally:
         output.end()
 
 
-def _begin_tool(asked: Any) -> None:
+def _begin_tool(request: Any) -> None:
     """Start a call and go on reading: several run at once."""
     import asyncio
 
-    number = asked["id"]
+    number = request["id"]
     try:
-        function = _find(asked["target"])
-        arguments = _sibling("python_signature").converted(function, asked["arguments"])
+        function = _find(request["target"])
+        arguments = _sibling("python_signature").converted(function, request["arguments"])
     except BaseException as error:
         _raised(number, error)
         return

@@ -55,8 +55,8 @@ class CommandTool(Struct, frozen=True):
                 async with asyncio.timeout(self.limit_s):
                     return await self._answer(program, written)
             except TimeoutError:
-                told = (("stdout", written.decode("utf-8", "replace")), ("stderr", program.stderr))
-                pieces = [printed_piece({"source": source, "text": text}, self.env) for source, text in told]
+                outputs = (("stdout", written.decode("utf-8", "replace")), ("stderr", program.stderr))
+                pieces = [printed_piece({"source": source, "text": text}, self.env) for source, text in outputs]
                 return replace(late(self.limit_s), printed=tuple([piece for piece in pieces if piece is not None]))
 
     async def _answer(self, program: Program, written: bytearray) -> ToolOutcome:
