@@ -131,8 +131,10 @@ def test_a_criterion_is_named_by_number_name_or_the_beginning_of_it(store: Store
     assert [explained(store, row, wanted).address for wanted in ("2", "words", "WORDS T", "pol")] == [
         f"{row.id}/2", f"{row.id}/2", f"{row.id}/3", f"{row.id}/1",
     ]  # fmt: skip
-    for wanted in ("w", "4", "0", "nothing"):
-        with pytest.raises(AgentevalError, match="no criterion"):
+    with pytest.raises(AgentevalError, match="several criteria begin with 'w'"):
+        explained(store, row, "w")
+    for wanted in ("4", "0", "nothing"):
+        with pytest.raises(AgentevalError, match="there is no criterion"):
             explained(store, row, wanted)
 
 
