@@ -113,6 +113,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "compare": (
         ("agenteval compare baseline last", "the newest execution against the baseline of its tests"),
         ("agenteval compare --agent shop/v1 --agent shop/v2", "two agents over the same tests"),
+        ("agenteval compare meta.model:mini meta.model:max", "the newest execution with each value of `--meta model=`"),
     ),
     "judge-report": (("agenteval judge-report", "how often judges agree with people"),),
     "report": (("agenteval report last --html report.html --junit junit.xml", "two reports of the newest execution"),),

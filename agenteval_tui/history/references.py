@@ -1,9 +1,9 @@
 """What people name on a command line: a run, an execution or a test, and what a verb takes from that.
 
 A reference is the id of a run or an execution, a part of it, a test's id (`FILE::ID` where several suites have it),
-the name of an execution (the newest that has it), `last`, or nothing. A full id always means what it says; then comes
-the test of that id or the execution of that name; then the beginning of an id, and last its end, as ids are shown in
-short.
+the name of an execution (the newest that has it), what executions are versions of (`commit:7b8c`, `meta.model:mini`:
+the newest that the search finds), `last`, or nothing. A full id always means what it says; then comes the test of that
+id or the execution of that name; then the beginning of an id, and last its end, as ids are shown in short.
 """
 
 # ruff: noqa: S608 - statements are put together from words of ours; values are always bound
@@ -26,6 +26,7 @@ from agenteval_tui.history.execution_names import newest_named
 from agenteval_tui.history.recordings import COUNTED, FORK
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.scope import count_elsewhere, executions_in, newer_elsewhere, runs_in
+from agenteval_tui.history.search import HistoryQuery, described_executions
 from agenteval_tui.history.store import Store
 
 LAST = "last"
@@ -243,7 +244,7 @@ def _lookup(connection: Connection, reference: str, first: Kind, projects: Seque
     if exact is not None:
         return exact
     test = _test(connection, reference, projects)
-    called = _called(connection, reference, projects)
+    called = _called(connection, reference, projects) or _described(connection, reference, projects)
     if called is not None:
         if test is not None:
             raise AmbiguousError(
@@ -304,6 +305,25 @@ def _called(connection: Connection, reference: str, projects: Sequence[str]) -> 
         return None
     (uid,) = connection.execute("SELECT uid FROM executions WHERE id = ?", (row,)).fetchone()
     return _Named("execution", row, uid)
+
+
+def _described(connection: Connection, reference: str, projects: Sequence[str]) -> _Named | None:
+    """The newest execution that a search such as `commit:7b8c meta.model:mini` finds: of these projects, or of any."""
+    query = HistoryQuery.parse(reference)
+    if not query.fields or not query.of_executions:
+        return None
+    wanted = query.filter(0)
+    conditions, values = described_executions(
+        wanted.name_part, wanted.commit, wanted.meta, note_part=wanted.note_part, column="e.id"
+    )
+    for of_projects, more in (executions_in(projects), ("1", [])):
+        where = " AND ".join((COUNTED, of_projects, *conditions))
+        row = connection.execute(
+            f"SELECT id, uid FROM executions AS e WHERE {where} ORDER BY id DESC LIMIT 1", (*more, *values)
+        ).fetchone()
+        if row is not None:
+            return _Named("execution", *row)
+    return None
 
 
 def _test(connection: Connection, reference: str, projects: Sequence[str]) -> _Named | None:

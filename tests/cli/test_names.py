@@ -59,6 +59,25 @@ def test_a_name_is_an_id_and_means_the_newest(cli: Any, suite: Path, named: Any)
     assert cli("compare", named["execution"], "v2.1", "--json").json("compare")["b"]["executions"] == [second]
 
 
+def test_what_it_is_a_version_of_means_the_newest(cli: Any, suite: Path, named: Any) -> None:
+    first = named["execution"]
+    second = cli("run", suite, "--meta", "model=max", "--json", "-").json("results")["execution"]
+    third = cli("run", suite, "--meta", "model=mini", "--meta", "temp=0.9", "--json", "-").json("results")["execution"]
+    sides = cli("compare", "meta.model:max", "meta.model:mini", "--json").json("compare")
+    assert (sides["a"]["executions"], sides["b"]["executions"]) == ([second], [third])
+    for reference, execution in (
+        ("meta.model:mini meta.temp:0.2", first),
+        ("name:v2", first),
+        (f"commit:{head(suite)[:9]}", third),
+        ("meta.model:max", second),
+    ):
+        assert cli("show", reference, "--json").json("results")["execution"] == execution
+    refused = cli("compare", "meta.model:other", "last")
+    assert refused.code == 2
+    assert "meta.model:other" in refused.err
+    assert cli("show", "meta.model:").code == 2
+
+
 def test_a_name_that_a_test_has_is_not_guessed(cli: Any, suite: Path, named: Any) -> None:
     test = named["runs"][0]["test"]
     assert cli("name", "v2.1", test).code == 0

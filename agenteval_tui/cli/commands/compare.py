@@ -55,10 +55,11 @@ def command(
     """Compare execution B (default: the newest) with A (default: the baseline of its tests, or the previous execution
     if there is none).
 
-    A and B are ids or the start of one, a test's id (its newest execution), `last`, or `baseline` for A. Each test is
-    compared with itself, row by row and repetition by repetition; errors are not verdicts. For each test that changed,
-    the old output is graded with the new criterion and the new output with the old one: that shows what caused the
-    change, the agent, the criterion, both, or the judge's noise. No agent or judge is called.
+    A and B are ids or the start of one, names, metadata or commits (the newest execution that has them), a test's id
+    (its newest execution), `last`, or `baseline` for A. Each test is compared with itself, row by row and repetition by
+    repetition; errors are not verdicts. For each test that changed, the old output is graded with the new criterion and
+    the new output with the old one: that shows what caused the change, the agent, the criterion, both, or the judge's
+    noise. No agent or judge is called.
     """
 
     if as_json and as_markdown:
