@@ -341,7 +341,7 @@ class CheckReport(Struct, frozen=True):
     ok: bool
     message: str
     latency_ms: float | None = None
-    mend: str = ""
+    fix: str = ""
     steps: tuple[CheckStep, ...] = ()
 
 

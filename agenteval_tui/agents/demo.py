@@ -121,7 +121,7 @@ class DemoAgent:
         try:
             offered = {spec.name for spec in await self.offered_tools(request)}
         except AgentevalError as error:
-            yield Failed(RunError.told("tool", error.what, error.mend))
+            yield Failed(RunError.told("tool", error.what, error.fix))
             return
         rounds = made_since(request.messages, request.tool_calls)
         talk, turn, remaining = take_up(lambda chance: _talk(version, seed, chance, request), rounds)

@@ -63,7 +63,7 @@ class DemoServer:
             await self._server.start(host, port)
         except OSError as error:
             raise InfrastructureError(
-                f"can't listen on port {port}: {error.strerror}", where=host, mend="choose another with --port"
+                f"can't listen on port {port}: {error.strerror}", where=host, fix="choose another with --port"
             ) from error
 
     @property

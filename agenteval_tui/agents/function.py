@@ -61,7 +61,7 @@ def offered(value: Any, settings: Mapping[str, Any] | None = None) -> Iterator[d
     try:
         python_call.objects.runner(value, name)
     except Exception as error:
-        raise AgentevalError(str(error), where=name, mend="`agenteval docs python` says what may be given") from None
+        raise AgentevalError(str(error), where=name, fix="`agenteval docs python` says what may be given") from None
     key, number = name, 1
     while _offered.get(key, value) is not value:  # another one of that name, as lambdas are
         number += 1
@@ -97,7 +97,7 @@ class FunctionAgent:
             options = options_for(request, self._setup, self._options)
             agent = self._offered_agent(options)
         except AgentevalError as error:
-            yield Failed(RunError.told("program", error.what, error.mend))
+            yield Failed(RunError.told("program", error.what, error.fix))
             return
         call = _Call(agent, options.callable, request_document(request, options.settings), self._shared_loop())
         reader, done = EventReader(), Done()
@@ -114,16 +114,16 @@ class FunctionAgent:
                         return
             yield done
         except EventError as error:
-            mend = "`agenteval docs agents` says what a function may give"
+            fix = "`agenteval docs agents` says what a function may give"
             yield Failed(
-                RunError.told("protocol", f"{options.callable} gave an event that can't be read: {error}", mend)
+                RunError.told("protocol", f"{options.callable} gave an event that can't be read: {error}", fix)
             )
         except _RaisedError as error:
             env = self._setup.env
             yield Failed(
                 RunError.raised(
                     without_secrets(str(error), env),
-                    error.mend,
+                    error.fix,
                     reduced=without_secrets(error.reduced, env),
                     traceback=traceback_without_secrets(error.traceback, env),
                 )
@@ -148,7 +148,7 @@ class FunctionAgent:
             raise AgentevalError(
                 f"{options.callable} is a function of the Python program that ran this, which is not running here",
                 where=f"agent {self._setup.name!r}",
-                mend="run that program again, or name another agent with --agent",
+                fix="run that program again, or name another agent with --agent",
             ) from None
 
     def _shared_loop(self) -> asyncio.AbstractEventLoop:
@@ -168,9 +168,9 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
 
 
 class _RaisedError(Exception):
-    def __init__(self, message: str, mend: str = "", reduced: str = "", traceback: Traceback | None = None) -> None:
+    def __init__(self, message: str, fix: str = "", reduced: str = "", traceback: Traceback | None = None) -> None:
         super().__init__(message)
-        self.mend = mend
+        self.fix = fix
         self.reduced = reduced
         self.traceback = traceback
 

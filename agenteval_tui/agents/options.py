@@ -103,7 +103,7 @@ def read_options(model: type[Options], agent: str, config: Mapping[str, Any]) ->
         raise AgentevalError(
             "; ".join(message for _, message in problems),
             where=f"agent {agent!r}",
-            mend=f"options of kind {config.get('kind', '')!r}: {', '.join(sorted(option_names(model)))}",
+            fix=f"options of kind {config.get('kind', '')!r}: {', '.join(sorted(option_names(model)))}",
         )
     return model.model_validate(dict(config))
 

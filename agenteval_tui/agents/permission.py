@@ -50,7 +50,7 @@ class NotTrustedError(AgentevalError):
         super().__init__(
             f"this needs your trust: {listed}{more}{others}; {reason}",
             where=str(first.folder),
-            mend=f"look at what is there; then `agenteval trust PATH` trusts it for good{once}",
+            fix=f"look at what is there; then `agenteval trust PATH` trusts it for good{once}",
         )
         self.needs = needs
         self._reason = reason

@@ -140,12 +140,12 @@ def read_source(source: str) -> str:
     path = Path(source)
     try:
         if stat.S_ISDIR(path.stat().st_mode):
-            raise AgentevalError("this is a folder", where=source, mend="name a file in it")
+            raise AgentevalError("this is a folder", where=source, fix="name a file in it")
     except OSError:
         pass  # what reads it says so
     data = read_small_bytes(path, "the list of prices", LARGEST)
     if data is None:
-        raise AgentevalError("there is no such file", where=source, mend="check the path, or give an https:// address")
+        raise AgentevalError("there is no such file", where=source, fix="check the path, or give an https:// address")
     return decode_utf8(data, path)
 
 
@@ -153,13 +153,13 @@ async def _download(address: str) -> str:
     place = without_credentials(address)
     if place != address.partition("?")[0].partition("#")[0]:
         raise AgentevalError(
-            "prices are not fetched with a password", where=place, mend="download the file, and give its path"
+            "prices are not fetched with a password", where=place, fix="download the file, and give its path"
         )
     if not is_secure_or_local(address):
         raise AgentevalError(
             "prices are fetched from https:// addresses only, and by http:// from this machine",
             where=place,
-            mend="give an https:// address, or a file",
+            fix="give an https:// address, or a file",
         )
     connections = Connections()
     try:
@@ -171,15 +171,15 @@ async def _download(address: str) -> str:
             text, failed = await client.request("GET", "")
     except TimeoutError:
         raise InfrastructureError(
-            f"the list of prices did not come within {_LONGEST_S:.0f} s", where=place, mend="try again"
+            f"the list of prices did not come within {_LONGEST_S:.0f} s", where=place, fix="try again"
         ) from None
     finally:
         await connections.close()
     if failed is not None:
-        mend = failed.error.mend
+        fix = failed.error.fix
         if failed.error.kind in ("auth", "permission"):
-            mend = "give an address that needs no key, or download the file and give that"
-        raise InfrastructureError(failed.error.message, mend=mend)
+            fix = "give an address that needs no key, or download the file and give that"
+        raise InfrastructureError(failed.error.message, fix=fix)
     return text
 
 
@@ -188,7 +188,7 @@ def parse(text: str, place: str) -> NewPrices:
     text = text.removeprefix("\ufeff")
     if is_markup(text):
         raise AgentevalError(
-            "this is a web page, not a list of prices", where=place, mend="give the address of the file itself (raw)"
+            "this is a web page, not a list of prices", where=place, fix="give the address of the file itself (raw)"
         )
     if _JSON_OBJECT.match(text):
         new = _parse_json(text, place)
@@ -200,11 +200,11 @@ def parse(text: str, place: str) -> NewPrices:
     for name in new.prices:
         if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
             raise AgentevalError(
-                f"{name[:60]!r} can't be the name of a model", where=place, mend="a name is one line of letters"
+                f"{name[:60]!r} can't be the name of a model", where=place, fix="a name is one line of letters"
             )
     if not new.prices:
-        mend = "give LiteLLM's model_prices_and_context_window.json, or a prices.yaml"
-        raise AgentevalError("there is no price by token in this list", where=place, mend=mend)
+        fix = "give LiteLLM's model_prices_and_context_window.json, or a prices.yaml"
+        raise AgentevalError("there is no price by token in this list", where=place, fix=fix)
     return new
 
 
@@ -213,9 +213,9 @@ def _parse_json(text: str, place: str) -> NewPrices:
         data = json.loads(text)
     except json.JSONDecodeError as error:
         at = f"{place}:{error.lineno}:{error.colno}"
-        raise AgentevalError("this JSON is incomplete", where=at, mend="download it again") from None
+        raise AgentevalError("this JSON is incomplete", where=at, fix="download it again") from None
     except (ValueError, RecursionError):
-        raise AgentevalError("this JSON can't be read", where=place, mend="download it again") from None
+        raise AgentevalError("this JSON can't be read", where=place, fix="download it again") from None
     if list(data) == ["models"] and isinstance(data["models"], dict):
         data = data["models"]
     litellm = any(
@@ -225,12 +225,12 @@ def _parse_json(text: str, place: str) -> NewPrices:
     left_out = 0
     for name, entry in data.items():
         if not isinstance(entry, dict):
-            mend = "write `{input: ..., output: ...}`"
-            raise AgentevalError(f"the price of {_quoted(name)} must be an object", where=place, mend=mend)
+            fix = "write `{input: ..., output: ...}`"
+            raise AgentevalError(f"the price of {_quoted(name)} must be an object", where=place, fix=fix)
         try:
             price = litellm_price(entry) if litellm else price_of(entry)
         except AgentevalError as error:
-            raise AgentevalError(f"{_quoted(name)}: {error.what}", where=place, mend=error.mend) from None
+            raise AgentevalError(f"{_quoted(name)}: {error.what}", where=place, fix=error.fix) from None
         if price is None:
             left_out += 1
             continue

@@ -163,16 +163,16 @@ def price_of(data: Mapping[str, Any]) -> Price:
     """The price in `{"input": ..., "output": ...}`. Raises `AgentevalError` when it is none."""
     for key, value in data.items():
         if key not in _FIELDS:
-            raise AgentevalError(f'a price has no "{key}"', mend=f"it has {', '.join(_FIELDS)}")
+            raise AgentevalError(f'a price has no "{key}"', fix=f"it has {', '.join(_FIELDS)}")
         if value is None and key not in ("input", "output"):
             continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
             raise AgentevalError(
-                f'"{key}" must be US dollars per million tokens, 0 or more, not {value!r}', mend="write a number"
+                f'"{key}" must be US dollars per million tokens, 0 or more, not {value!r}', fix="write a number"
             )
     for key in ("input", "output"):
         if key not in data:
-            raise AgentevalError(f'this price has no "{key}"', mend=f"add `{key}: ...`, US dollars per million tokens")
+            raise AgentevalError(f'this price has no "{key}"', fix=f"add `{key}: ...`, US dollars per million tokens")
     return Price(**{key: float(value) for key, value in data.items() if value is not None})
 
 
@@ -215,7 +215,7 @@ def prices_in(text: str, place: str) -> dict[str, Price]:
         return f"{place}:{line}:{column}"
 
     def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
-        raise AgentevalError(message, where=where(start), mend=fix or "")
+        raise AgentevalError(message, where=where(start), fix=fix or "")
 
     root, _ = compose(text, report)
     if root is None or is_null(root):
@@ -225,18 +225,18 @@ def prices_in(text: str, place: str) -> dict[str, Price]:
         top = resolve(*top.pairs.values())
     if not isinstance(top, MappingNode):
         raise AgentevalError(
-            "prices must be an object by model", where=where(top.start), mend="write `gpt-4o: {input: 2.5, output: 10}`"
+            "prices must be an object by model", where=where(top.start), fix="write `gpt-4o: {input: 2.5, output: 10}`"
         )
     prices: dict[str, Price] = {}
     for key, node in top.pairs.items():
         data = plain_data(node)
         if not isinstance(data, dict):
-            mend = "write `{input: ..., output: ...}`"
-            raise AgentevalError(f'the price of "{key.text}" must be an object', where=where(key.start), mend=mend)
+            fix = "write `{input: ..., output: ...}`"
+            raise AgentevalError(f'the price of "{key.text}" must be an object', where=where(key.start), fix=fix)
         try:
             prices[key.text] = price_of(data)
         except AgentevalError as error:
-            raise AgentevalError(f'"{key.text}": {error.what}', where=where(key.start), mend=error.mend) from None
+            raise AgentevalError(f'"{key.text}": {error.what}', where=where(key.start), fix=error.fix) from None
     return prices
 
 

@@ -55,7 +55,7 @@ def make_agent(
         raise AgentevalError(
             f"kind {config['kind']!r} gives a {type(agent).__name__} that is not an agent",
             where=f"agent {name!r}",
-            mend="an agent has `run`, `check` and `close` (see agents/base.py)",
+            fix="an agent has `run`, `check` and `close` (see agents/base.py)",
         )
     if full.get("capture") or full.get("cassette"):
         model = options_model(str(full.get("kind")))
@@ -87,7 +87,7 @@ def option_problems(name: str, config: Mapping[str, Any], *, as_written: bool = 
             return []  # it gives embeddings and no answers: `make_embedder` checks its options
         if as_written and "${" in str(kind):
             return []
-        return [("kind", f"{error.what} ({error.mend})" if error.mend else error.what)]
+        return [("kind", f"{error.what} ({error.fix})" if error.fix else error.what)]
     if isinstance(model, type) and issubclass(model, AgentOptions):
         problems = problems_of(model, config, as_written=as_written)
         return problems or (_missing_packages() if config.get("capture") == "otel" else [])
@@ -98,7 +98,7 @@ def _missing_packages() -> list[tuple[str, str]]:
     try:
         require_otlp()
     except AgentevalError as error:
-        return [("capture", f"`capture: otel`: {error.what} ({error.mend})")]
+        return [("capture", f"`capture: otel`: {error.what} ({error.fix})")]
     return []
 
 
@@ -129,8 +129,8 @@ def _class_of(name: str, kind: Any) -> Any:
     point = None if kind is None else entry_points.find(AGENTS, str(kind))
     if point is None:
         message = "an agent needs a `kind`" if kind is None else f"there is no kind of agent {kind!r}"
-        mend = f"{_near(kind, kinds())}kinds: {', '.join(kinds())}"
-        raise AgentevalError(message, where=f"agent {name!r}", mend=mend)
+        fix = f"{_near(kind, kinds())}kinds: {', '.join(kinds())}"
+        raise AgentevalError(message, where=f"agent {name!r}", fix=fix)
     return _loaded(name, point)
 
 
@@ -147,7 +147,7 @@ def _loaded(name: str, point: EntryPoint) -> Any:
         raise AgentevalError(
             f"the plug-in for {what} {point.name!r} can't be loaded: {error}",
             where=f"{who} {name!r}",
-            mend="update or uninstall the package that brings it",
+            fix="update or uninstall the package that brings it",
         ) from error
 
 
@@ -192,13 +192,13 @@ def make_embedder(
         raise AgentevalError(
             f"agents of kind {kind!r} give no embeddings" if kind else "an embedder needs a `kind`",
             where=f"embedder {name!r}",
-            mend=f"{_near(kind, embedder_kinds())}kinds that do: {', '.join(embedder_kinds())}",
+            fix=f"{_near(kind, embedder_kinds())}kinds that do: {', '.join(embedder_kinds())}",
         )
     embedder = _loaded(name, point)(AgentSetup(name, full, base_dir, env, permission=permission, written=config))
     if not isinstance(embedder, Embedder):
         raise AgentevalError(
             f"kind {kind!r} gives a {type(embedder).__name__} that is not an embedder",
             where=f"embedder {name!r}",
-            mend="an embedder has `embed` and `close` (see agents/embedders/base.py)",
+            fix="an embedder has `embed` and `close` (see agents/embedders/base.py)",
         )
     return embedder

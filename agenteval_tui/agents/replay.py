@@ -55,7 +55,7 @@ class ReplayAgent:
         try:
             transcript = self._choose(await self._recordings(), request)
         except AgentevalError as error:
-            yield Failed(RunError.told("recording", error.problem, error.mend))
+            yield Failed(RunError.told("recording", error.problem, error.fix))
             return
         if self._options.pace:
             spoken = sum(message.role != "system" for message in request.messages)
@@ -74,7 +74,7 @@ class ReplayAgent:
         try:
             library = await self._recordings()
         except AgentevalError as error:
-            return CheckReport(False, error.problem, mend=error.mend)
+            return CheckReport(False, error.problem, fix=error.fix)
         took = (time.perf_counter() - began) * 1000
         return CheckReport(True, f"{len(library)} recordings of {len(library.tests)} named tests", took)
 
@@ -95,7 +95,7 @@ class ReplayAgent:
             return Library(_from_value({**options.transcripts}, f"agent {self._setup.name!r}"))
         if self._setup.transcripts is None:
             raise AgentevalError(
-                "there is no history to replay from", where=f"agent {self._setup.name!r}", mend="use `file`"
+                "there is no history to replay from", where=f"agent {self._setup.name!r}", fix="use `file`"
             )
         stored = self._setup.transcripts(options.execution or "last")
         return Library(
@@ -108,13 +108,13 @@ class ReplayAgent:
             named = ", ".join(library.tests[:5]) + (", …" if len(library.tests) > 5 else "")
             raise AgentevalError(
                 f"no recording of test {request.test_id!r}, and none that begins with its prompt",
-                mend=f"recorded tests: {named}" if named else "the recordings name no tests",
+                fix=f"recorded tests: {named}" if named else "the recordings name no tests",
             )
         if request.repetition > len(transcripts) and self._options.beyond == "error":
             raise AgentevalError(
                 f"repetition {request.repetition} of test {request.test_id!r} has no recording: "
                 f"there are {len(transcripts)}",
-                mend=f"set `repeat: {len(transcripts)}` in the test, or `beyond: repeat` in the agent",
+                fix=f"set `repeat: {len(transcripts)}` in the test, or `beyond: repeat` in the agent",
             )
         return transcripts[(request.repetition - 1) % len(transcripts)]
 
@@ -203,10 +203,10 @@ def _read_file(path: Path) -> Library:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise AgentevalError(
-            f"the recordings can't be read: {error.strerror}", where=str(path), mend="check the option `file`"
+            f"the recordings can't be read: {error.strerror}", where=str(path), fix="check the option `file`"
         ) from error
     except UnicodeDecodeError as error:
-        raise AgentevalError("the recordings are not UTF-8", where=str(path), mend="save the file as UTF-8") from error
+        raise AgentevalError("the recordings are not UTF-8", where=str(path), fix="save the file as UTF-8") from error
     if path.suffix.lower() in (".jsonl", ".ndjson"):
         return Library(_from_lines(text, path))
     return Library(_from_value(_decoded(text, str(path)), str(path)))
@@ -235,7 +235,7 @@ def _decoded(text: str, where: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise AgentevalError(f"this is not JSON: {error}", where=where, mend="fix or remove it") from error
+        raise AgentevalError(f"this is not JSON: {error}", where=where, fix="fix or remove it") from error
 
 
 def _listed(value: Any) -> list[Any]:
@@ -259,7 +259,7 @@ def _recording(item: Any, where: str, test: str = "") -> Recording:
     try:
         return Recording(test, from_json(value))
     except AgentevalError as error:
-        raise AgentevalError(error.what, where=where, mend=error.mend) from error
+        raise AgentevalError(error.what, where=where, fix=error.fix) from error
 
 
 def _spoken(messages: Sequence[Message]) -> list[tuple[str, str]]:

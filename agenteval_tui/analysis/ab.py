@@ -126,7 +126,7 @@ def compare_ab(rows: Iterable[RunRow], *, count_errors: bool = False) -> ABResul
         arms.setdefault(arm_of(row.variation), []).append(row)
     sides = [arms.get(arm) for arm in ARMS]
     if not sides[0] or not sides[1]:
-        raise AgentevalError("this execution does not compare two arms", mend="run with --ab NAME NAME")
+        raise AgentevalError("this execution does not compare two arms", fix="run with --ab NAME NAME")
     names = [arm[0].variation.partition(": ")[2] for arm in sides if arm]
     return compare_arms(sides[0], sides[1], names=(names[0], names[1]), count_errors=count_errors)
 

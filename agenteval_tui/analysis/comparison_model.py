@@ -307,7 +307,7 @@ class Comparison(Struct, frozen=True):
             return
         raise AgentevalError(
             f"there is nothing to compare: {self.a.name} and {self.b.name} have no test in common",
-            mend="`agenteval history` lists executions; compare two of the same suite",
+            fix="`agenteval history` lists executions; compare two of the same suite",
         )
 
     def in_state(self, *states: State) -> list[TestChange]:

@@ -61,7 +61,7 @@ def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple
     """
     for names, what in ((wanted.agents, "agents"), (wanted.variations, "variations")):
         if len(names) > 2:
-            raise AgentevalError(f"only two {what} can be compared", mend="name two")
+            raise AgentevalError(f"only two {what} can be compared", fix="name two")
     if projects and not wanted.b and not (wanted.a and wanted.within):
         wanted = replace(wanted, b=References(store, tuple(projects)).execution().id)
     wanted = _with_arms(store, wanted)
@@ -79,7 +79,7 @@ def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple
             raise kind(
                 f"no test of execution {short_id(right.reference)} has a baseline"
                 + ("" if wanted.a else ", and no execution before it has a verdict on them"),
-                mend=f"set one with agenteval baseline set EXECUTION, or name two: agenteval compare A"
+                fix=f"set one with agenteval baseline set EXECUTION, or name two: agenteval compare A"
                 f" {short_id(right.reference)}{db_option(store.path)}",
             )
     else:
@@ -88,7 +88,7 @@ def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple
     if [run.id for run in sides[0].runs] == [run.id for run in sides[1].runs]:
         raise AgentevalError(
             f"both sides have the same runs ({sides[1].name})",
-            mend="name two executions, or two agents: --agent A --agent B",
+            fix="name two executions, or two agents: --agent A --agent B",
         )
     return _with_version(store, sides[0]), _with_version(store, sides[1])
 
@@ -203,7 +203,7 @@ def _is_gone(key: str) -> bool:
 
 def _named(store: Store, reference: str) -> Side:
     if reference == BASELINE:
-        raise AgentevalError("the baseline is the left side", mend="agenteval compare baseline EXECUTION")
+        raise AgentevalError("the baseline is the left side", fix="agenteval compare baseline EXECUTION")
     try:
         return execution_side(store, store.execution(reference))
     except AgentevalError as no_execution:
@@ -259,7 +259,7 @@ def _those(side: Side, name: str, kind: str, of: Callable[[ComparedRun], str]) -
     there = list(dict.fromkeys(of(run) for run in side.runs))
     raise AgentevalError(
         f"there is no run with {kind} {name!r} in {side.name}",
-        mend=f"there {'is' if len(there) == 1 else 'are'} {', '.join(there[:8])}" if there else "it has no run",
+        fix=f"there {'is' if len(there) == 1 else 'are'} {', '.join(there[:8])}" if there else "it has no run",
     )
 
 

@@ -19,5 +19,5 @@ def criterion_place(names: Sequence[str], reference: str, where: str = "") -> in
     if len(alike) != 1:
         what = f"several criteria begin with {reference!r}" if alike else f"there is no criterion {reference!r}"
         listing = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1)) or "none"
-        raise AgentevalError(what, where=where, mend=f"its criteria: {listing}")
+        raise AgentevalError(what, where=where, fix=f"its criteria: {listing}")
     return alike[0]

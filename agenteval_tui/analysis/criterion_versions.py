@@ -58,7 +58,7 @@ class Versions(Struct, frozen=True):
             return matching[0]
         there = ", ".join(short_hash(version.hash) for version in self.versions)
         what = "matches more than one version" if matching else "is not a version"
-        raise AgentevalError(f"{reference!r} {what} of {self.criterion}", mend=f"its versions are {there}")
+        raise AgentevalError(f"{reference!r} {what} of {self.criterion}", fix=f"its versions are {there}")
 
 
 def versions(store: Store, suite_key: str, test_id: str, criterion: str) -> Versions:
@@ -66,7 +66,7 @@ def versions(store: Store, suite_key: str, test_id: str, criterion: str) -> Vers
     criterion_versions = store.read(lambda connection: versions_of(connection, suite_key, test_id, criterion))
     if not criterion_versions:
         raise AgentevalError(
-            f"no version of criterion {criterion!r} of {test_id} has graded a run", mend="run the test first"
+            f"no version of criterion {criterion!r} of {test_id} has graded a run", fix="run the test first"
         )
     current, names = "", tuple[str, ...]()
     try:
@@ -220,7 +220,7 @@ def restore(loaded: LoadedSuite, test_id: str, criterion: str, version: Criterio
         raise AgentevalError(
             f"there is no criterion {criterion!r} in test {test_id} any more",
             where=str(loaded.path),
-            mend="add one with that name, then restore it",
+            fix="add one with that name, then restore it",
         )
     test, index = place
     changes = _changes(now, version)

@@ -88,7 +88,7 @@ def stored_runs(store: Store, rows: Sequence[RunRow]) -> GoodRuns:
         if questions_of(transcript, where=f"run {row.id}") != questions_of(transcripts[0]):
             raise AgentevalError(
                 f"run {short_id(row.id)} was asked something different from run {short_id(first.id)}",
-                mend="make a separate test from each",
+                fix="make a separate test from each",
             )
     task = store.task_of(first.recording or first.id)
     path = Path(first.suite_key)
@@ -111,7 +111,7 @@ def questions_of(transcript: Transcript, *, where: str = "") -> list[str]:
     questions = [message.content for message in transcript.messages[: last + 1] if message.role == "user"]
     if not questions or not (transcript.final_output or transcript.tool_calls):
         raise AgentevalError(
-            "there is no answer yet to make a test from", where=where, mend="choose a run with a question and an answer"
+            "there is no answer yet to make a test from", where=where, fix="choose a run with a question and an answer"
         )
     return questions
 
@@ -127,7 +127,7 @@ def drafted_test(runs: GoodRuns, test_id: str = "", name: str = "") -> dict[str,
     if any(message.attachments for message in (*runs.given, *first.messages) if message.role == "user"):
         raise AgentevalError(
             "the question has an image or a file, which is not in a suite's folder",
-            mend="write the test by hand, with the file beside the suite",
+            fix="write the test by hand, with the file beside the suite",
         )
     called = name or on_one_line(questions[0], _NAME)
     test: dict[str, Any] = {"id": test_id or _id_for(called), "name": called}
@@ -209,12 +209,12 @@ def check_place(path: Path) -> None:
 def _suite_at(path: Path) -> LoadedSuite:
     loaded = load_suite(path)
     if loaded.suite is None:
-        raise AgentevalError("this suite can't be read", where=str(path), mend="agenteval validate lists why")
+        raise AgentevalError("this suite can't be read", where=str(path), fix="agenteval validate lists why")
     wrong = [problem for problem in loaded.problems if problem.severity == "error"]
     # A file of Compose has `services`, too, and nothing else that a suite has.
     is_compose = "services" in (fields := loaded.suite.model_fields_set) and fields <= {"name", "services", "tests"}
     if not loaded.suite.tests and (len(wrong) > 1 or is_compose):  # beside that it has none
-        raise AgentevalError("this file is not a suite", where=str(path), mend="name a suite, or a new file")
+        raise AgentevalError("this file is not a suite", where=str(path), fix="name a suite, or a new file")
     return loaded
 
 
@@ -222,7 +222,7 @@ def _check_agent(name: str, agents: Collection[str]) -> None:
     if name and name not in agents:
         there = f"there are {listed(sorted(agents))}; " if agents else ""
         raise AgentevalError(
-            f"there is no agent {name!r}", mend=f"{there}write it into the suite or agents.yaml: agenteval docs agents"
+            f"there is no agent {name!r}", fix=f"{there}write it into the suite or agents.yaml: agenteval docs agents"
         )
 
 

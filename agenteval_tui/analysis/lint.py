@@ -206,7 +206,7 @@ def _agent_named(
         resolve_agent(name, suite, user_agents)
     except AgentevalError as error:
         if _child(_child(loaded.root, "agents"), name) is None:  # else it is there, with an error that is told
-            yield _at(loaded, _child(owner, "agent") or owner, "unknown-agent", error.what, error.mend)
+            yield _at(loaded, _child(owner, "agent") or owner, "unknown-agent", error.what, error.fix)
 
 
 # Tests
@@ -326,7 +326,7 @@ def _templates(
                 yield loaded.problem(template_problem.code, start, end, template_problem.message, template_problem.fix)
             continue
         if (error := diagnosed.refusal(real.text, variables, set(columns) - variables.keys())) is not None:
-            yield loaded.problem("template", text.start, text.end, error.what, error.mend)
+            yield loaded.problem("template", text.start, text.end, error.what, error.fix)
 
 
 def _criterion(
@@ -355,7 +355,7 @@ def _config_problems(
         prototype(prototype_class)
     except AgentevalError as error:
         place = _child(criterion, "prototype_class") or criterion
-        yield _at(loaded, place, "unknown-prototype", error.what, error.mend)
+        yield _at(loaded, place, "unknown-prototype", error.what, error.fix)
         return
     for diagnostic in diagnosed.of(source.text, prototype_class, names):
         start, end = source.to_offset(diagnostic.start), source.to_offset(diagnostic.end)
@@ -498,13 +498,13 @@ def attachment_problems(loaded: LoadedSuite, test: Test, datasets: Datasets) -> 
             continue
         try:
             if not is_address(source) and datasets.leads_outside(source) and not datasets.trusts(source):
-                mend = "copy it beside the suite, or trust this folder"
-                raise AgentevalError(f"{source} is outside the suite's folder", mend=mend)
+                fix = "copy it beside the suite, or trust this folder"
+                raise AgentevalError(f"{source} is outside the suite's folder", fix=fix)
             kind = "image" if part.image else "file"
             attached(datasets.folder, kind, source, media_type=part.media_type or "")
         except AgentevalError as error:
             node = _content_node(loaded, test, source)
-            yield loaded.problem("attachment", node.start, node.end, error.what, error.mend or None)
+            yield loaded.problem("attachment", node.start, node.end, error.what, error.fix or None)
 
 
 def _content_node(loaded: LoadedSuite, test: Test, source: str) -> Node:
@@ -529,7 +529,7 @@ def conversation_problems(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:
         node = resolve(loaded.node(test.id))
         key = node.key("messages") if isinstance(node, MappingNode) else None
         start, end = (key.start, key.end) if key is not None else (node.start, node.start)
-        yield loaded.problem("conversation", start, end, error.what, error.mend or None)
+        yield loaded.problem("conversation", start, end, error.what, error.fix or None)
 
 
 def _scalars(node: Node | None) -> Iterator[Node]:
@@ -705,7 +705,7 @@ def respondent_problems(
             node = document.node(("metrics", place, key))
             if problem is not None and node is not None:
                 start, end = source.to_offset(node.start), source.to_offset(node.end)
-                yield loaded.problem("unknown-agent", start, end, problem.what, problem.mend or None)
+                yield loaded.problem("unknown-agent", start, end, problem.what, problem.fix or None)
 
 
 def _unknown(
@@ -727,5 +727,5 @@ def _unknown(
         kind = str(agent_config.as_dict().get("kind", ""))
         if entry_points.find(EMBEDDERS, kind) is None:
             listed = ", ".join(entry_points.names(EMBEDDERS))
-            return AgentevalError(f'agent "{name}" (kind {kind}) gives no embeddings', mend=f"these kinds do: {listed}")
+            return AgentevalError(f'agent "{name}" (kind {kind}) gives no embeddings', fix=f"these kinds do: {listed}")
     return None

@@ -102,19 +102,19 @@ def new_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> str:
     text = next((edit.text for edit in edits if isinstance(edit, System)), None)
     agent, row = source.agent, source.row
     if text is None:
-        raise AgentevalError("this fork did not change the system prompt", mend="give one with --system")
+        raise AgentevalError("this fork did not change the system prompt", fix="give one with --system")
     model = options_model(str(agent.config.get("kind", "")))
     if model is None or SYSTEM not in model.model_fields:
         raise AgentevalError(
             f"agent {agent.name!r} of kind {agent.config.get('kind')} has no system prompt in its configuration",
-            mend="change it in the agent itself",
+            fix="change it in the agent itself",
         )
     stored = source.stored.run
     if stored.context.get("sample_system_prompt") or any(message.role in PROMPTS for message in stored.messages):
         raise AgentevalError(
             f"the system prompt is that of test {row.test_id}, not that of agent {agent.name!r}",
             where=row.suite_key,
-            mend="change it in the test",
+            fix="change it in the test",
         )
     return text
 
@@ -123,7 +123,7 @@ def _suite_of(source: Source) -> Path:
     path = Path(source.row.suite_key)
     if not path.is_file():
         raise AgentevalError(
-            f"the suite of run {short_id(source.row.id)} no longer exists", where=str(path), mend="name a suite"
+            f"the suite of run {short_id(source.row.id)} no longer exists", where=str(path), fix="name a suite"
         )
     return path
 

@@ -46,7 +46,7 @@ def bins_between(since_ms: int, until_ms: int, by: By) -> list[Bin]:
     while edge < until_ms:
         edges.append(edge)
         if len(edges) > _MOST:
-            raise AgentevalError(f"that is more than {_MOST:,} {by}s", mend="choose a shorter window, or longer pieces")
+            raise AgentevalError(f"that is more than {_MOST:,} {by}s", fix="choose a shorter window, or longer pieces")
         edge = _next(edge, by)
     ends = [*edges[1:], until_ms]
     return [Bin(number, low, high) for number, (low, high) in enumerate(zip(edges, ends, strict=True))]
@@ -78,7 +78,7 @@ def window_ms(text: str) -> int | None:
     except ValueError:
         number = 0.0
     if unit is None or not 0 < number * unit < 1e13:
-        raise AgentevalError(f"{text!r} is not a time window", mend="write 24h, 7d, 4w, 90m, or all")
+        raise AgentevalError(f"{text!r} is not a time window", fix="write 24h, 7d, 4w, 90m, or all")
     return round(number * unit)
 
 

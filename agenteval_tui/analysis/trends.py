@@ -255,12 +255,12 @@ def _chosen(wanted: TrendQuery, known: Iterable[TestName]) -> tuple[int, ...]:
                 raise AgentevalError(
                     "there is no such file or folder, and no suite of that path has run",
                     where=", ".join(gone),
-                    mend="check the path",
+                    fix="check the path",
                 )
             raise AgentevalError(
                 "no test of these suites has ever run",
                 where=", ".join(map(str, wanted.paths)),
-                mend=f"run them: agenteval run {' '.join(map(str, wanted.paths))}",
+                fix=f"run them: agenteval run {' '.join(map(str, wanted.paths))}",
             )
     if wanted.suites:
         names = {suite.casefold() for suite in wanted.suites}
@@ -278,7 +278,7 @@ def _chosen(wanted: TrendQuery, known: Iterable[TestName]) -> tuple[int, ...]:
             near = get_close_matches(min(missing), [one.test_id for one in found], n=1)
             raise AgentevalError(
                 f"the history has no run of the test {min(missing)!r}",
-                mend=f"did you mean {near[0]}?" if near else "see agenteval stats",
+                fix=f"did you mean {near[0]}?" if near else "see agenteval stats",
             )
         found = chosen
     return tuple(one.row for one in found)

@@ -190,7 +190,7 @@ def decide(
     AgentevalError if that is impossible, and then writes nothing.
     """
     if group.trend == "gone" and decision in ("accept", "quarantine", "label"):
-        raise AgentevalError("this cause is gone: there is nothing to decide", mend="choose one that has runs")
+        raise AgentevalError("this cause is gone: there is nothing to decide", fix="choose one that has runs")
     message = SAID.get(decision, "")
     if decision == "accept":
         message = _accept(store, group, execution_id, who)

@@ -122,7 +122,7 @@ def criteria_of(criteria: Criteria) -> tuple[CriterionSpec, ...]:
     else:
         listed = [criteria] if isinstance(criteria, Criterion | Mapping) else list(criteria)
     if not listed:
-        raise AgentevalError("there are no criteria", mend="a criterion has `name`, `prototype_class`, `config_uxon`")
+        raise AgentevalError("there are no criteria", fix="a criterion has `name`, `prototype_class`, `config_uxon`")
     return specs_of(_criterion(entry, number) for number, entry in enumerate(listed, 1))
 
 
@@ -130,7 +130,7 @@ def _criterion(value: Any, number: int) -> Criterion:
     if isinstance(value, Criterion):
         return value
     if not isinstance(value, Mapping):
-        raise AgentevalError(f"criterion {number} is a {type(value).__name__}", mend="give a Criterion or a mapping")
+        raise AgentevalError(f"criterion {number} is a {type(value).__name__}", fix="give a Criterion or a mapping")
     try:
         return Criterion.model_validate({"name": f"criterion {number}", **value})
     except ValidationError as error:
@@ -138,7 +138,7 @@ def _criterion(value: Any, number: int) -> Criterion:
         name = ".".join(str(part) for part in first["loc"])
         raise AgentevalError(
             f"criterion {number}: {name}: {first['msg'].lower()}",
-            mend=f"a criterion may have {', '.join(Criterion.model_fields)}",
+            fix=f"a criterion may have {', '.join(Criterion.model_fields)}",
         ) from None
 
 
@@ -157,7 +157,7 @@ def transcript_of(what: Any) -> Transcript:
     transcript = recorder.stored()
     if not transcript.messages and transcript.error is None:
         raise AgentevalError(
-            f"nothing in this {type(what).__name__} can be graded", mend="`agenteval docs python` says what can"
+            f"nothing in this {type(what).__name__} can be graded", fix="`agenteval docs python` says what can"
         )
     return transcript
 
@@ -169,7 +169,7 @@ def _events(what: Any) -> list[AgentEvent]:
         return [event for answer in events for event in reader.read(answer)]
     except (TypeError, ValueError, EventError, python_answers.pieces.WrongTarget) as error:
         raise AgentevalError(
-            f"this {type(what).__name__} can't be graded: {error}", mend="`agenteval docs python` says what can"
+            f"this {type(what).__name__} can't be graded: {error}", fix="`agenteval docs python` says what can"
         ) from None
 
 

@@ -42,12 +42,12 @@ class Listening:
     def execution(self) -> Execution:
         """What was received, with its runs. After the block; raises `AgentevalError` inside it."""
         if not self._ended.done():
-            raise AgentevalError("it has not listened to the end yet", mend="read the execution after the `with` block")
+            raise AgentevalError("it has not listened to the end yet", fix="read the execution after the `with` block")
         return self._ended.result()
 
     def __enter__(self) -> Listening:
         if self._began.done():
-            raise AgentevalError("it has listened already", mend="call `listen` again for another `with` block")
+            raise AgentevalError("it has listened already", fix="call `listen` again for another `with` block")
         threading.Thread(target=self._work, name="agenteval-listen", daemon=True).start()
         _, _, self.endpoint = self._began.result()
         return self

@@ -53,7 +53,7 @@ def record(
     """
     path = None if cassette is None else Path(cassette)
     if replay and path is None:
-        raise AgentevalError("there is no cassette to replay", mend="give cassette=FILE")
+        raise AgentevalError("there is no cassette to replay", fix="give cassette=FILE")
     started = _program(program, max_cost, mcp_config)
     before = read(path) if replay and path is not None else None
     if before is not None:
@@ -155,6 +155,6 @@ def replayed(
 
 def _program(words: Sequence[str], max_cost: float | None, mcp_config: File | None) -> programs.Program:
     if isinstance(words, str) or not words:
-        raise AgentevalError("a program is a list of words", mend='write ["python", "agent.py"]')
+        raise AgentevalError("a program is a list of words", fix='write ["python", "agent.py"]')
     servers = None if mcp_config is None else Path(mcp_config)
     return replaced(programs.program_in(Path.cwd(), words), max_cost=max_cost, mcp_config=servers)

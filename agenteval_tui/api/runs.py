@@ -288,7 +288,7 @@ def run(
         if ended.status == "failed":
             raise InfrastructureError(
                 ended.message or "the execution broke off", where=f"execution {plan.execution_id}",
-                mend="the runs that ended are in the history",
+                fix="the runs that ended are in the history",
             )  # fmt: skip
         return execution_of(store, store.execution(plan.execution_id), path)
 

@@ -87,7 +87,7 @@ def suggest(
     options = SuggestOptions(from_judge=from_judge, most=most)
     if not reference:
         if from_judge:
-            raise AgentevalError("a judge's verdicts are of stored runs", mend="name a test")
+            raise AgentevalError("a judge's verdicts are of stored runs", fix="name a test")
         labelled = [(one, True) for one in good] + [(one, False) for one in bad] + [(one, None) for one in unlabelled]
         examples = Examples([_example(number, one, label) for number, (one, label) in enumerate(labelled)])
         return Suggested(smallest_criteria(examples, options.most), TestExamples(examples))

@@ -73,7 +73,7 @@ def load(source: Source = ".", *, check: bool = True) -> list[Suite]:
     suites = [Suite(loaded_suite, tuple(_of(problems, loaded_suite))) for loaded_suite in loaded]
     if not suites:
         raise AgentevalError(
-            "there are no suites", where=str(source), mend="a suite is a file `*.suite.yaml`, or `suite.yaml`"
+            "there are no suites", where=str(source), fix="a suite is a file `*.suite.yaml`, or `suite.yaml`"
         )
     if check:
         _refuse(suites)
@@ -86,7 +86,7 @@ def _as_file(source: Mapping[str, Any]) -> bytes:
         return json.dumps(dict(source), ensure_ascii=False, indent=2).encode()
     except (TypeError, ValueError) as error:
         raise AgentevalError(
-            f"this suite holds what no file can hold: {error}", mend="use texts, numbers, lists and mappings"
+            f"this suite holds what no file can hold: {error}", fix="use texts, numbers, lists and mappings"
         ) from None
 
 
@@ -106,7 +106,7 @@ def _refuse(suites: Iterable[Suite]) -> None:
     if errors:
         listed = "\n".join(f"{_where(problem)}: {problem.message}" for problem in errors)
         many = f"{len(errors)} errors" if len(errors) > 1 else "an error"
-        raise AgentevalError(f"the suites have {many}", mend=f"fix these first:\n{listed}")
+        raise AgentevalError(f"the suites have {many}", fix=f"fix these first:\n{listed}")
 
 
 def _of(problems: Iterable[Problem], suite: LoadedSuite) -> Iterable[Problem]:

@@ -176,5 +176,5 @@ async def _steer(live: Live, command: Command, reached: Callable[[ExecutionView]
     raise InfrastructureError(
         f"the execution did not confirm it within {waited:.0f} s",
         where=f"execution {live.execution}",
-        mend="`agenteval ps` shows its state",
+        fix="`agenteval ps` shows its state",
     )

@@ -51,6 +51,6 @@ def agree_to_price(
     if not can_ask(invocation):
         raise AgentevalError(
             f"this costs money, and there is no terminal to ask in: {words}",
-            mend="give --yes, or a limit: --max-cost USD",
+            fix="give --yes, or a limit: --max-cost USD",
         )
     return confirm(invocation, "Continue?")

@@ -41,7 +41,7 @@ def debug_run(
 ) -> int:
     """Make one run in the foreground; gives the exit code."""
     if listen is None and not sys.stdin.isatty():
-        raise AgentevalError(_NO_TERMINAL, mend="use --listen, and attach your editor; or start this in a terminal")
+        raise AgentevalError(_NO_TERMINAL, fix="use --listen, and attach your editor; or start this in a terminal")
     row, tape = _recorded(invocation, what)
     test, repetition = (row.test_id, row.repetition) if row is not None else _split(what)
     if row is not None:
@@ -89,7 +89,7 @@ def _split(what: str) -> tuple[str, int]:
     if not mark:
         return what, 1
     if not test or not number.isdigit() or not int(number):
-        raise AgentevalError(f"{what!r} is not a test", mend="write TEST or TEST#N, N from 1, or the id of a run")
+        raise AgentevalError(f"{what!r} is not a test", fix="write TEST or TEST#N, N from 1, or the id of a run")
     return test, int(number)
 
 

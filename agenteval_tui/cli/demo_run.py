@@ -22,7 +22,7 @@ def run_samples(invocation: Invocation, samples: Path) -> int:
     if done.execution.status != "finished":
         raise InfrastructureError(f"the samples did not finish: {done.execution.message}")
     if done.counts["error"]:
-        raise InfrastructureError("a sample ended in an error, which should not happen", mend="agenteval doctor")
+        raise InfrastructureError("a sample ended in an error, which should not happen", fix="agenteval doctor")
     invocation.out.line(
         (
             "Some samples fail on purpose: find out why with `agenteval demo` on a terminal, or with"

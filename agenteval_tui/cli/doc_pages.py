@@ -68,8 +68,8 @@ def find_page(name: str) -> DocPage:
     else:
         names = {word: page.name for page in reversed(there) for word in (page.name.casefold(), _last(page))}
         near = list(dict.fromkeys(names[word] for word in get_close_matches(sought, names, n=3, cutoff=0.6)))
-    mend = f"did you mean {' or '.join(near)}?" if near else "`agenteval docs` lists the pages"
-    raise AgentevalError(f"there is no page {name!r}", mend=mend)
+    fix = f"did you mean {' or '.join(near)}?" if near else "`agenteval docs` lists the pages"
+    raise AgentevalError(f"there is no page {name!r}", fix=fix)
 
 
 def site_address() -> str:

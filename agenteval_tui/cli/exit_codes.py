@@ -54,7 +54,7 @@ def read_rate(text: str, where: str = "--fail-under") -> float:
         rate = -1.0
     if not 0 <= rate <= 1:
         what = "no pass rate" if where.startswith("--fail-under") else "no share of the runs"
-        raise AgentevalError(f"{text!r} is {what}", where=where, mend="write 0.8 or 80%")
+        raise AgentevalError(f"{text!r} is {what}", where=where, fix="write 0.8 or 80%")
     return rate
 
 
@@ -67,5 +67,5 @@ def read_seconds(text: str, where: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < 1e9:
-        raise AgentevalError(f"{text!r} is not a duration", where=where, mend="write seconds, or 90s, 15m, 1.5h")
+        raise AgentevalError(f"{text!r} is not a duration", where=where, fix="write seconds, or 90s, 15m, 1.5h")
     return seconds

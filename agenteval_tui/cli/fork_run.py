@@ -134,7 +134,7 @@ def _title(row: RunRow, questions: Sequence[Question]) -> str:
 def _check_saving(oracle: Oracle, questions: Sequence[Question], save_test: str | None, save_system: bool) -> None:
     """Raise `AgentevalError` if the fork can't be saved as the options say: before anything is asked and paid for."""
     if save_test and len(questions) > 1:
-        raise AgentevalError("only one branch can be saved as a test", mend="give its change instead of --sweep")
+        raise AgentevalError("only one branch can be saved as a test", fix="give its change instead of --sweep")
     if save_system:
         new_system_prompt(oracle.source, questions[0].edits if len(questions) == 1 else ())
 
@@ -173,7 +173,7 @@ def _assigned(word: str) -> tuple[str, str]:
     settable = ("tool_result", "tool_error", "arguments", "text")
     if not equals or name not in settable:
         raise AgentevalError(
-            f"--set takes NAME=VALUE, not {one_line(word, 60)!r}", mend=f"NAME is one of {', '.join(settable)}"
+            f"--set takes NAME=VALUE, not {one_line(word, 60)!r}", fix=f"NAME is one of {', '.join(settable)}"
         )
     return name, _said(value)
 
@@ -184,7 +184,7 @@ def _said(value: str) -> str:
         return value
     text = read_small(Path(value[1:]), "the file of a change")
     if text is None:
-        raise AgentevalError("there is no such file", where=value[1:], mend="write the text itself, or @FILE")
+        raise AgentevalError("there is no such file", where=value[1:], fix="write the text itself, or @FILE")
     return text.removesuffix("\n")
 
 

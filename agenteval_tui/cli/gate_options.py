@@ -100,5 +100,5 @@ class BaselineOptions(Struct, frozen=True):
         if self.first:
             raise AgentevalError(
                 f"--detach exits before there is anything for {self.first}",
-                mend=f"give {self.first} to `agenteval attach`, or leave out --detach",
+                fix=f"give {self.first} to `agenteval attach`, or leave out --detach",
             )

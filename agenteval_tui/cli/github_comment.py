@@ -68,10 +68,10 @@ def put_comment(text: str, number: int, environment: Mapping[str, str] = os.envi
     address = address or "https://api.github.com"
     for name, value in (("GITHUB_TOKEN", token), ("GITHUB_REPOSITORY", repository)):
         if not value:
-            raise AgentevalError(f"a comment needs {name}", mend="the action sets it; elsewhere set it yourself")
+            raise AgentevalError(f"a comment needs {name}", fix="the action sets it; elsewhere set it yourself")
     place = urlsplit(address)
     if place.scheme != "https" and place.hostname not in _LOCAL:
-        raise AgentevalError("a token is only sent over https", where=address, mend="correct GITHUB_API_URL")
+        raise AgentevalError("a token is only sent over https", where=address, fix="correct GITHUB_API_URL")
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
     base = f"{address.rstrip('/')}/repos/{repository}/issues"
     try:
@@ -112,9 +112,9 @@ def _check(answer: Any) -> None:
     """Raise `AgentevalError` for an answer that is not a success."""
     if answer.is_success:
         return
-    mend = "the job needs `permissions: pull-requests: write`; pull requests of forks never have it"
+    fix = "the job needs `permissions: pull-requests: write`; pull requests of forks never have it"
     raise AgentevalError(
         f"GitHub answered {answer.status_code}: {one_line(answer.text, 200)}",
         where=str(answer.request.url),
-        mend=mend if answer.status_code in (401, 403, 404) else "try again later",
+        fix=fix if answer.status_code in (401, 403, 404) else "try again later",
     )

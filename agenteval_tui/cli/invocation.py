@@ -113,7 +113,7 @@ class Invocation(Struct):
 
         if store.read(is_empty):
             error = NothingRanError()
-            return f"{error.what}: {error.mend}"
+            return f"{error.what}: {error.fix}"
         projects = self.projects
         if not projects or store.execution_ids(RunFilter(projects=projects)):
             return ""
@@ -160,7 +160,7 @@ def _set_verbose(context: click.Context, _: click.Parameter, value: bool) -> Non
 
 def _check_loudness(invocation: Invocation) -> None:
     if invocation.quiet and invocation.verbose:
-        raise AgentevalError("--quiet and --verbose can't be used together", mend="give only one")
+        raise AgentevalError("--quiet and --verbose can't be used together", fix="give only one")
 
 
 def common_options(function: F) -> F:

@@ -71,9 +71,9 @@ class _Verbs(click.Group):
         if args and not is_own(args[0]) and find_verb(args[0]) is None:
             if Path(args[0]).exists():
                 if any(word.startswith("-") for word in args):
-                    raise AgentevalError("put options before the paths", mend="agenteval [OPTIONS] PATH...")
+                    raise AgentevalError("put options before the paths", fix="agenteval [OPTIONS] PATH...")
                 missing = next(word for word in args if not Path(word).exists())
-                raise AgentevalError("there is no such file or folder", where=missing, mend="check the path")
+                raise AgentevalError("there is no such file or folder", where=missing, fix="check the path")
             raise no_such_verb(args[0], ", and no such file or folder")
         return super().resolve_command(ctx, args)
 
@@ -127,7 +127,7 @@ def agenteval(context: click.Context, version: bool) -> int:
     if not on_a_terminal():
         invocation.out.line(context.get_help())
         raise AgentevalError(
-            "the app needs a terminal, and this is not one", mend="give a verb, such as `agenteval run PATH`"
+            "the app needs a terminal, and this is not one", fix="give a verb, such as `agenteval run PATH`"
         )
     return invocation.launch_app(AppStart(paths=paths, db=invocation.db))
 

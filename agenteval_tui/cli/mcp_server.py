@@ -293,9 +293,9 @@ class _Tools(Struct, frozen=True):
             work = bench.criteria[number]
             errors = [one for one in diagnose(config, work.spec.prototype_class) if one.severity == "error"]
             if errors:
-                raise AgentevalError(f"this config has an error: {errors[0].message}", mend="try_edit lists all errors")
+                raise AgentevalError(f"this config has an error: {errors[0].message}", fix="try_edit lists all errors")
             if bench.loaded is None or work.index is None:
-                raise AgentevalError("this criterion is not in a suite file", mend="add it to a suite")
+                raise AgentevalError("this criterion is not in a suite file", fix="add it to a suite")
             self._within(str(bench.loaded.path))
             save_config(bench.loaded, bench.run.test_id, work.index, config)
         return f"saved: {bench.loaded.path}:{work.line}"
@@ -425,7 +425,7 @@ class _Tools(Struct, frozen=True):
         found = [one for one in configured_agents(loaded, config_dir())[0] if one.suite and one.name == agent]
         if len(found) != 1:
             said = "several suites have" if found else "no suite has"
-            raise AgentevalError(f"{said} an agent {agent!r}", where=path, mend="name the suite's file, and its agent")
+            raise AgentevalError(f"{said} an agent {agent!r}", where=path, fix="name the suite's file, and its agent")
         return program_of(found[0], arguments, self.allowed.max_cost)
 
     def _verb(self, name: str, *arguments: str) -> str:
@@ -449,7 +449,7 @@ class _Tools(Struct, frozen=True):
         full = (self.root / path).resolve()
         if not full.is_relative_to(self.root):
             raise AgentevalError(
-                "this is outside the server's folder", where=path, mend=f"name a path within {self.root}"
+                "this is outside the server's folder", where=path, fix=f"name a path within {self.root}"
             )
         return full
 

@@ -43,7 +43,7 @@ def _start(argv: Sequence[str], permission: Permission) -> subprocess.Popen[byte
         server = subprocess.Popen([program, *argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)  # noqa: S603  the user typed it
     except (OSError, ValueError) as error:
         raise AgentevalError(
-            f"can't start {argv[0]}: {getattr(error, 'strerror', None) or error}", mend="start it by hand"
+            f"can't start {argv[0]}: {getattr(error, 'strerror', None) or error}", fix="start it by hand"
         ) from None
     # It is never said to be over: this process ends with it, or before.
     ends_with_us("tree", server.pid)

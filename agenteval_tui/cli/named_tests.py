@@ -87,7 +87,7 @@ def named(paths: Sequence[Path]) -> Named:
             raise AgentevalError(
                 f"{file} is a folder, and a test is in a file",
                 where=str(path),
-                mend=f"name the suite's file: FILE{_MARK}{test}",
+                fix=f"name the suite's file: FILE{_MARK}{test}",
             )
         else:
             tests.append(TestAddress(Path(file), test))
@@ -105,7 +105,7 @@ def paths_and_tests(paths: Sequence[Path], tests: Sequence[str]) -> tuple[tuple[
         raise AgentevalError(
             "tests of one file only can be named here",
             where=selection.tests[0].text,
-            mend="name the files, and --test ID",
+            fix="name the files, and --test ID",
         )
     return selection.paths, tuple(test.test for test in selection.tests)
 
@@ -115,7 +115,7 @@ def refuse_both(selection: Named, tests: Sequence[str]) -> None:
     if selection.tests and tests:
         raise AgentevalError(
             f"--test and {selection.tests[0].text} both name tests",
-            mend=f"name each as FILE{_MARK}TEST, without --test",
+            fix=f"name each as FILE{_MARK}TEST, without --test",
         )
 
 
@@ -142,7 +142,5 @@ def _require(address: TestAddress, loaded: LoadedSuite) -> None:
     ids = [test.id for test in loaded.suite.tests] if loaded.suite is not None else []
     close = get_close_matches(address.test, ids, n=1, cutoff=0.5)
     more = f" and {len(ids) - _LISTED} more" if len(ids) > _LISTED else ""
-    mend = (
-        f"did you mean {address.file}{_MARK}{close[0]}?" if close else "its tests: " + ", ".join(ids[:_LISTED]) + more
-    )
-    raise AgentevalError(f"there is no test {address.test!r}", where=str(address.file), mend=mend)
+    fix = f"did you mean {address.file}{_MARK}{close[0]}?" if close else "its tests: " + ", ".join(ids[:_LISTED]) + more
+    raise AgentevalError(f"there is no test {address.test!r}", where=str(address.file), fix=fix)

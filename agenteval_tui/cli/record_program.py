@@ -177,7 +177,7 @@ def _before(invocation: Invocation, given: Mapping[str, Any]) -> tuple[Cassette 
     if path is None:
         return None, Journals()
     if path.is_dir():
-        raise AgentevalError("this is a folder", where=str(path), mend="name a file in it")
+        raise AgentevalError("this is a folder", where=str(path), fix="name a file in it")
     before = read(path) if given["replay"] else None
     if given["replay"] and not given["live_after_miss"]:
         return before, Journals()
@@ -186,7 +186,7 @@ def _before(invocation: Invocation, given: Mapping[str, Any]) -> tuple[Cassette 
         raise AgentevalError(
             "another recording into this cassette is running, and would overwrite this one's",
             where=str(path),
-            mend="wait until it has ended, or name another file",
+            fix="wait until it has ended, or name another file",
         )
     if found.running:
         others = count(found.running, "other recording")
@@ -246,7 +246,7 @@ def _surroundings(store: Store, row: RunRow, agents: Mapping[str, AgentConfig]) 
         raise AgentevalError(
             f"the folder of the program of run {short_id(row.id)} is unknown or gone",
             where=f"run {row.id}",
-            mend="leave out --as-agent, and start the program in its folder",
+            fix="leave out --as-agent, and start the program in its folder",
         )
     return found
 
@@ -314,7 +314,7 @@ def _write_test(path: Path | None, program: Program, recording: Recording) -> tu
     """Add a test of the recording to the suite at `path`, which is made where it is not there. Raises `AgentevalError`
     where nothing was asked."""
     if not recording.prompt:
-        raise AgentevalError("no test was made: the program asked no model", mend=NOTHING_SEEN.what)
+        raise AgentevalError("no test was made: the program asked no model", fix=NOTHING_SEEN.what)
     made = make_test(GoodRuns((recording.transcript,)), path, new_agents={"program": agent_config(program)})
     return made.path, made.id
 

@@ -36,16 +36,16 @@ def check_reports(invocation: Invocation, reports: ReportFiles) -> None:
     for kind, name in reports.files:
         if name == STDOUT:
             if kind != "json":
-                raise AgentevalError("only --json can go to stdout", mend=f"name a file for --{kind}")
+                raise AgentevalError("only --json can go to stdout", fix=f"name a file for --{kind}")
             continue
         path = Path(name)
         if path.is_dir():
             raise AgentevalError("this is a folder, not a file for a report", where=name)
         folder = path.resolve().parent
         if not folder.is_dir():
-            raise AgentevalError("there is no such folder for a report", where=str(folder), mend="make it first")
+            raise AgentevalError("there is no such folder for a report", where=str(folder), fix="make it first")
         if not os.access(path if is_special(path) else folder, os.W_OK):
-            raise AgentevalError("the report can't be written there", where=name, mend="check the permissions")
+            raise AgentevalError("the report can't be written there", where=name, fix="check the permissions")
         if (other := kinds.setdefault(path.resolve(), kind)) and other != kind:
             raise AgentevalError(f"--{other} and --{kind} name the same file", where=name)
         _check_overwriting(invocation, reports, kind, path)
@@ -57,12 +57,12 @@ def _check_overwriting(invocation: Invocation, reports: ReportFiles, kind: str, 
 
     if can_ask(invocation):
         if not confirm(invocation, f"{path} exists. Overwrite it?"):
-            raise AgentevalError("nothing ran, and the file stays", where=str(path), mend="name another file")
+            raise AgentevalError("nothing ran, and the file stays", where=str(path), fix="name another file")
     elif not _is_ours(kind, path):
         raise AgentevalError(
             f"this file exists and is not an earlier --{kind} report",
             where=str(path),
-            mend="name another file, or give --force",
+            fix="name another file, or give --force",
         )
 
 

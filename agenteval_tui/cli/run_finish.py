@@ -86,10 +86,10 @@ class RunReport(Struct, frozen=True):
             return INTERRUPTED
         if row.status == "failed" or self.broke:
             why = self.broke or row.message or "no reason given"
-            raise InfrastructureError(f"the execution broke off: {why}; {_kept(row)}", mend=self._resume())
+            raise InfrastructureError(f"the execution broke off: {why}; {_kept(row)}", fix=self._resume())
         if row.status in ("interrupted", "running"):
             raise InfrastructureError(
-                f"the execution stopped unexpectedly: its process died; {_kept(row)}", mend=self._resume()
+                f"the execution stopped unexpectedly: its process died; {_kept(row)}", fix=self._resume()
             )
         # Where nothing is left that gates, no rate can be too low: else it would be an error that there is none.
         if gated and gate is None:
@@ -124,7 +124,7 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
         raise AgentevalError(
             f"the execution has ended ({how}), and its results are in another history file",
             where=f"execution {execution}",
-            mend="name that file with --db",
+            fix="name that file with --db",
         ) from error
     said = progress.view.ended
     # The history may have been too full to take the end in, too.

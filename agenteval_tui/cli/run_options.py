@@ -121,17 +121,17 @@ class Ending(Struct, frozen=True):
         if reports.files:
             raise AgentevalError(
                 f"--detach exits before there is anything to write into --{reports.files[0][0]}",
-                mend="without --detach, or later: agenteval show ID --json",
+                fix="without --detach, or later: agenteval show ID --json",
             )
         if self.notify is not None:
             raise AgentevalError(
                 "--detach exits before the execution ends, so --notify has nothing to send",
-                mend="give --notify to `agenteval attach`",
+                fix="give --notify to `agenteval attach`",
             )
         if self.gate is not None:
             raise AgentevalError(
                 "--detach exits before there is a pass rate for --fail-under",
-                mend="give --fail-under to `agenteval attach`, or leave out --detach",
+                fix="give --fail-under to `agenteval attach`, or leave out --detach",
             )
         self.baseline.check_detached()
 
@@ -159,7 +159,7 @@ def _executor(executor: str | None, scheduler: str | None) -> tuple[str, str]:
     if executor in (None, LOCAL):
         if scheduler:
             others = " or ".join(entry_points.own(EXECUTORS))
-            raise AgentevalError(f"--scheduler is for --executor {others} only", mend="give both")
+            raise AgentevalError(f"--scheduler is for --executor {others} only", fix="give both")
         return executor or "", ""
     return executor, scheduler or os.environ.get(executor_class(executor).address_variable, "")
 

@@ -66,7 +66,7 @@ class ProgressState(Struct, frozen=True):
                 error = store.transcript(run).error
             except AgentevalError:
                 return ""
-            return error.mend if error is not None else ""
+            return error.fix if error is not None else ""
 
         def ending(run: str) -> str:
             try:
@@ -248,7 +248,7 @@ class RunProgress:
             for problem in run.around:
                 self._around[problem] += 1
                 if self._around[problem] == 1:
-                    remedy = f" ({one_line(problem.mend, 200)})" if problem.mend else ""
+                    remedy = f" ({one_line(problem.fix, 200)})" if problem.fix else ""
                     self._line(
                         (f"  {problem.kind} ", "warn"),
                         f"{one_line(run.ref.test)}: {around_sentence(problem)}",
@@ -320,7 +320,7 @@ class RunProgress:
         if is_known:
             self._line("      ", (one_line(error, 80), "dim"), ("  (as before)", "dim"))
             return
-        remedy = alike[0].mend or self._known.remedy(alike[0].ref.run)
+        remedy = alike[0].fix or self._known.remedy(alike[0].ref.run)
         self._line("      ", both_ends(error, 400), (f" ({one_line(remedy, 800)})" if remedy else "", "dim"))
 
     def problems_around(self) -> list[tuple[AroundProblem, int]]:

@@ -158,13 +158,13 @@ def _check_baselines(store: Store, options: BaselineOptions, plan: Plan) -> None
         more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
         raise AgentevalError(
             f"{options.first} can't be measured: the runs of the baseline of {names}{more} are not in the history",
-            mend="import the history that has them (`agenteval db import FILE`), or set the baseline again "
+            fix="import the history that has them (`agenteval db import FILE`), or set the baseline again "
             "(`agenteval baseline set EXECUTION`)",
         )
     if not has_baseline(store, tests, {run.suite_key: run.suite_name for run in plan.runs}):
         raise AgentevalError(
             f"{options.first} has nothing to compare with: none of these tests has a baseline",
-            mend="set one with `agenteval baseline set EXECUTION`, or give --set-baseline too",
+            fix="set one with `agenteval baseline set EXECUTION`, or give --set-baseline too",
         )
 
 
@@ -212,12 +212,12 @@ def load_for_run(
     if errors:
         many = f"{len(errors):,} errors" if len(errors) > 1 else "an error"
         more = "; `agenteval validate` prints the rest" if len(errors) > _MOST_LISTED else ""
-        raise AgentevalError(f"nothing ran: the suites have {many}", mend=f"fix the problems listed above{more}")
+        raise AgentevalError(f"nothing ran: the suites have {many}", fix=f"fix the problems listed above{more}")
     if not loaded:
         raise AgentevalError(
             "there are no suites",
             where=", ".join(map(str, paths)),
-            mend="a suite is a file `*.suite.yaml`, or `suite.yaml`",
+            fix="a suite is a file `*.suite.yaml`, or `suite.yaml`",
         )
     return loaded
 
@@ -230,7 +230,7 @@ def last_of(store: Store, loaded: Sequence[LoadedSuite]) -> str:
     )
     rows = store.execution_rows([newest]) if newest is not None else []
     if not rows:
-        raise AgentevalError("these suites have never run", where="--failed", mend="run them without --failed first")
+        raise AgentevalError("these suites have never run", where="--failed", fix="run them without --failed first")
     return rows[0].id
 
 

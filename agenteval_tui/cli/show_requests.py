@@ -31,7 +31,7 @@ def _chosen(total: int, which: str, row: RunRow) -> range:
     """The numbers of the requests that are meant, of as many as are `known`."""
     if not total:
         raise AgentevalError(
-            "no model was asked in this run", where=f"run {row.id}", mend="look at it without --request"
+            "no model was asked in this run", where=f"run {row.id}", fix="look at it without --request"
         )
     if which == "all":
         return range(1, total + 1)
@@ -39,6 +39,6 @@ def _chosen(total: int, which: str, row: RunRow) -> range:
     if not 1 <= number <= total:
         raise AgentevalError(
             f"--request takes a number from 1 to {total}, `last` or `all`, not {one_line(which, 40)!r}",
-            mend="`--request all` lists them",
+            fix="`--request all` lists them",
         )
     return range(number, number + 1)

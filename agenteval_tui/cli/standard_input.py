@@ -54,12 +54,12 @@ def standard_input_file(invocation: Invocation, what: str, most: int = LARGEST) 
 def only_once(*files: Path | None) -> None:
     """Raises `AgentevalError` where `-` is named more than once: it can be read once only."""
     if sum(path == STDIN for path in files) > 1:
-        raise AgentevalError("standard input can be given only once", mend="give `-` for one file")
+        raise AgentevalError("standard input can be given only once", fix="give `-` for one file")
 
 
 def _stream(invocation: Invocation, what: str) -> IO[bytes]:
     if sys.stdin is None or sys.stdin.closed:
-        raise AgentevalError("there is no standard input", mend="name a file")
+        raise AgentevalError("there is no standard input", fix="name a file")
     if sys.stdin.isatty():
         invocation.err.line((f"Reading {what} from the terminal. Ctrl+D on an empty line ends it.", "dim"))
         invocation.err.flush()
@@ -68,5 +68,5 @@ def _stream(invocation: Invocation, what: str) -> IO[bytes]:
 
 def _too_large(most: int) -> AgentevalError:
     return AgentevalError(
-        f"standard input has more than {most / 1e6:,.0f} MB", where=NAME, mend="name a file instead of `-`"
+        f"standard input has more than {most / 1e6:,.0f} MB", where=NAME, fix="name a file instead of `-`"
     )

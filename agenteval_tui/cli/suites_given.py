@@ -24,7 +24,7 @@ def paths_given(paths: Sequence[Path]) -> tuple[Path, ...]:
         raise AgentevalError(
             "there are no suites in the current folder",
             where=str(Path.cwd()),
-            mend="name a suite or a folder; `agenteval init` writes a first suite",
+            fix="name a suite or a folder; `agenteval init` writes a first suite",
         )
     return (HERE,)
 

@@ -123,13 +123,13 @@ def find_verb(name: str) -> click.Command | None:
     point = entry_points.find(COMMANDS, name)
     if point is None:
         return None
-    mend = f"update or uninstall {point.package}"
+    fix = f"update or uninstall {point.package}"
     try:
         verb = point.load()
     except Exception as error:
-        raise AgentevalError(f"the verb {name!r} can't be loaded: {error}", mend=mend) from error
+        raise AgentevalError(f"the verb {name!r} can't be loaded: {error}", fix=fix) from error
     if not isinstance(verb, click.Command):
-        raise AgentevalError(f"the verb {name!r} is a {type(verb).__name__} and not a click command", mend=mend)
+        raise AgentevalError(f"the verb {name!r} is a {type(verb).__name__} and not a click command", fix=fix)
     return _with_examples(name, verb) if is_own(name) else verb
 
 
@@ -146,10 +146,10 @@ def _with_examples(name: str, command: click.Command) -> click.Command:
 def no_such_verb(name: str, what: str = "") -> AgentevalError:
     """The error of a verb that does not exist, with the one that may be meant."""
     if other := verb_in_place_of(name):
-        return AgentevalError(f"there is no verb {name!r}{what}", mend=f"use `agenteval {other}`")
+        return AgentevalError(f"there is no verb {name!r}{what}", fix=f"use `agenteval {other}`")
     near = get_close_matches(name, all_verbs(), n=1)
     hint = f"did you mean {near[0]}?" if near else "agenteval --help lists all verbs"
-    return AgentevalError(f"there is no verb {name!r}{what}", mend=hint)
+    return AgentevalError(f"there is no verb {name!r}{what}", fix=hint)
 
 
 def short_help(name: str) -> str:

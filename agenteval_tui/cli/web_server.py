@@ -157,9 +157,9 @@ async def _serve(serving: ServerOptions, ready: Callable[[str], None]) -> None:
             await web.TCPSite(runner, require_host(serving.host), serving.port).start()
         except (OSError, UnicodeError) as error:
             where = f"{serving.host}:{serving.port}"
-            mend = "choose another port with --port; --port 0 takes any free one"
+            fix = "choose another port with --port; --port 0 takes any free one"
             raise InfrastructureError(
-                f"can't listen there: {why_not_listening(error)}", where=where, mend=mend
+                f"can't listen there: {why_not_listening(error)}", where=where, fix=fix
             ) from error
         ready(address_of(serving, runner.addresses[0][1]))
         await end.wait()

@@ -110,7 +110,7 @@ def write_pieces(path: Path, pieces: Iterable[str], *, force: bool = False) -> N
     """
     try:
         if path.is_dir():
-            raise AgentevalError("this is a folder", where=str(path), mend="name a file in it")
+            raise AgentevalError("this is a folder", where=str(path), fix="name a file in it")
         data = (piece.encode("utf-8", "backslashreplace") for piece in pieces)
         if is_special(path):
             with path.open("ab") as stream:
@@ -119,13 +119,13 @@ def write_pieces(path: Path, pieces: Iterable[str], *, force: bool = False) -> N
             write_whole(path, data, force=force)
     except FileExistsError:
         raise AgentevalError(
-            "this file already exists and is not overwritten", where=str(path), mend="name another"
+            "this file already exists and is not overwritten", where=str(path), fix="name another"
         ) from None
     except OSError as error:
         raise AgentevalError(
             f"this file can't be written: {(error.strerror or str(error)).lower()}",
             where=str(path),
-            mend="check the folder, its permissions and the space on its disk",
+            fix="check the folder, its permissions and the space on its disk",
         ) from None
 
 

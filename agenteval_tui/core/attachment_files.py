@@ -28,7 +28,7 @@ _NAME = re.compile(r"[0-9a-f]{64}")
 def keep(data: bytes) -> str:
     """Keep the bytes; gives their SHA-256 in hex. Raises `AgentevalError`: they are too large, or can't be written."""
     if len(data) > LARGEST:
-        raise AgentevalError(said_too_large(len(data)), mend="make it smaller")
+        raise AgentevalError(said_too_large(len(data)), fix="make it smaller")
     name = hashlib.sha256(data).hexdigest()
     folder = _folder()
     path = folder / name

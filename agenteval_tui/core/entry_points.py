@@ -55,7 +55,7 @@ class EntryPoint(NamedTuple):
             raise AgentevalError(
                 f"the {what} {self.name!r} can't be loaded: {type(error).__name__}: {error}",
                 where=self.target,
-                mend="update or uninstall its package",
+                fix="update or uninstall its package",
             ) from error
 
 
@@ -73,7 +73,7 @@ def find(group: str, name: str) -> EntryPoint | None:
         return EntryPoint(group, name, own(group)[name], _PACKAGE)
     offered = _plugins().get(group, {}).get(name, ())
     if len(offered) > 1:
-        raise AgentevalError(_both(offered), mend="uninstall one of these packages")
+        raise AgentevalError(_both(offered), fix="uninstall one of these packages")
     return offered[0] if offered else None
 
 

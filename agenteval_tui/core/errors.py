@@ -18,22 +18,22 @@ INFRASTRUCTURE = 3
 class AgentevalError(Exception):
     """An error that a person reads as one sentence, not as a traceback.
 
-    `what` says what is wrong, `where` is the place (a file with line, a server, an id), and `mend` says how to fix it:
+    `what` says what is wrong, `where` is the place (a file with line, a server, an id), and `fix` says how to fix it:
     a few words, or a list with one remedy a line. `exit_code` is the exit code of the command line.
     """
 
     exit_code = WRONG_USE
 
-    def __init__(self, what: str, *, where: str = "", mend: str = "") -> None:
+    def __init__(self, what: str, *, where: str = "", fix: str = "") -> None:
         super().__init__(what)
         self.what = what
         self.where = where
-        self.mend = mend
+        self.fix = fix
 
     @property
     def remedies(self) -> list[str]:
         """The lines of a remedy that is a list. Empty for a short remedy, which is in the sentence."""
-        return self.mend.splitlines() if "\n" in self.mend else []
+        return self.fix.splitlines() if "\n" in self.fix else []
 
     @property
     def problem(self) -> str:
@@ -43,7 +43,7 @@ class AgentevalError(Exception):
     @property
     def sentence(self) -> str:
         """The place, the problem, and a short remedy."""
-        remedy = f" ({self.mend})" if self.mend and not self.remedies else ""
+        remedy = f" ({self.fix})" if self.fix and not self.remedies else ""
         return f"{self.problem}{remedy}"
 
     def __str__(self) -> str:
@@ -77,13 +77,13 @@ def path_error(error: BaseException) -> AgentevalError | None:
     if isinstance(error, RuntimeError) and isinstance(error.__context__, OSError):
         error = error.__context__  # how `Path.resolve` says that links lead in a circle
     if isinstance(error, FileNotFoundError) and error.filename is None and _is_homeless():
-        return AgentevalError("the current folder does not exist any more", mend="change to another folder")
+        return AgentevalError("the current folder does not exist any more", fix="change to another folder")
     if not isinstance(error, OSError) or not isinstance(error.filename, str) or error.errno is None:
         return None
-    mend = "give a shorter name" if error.errno == errno.ENAMETOOLONG else "check the path and its permissions"
+    fix = "give a shorter name" if error.errno == errno.ENAMETOOLONG else "check the path and its permissions"
     where = error.filename if len(error.filename) <= _LONGEST_PATH else f"{error.filename[:_LONGEST_PATH]}…"
     kind = AgentevalError if error.errno in _OF_THE_NAME else InfrastructureError
-    return kind(f"this path can't be used: {error.strerror}", where=where, mend=mend)
+    return kind(f"this path can't be used: {error.strerror}", where=where, fix=fix)
 
 
 def _is_homeless() -> bool:

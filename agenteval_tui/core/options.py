@@ -27,8 +27,8 @@ _OF_UNIT = {"USD": " of US dollars", "SECONDS": " of seconds", "TIME": " of seco
 class OptionError(AgentevalError):
     """An option that can't be followed. `option` is its name in the record."""
 
-    def __init__(self, option: str, what: str, *, where: str = "", mend: str = "") -> None:
-        super().__init__(what, where=where, mend=mend)
+    def __init__(self, option: str, what: str, *, where: str = "", fix: str = "") -> None:
+        super().__init__(what, where=where, fix=fix)
         self.option = option
 
 

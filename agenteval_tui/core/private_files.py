@@ -25,7 +25,7 @@ def read_small(path: Path, what: str, largest: int = LARGEST) -> str | None:
     try:
         return None if data is None else data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise AgentevalError(f"{what} is not valid UTF-8", where=str(path), mend="save it as UTF-8") from error
+        raise AgentevalError(f"{what} is not valid UTF-8", where=str(path), fix="save it as UTF-8") from error
 
 
 def read_small_bytes(path: Path, what: str, largest: int = LARGEST) -> bytes | None:
@@ -40,21 +40,21 @@ def read_small_bytes(path: Path, what: str, largest: int = LARGEST) -> bytes | N
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        raise UnreadableError(f"{what} can't be read", where=str(path), mend=_reason(error)) from error
+        raise UnreadableError(f"{what} can't be read", where=str(path), fix=_reason(error)) from error
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise AgentevalError(f"{what} is not a regular file", where=str(path), mend="move it away")
+            raise AgentevalError(f"{what} is not a regular file", where=str(path), fix="move it away")
         data = bytearray()
         while len(data) <= largest and (piece := os.read(descriptor, largest + 1 - len(data))):
             data += piece
     except OSError as error:
-        raise UnreadableError(f"{what} can't be read", where=str(path), mend=_reason(error)) from error
+        raise UnreadableError(f"{what} can't be read", where=str(path), fix=_reason(error)) from error
     finally:
         os.close(descriptor)
     if len(data) > largest:
         raise AgentevalError(
-            f"{what} is larger than {largest >> 20} MB", where=str(path), mend="shorten it or move it away"
+            f"{what} is larger than {largest >> 20} MB", where=str(path), fix="shorten it or move it away"
         )
     return bytes(data)
 

@@ -21,12 +21,12 @@ def typed_path(text: str) -> Path:
         os.lstat(path)
     except ValueError:
         raise AgentevalError(
-            "a file name can't contain a null character", where=one_line(text, 60), mend="give another name"
+            "a file name can't contain a null character", where=one_line(text, 60), fix="give another name"
         ) from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise AgentevalError(
-                "this file name is too long", where=one_line(text, 60), mend="give a shorter name"
+                "this file name is too long", where=one_line(text, 60), fix="give a shorter name"
             ) from None
     return path
 

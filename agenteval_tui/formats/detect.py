@@ -28,7 +28,7 @@ def format_named(name: str) -> Format:
     aliases = {alias: format_ for format_ in _tried() for alias in format_.aliases}
     if name not in aliases:
         names = ", ".join(sorted({*entry_points.names(IMPORTERS), *aliases}))
-        raise AgentevalError(f"there is no format {name!r}", mend=f"formats: {names}")
+        raise AgentevalError(f"there is no format {name!r}", fix=f"formats: {names}")
     return aliases[name]
 
 
@@ -64,7 +64,7 @@ def _load(point: EntryPoint) -> Format:
         raise AgentevalError(
             f"the importer {point.name!r} is not a Format of that name",
             where=point.target,
-            mend="an importer is a `Format` (see formats/importers/format.py)",
+            fix="an importer is a `Format` (see formats/importers/format.py)",
         )
     return loaded
 
@@ -83,7 +83,7 @@ def detect(source: Source) -> Format:
     if format_ is None and source.size > LOOKED_AT:
         format_ = _of_head(sniff(source, LOOKED_AT_MOST), broken)
     if format_ is None:
-        raise AgentevalError(_told(head), where=str(source.path), mend=_looked_for({**_of_plugins()[1], **broken}))
+        raise AgentevalError(_told(head), where=str(source.path), fix=_looked_for({**_of_plugins()[1], **broken}))
     return format_
 
 

@@ -34,7 +34,7 @@ def take_out(path: Path, into: IO[bytes]) -> str:
             buffer = buffer[-len(begin) :]
         else:
             raise AgentevalError(
-                "there are no runs in this HTML page", where=str(path), mend="`agenteval share` makes pages with runs"
+                "there are no runs in this HTML page", where=str(path), fix="`agenteval share` makes pages with runs"
             )
         while (at := buffer.find(end)) < 0:
             into.write(buffer[: -len(end)])

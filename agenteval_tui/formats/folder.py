@@ -66,7 +66,7 @@ def folder_of(folder: Path) -> Folder:
             files.append(here / name)
             if len(files) > MOST_FILES:
                 raise AgentevalError(
-                    f"there are more than {MOST_FILES:,} files in this folder", where=str(folder), mend="name parts"
+                    f"there are more than {MOST_FILES:,} files in this folder", where=str(folder), fix="name parts"
                 )
     contents = Folder(tuple(files), tuple((reason, count, firsts[reason]) for reason, count in sorted(reasons.items())))
     if not files:

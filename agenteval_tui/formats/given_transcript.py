@@ -73,7 +73,7 @@ def read_given(value: Any) -> Transcript:
         if len(runs) == 1:
             return runs[0].transcript
         if runs:
-            raise AgentevalError(f"there are {count(len(runs), 'run')} in it", mend="give them one by one")
+            raise AgentevalError(f"there are {count(len(runs), 'run')} in it", fix="give them one by one")
     return _conversation(value)
 
 
@@ -120,11 +120,11 @@ def _recorded(source: Source, format_: Format, name: str) -> Iterator[GivenRun]:
                 continue
             where = f"{name}:{part.line}" if part.line else name
             if format_ is openai_messages.FORMAT:
-                raise AgentevalError(part.reason, where=where, mend=SHAPES)
+                raise AgentevalError(part.reason, where=where, fix=SHAPES)
             reasons.append(f"{part.place or where}: {part.reason}")
             continue
         if format_ is openai_messages.FORMAT and part.notes:
-            raise AgentevalError(part.notes[0], where=name, mend=SHAPES)
+            raise AgentevalError(part.notes[0], where=name, fix=SHAPES)
         count += 1
         yield GivenRun(f"run {count} ({part.test_id})", part.transcript, part.variables, (*part.notes, *reasons))
         reasons.clear()
@@ -153,8 +153,8 @@ def _decoded(source: Source, name: str) -> tuple[Any, AgentevalError | None]:
         return json.loads(text), None
     except json.JSONDecodeError as error:
         where = f"{name}:{error.lineno}:{error.colno}"
-        mend = "give a JSON Lines file with --transcripts" if "\n" in text.strip() else "give JSON"
-        return None, AgentevalError(f"this is not valid JSON: {error.msg}", where=where, mend=mend)
+        fix = "give a JSON Lines file with --transcripts" if "\n" in text.strip() else "give JSON"
+        return None, AgentevalError(f"this is not valid JSON: {error.msg}", where=where, fix=fix)
     except (RecursionError, ValueError) as error:  # too deep, or a whole number of thousands of digits
         return None, AgentevalError(f"this JSON can't be read: {error}", where=name)
 
@@ -163,7 +163,7 @@ def _placed(value: Any, where: str) -> Transcript:
     try:
         return read_given(value)
     except AgentevalError as error:
-        raise AgentevalError(error.what, where=where, mend=error.mend) from None
+        raise AgentevalError(error.what, where=where, fix=error.fix) from None
 
 
 # One conversation, strictly
@@ -186,23 +186,23 @@ def _conversation(value: Any) -> Transcript:
         conversation = {**value, "messages": [value]}
         messages = [value]
     if not isinstance(messages, list):
-        raise AgentevalError(f"this is not a transcript: it is {describe_json(value)}", mend=SHAPES)
+        raise AgentevalError(f"this is not a transcript: it is {describe_json(value)}", fix=SHAPES)
     is_own = isinstance(conversation, Mapping) and "version" in conversation
     if not is_own:
         _check(messages)
     notes: list[str] = []
     transcript = transcript_in(conversation, notes)
     if notes:
-        raise AgentevalError(notes[0], mend=SHAPES)
+        raise AgentevalError(notes[0], fix=SHAPES)
     if is_own:
         if not (transcript.messages or transcript.tool_calls or transcript.final_output or transcript.error):
-            raise AgentevalError("there is nothing in this transcript: its `messages` are empty", mend=SHAPES)
+            raise AgentevalError("there is nothing in this transcript: its `messages` are empty", fix=SHAPES)
         return transcript
     if transcript.error is None and not any(message.role == "assistant" for message in transcript.messages):
         roles = ", ".join(dict.fromkeys(message.role for message in transcript.messages))
         raise AgentevalError(
             f"the agent says nothing in this transcript: it has no message with the role `assistant` (roles: {roles})",
-            mend=SHAPES,
+            fix=SHAPES,
         )
     return transcript
 
@@ -214,29 +214,29 @@ def _check_own(value: Mapping[str, Any]) -> None:
         _check_own({"version": None, **inner})
     elif value["version"] != VERSION or isinstance(value["version"], bool):
         raise AgentevalError(
-            f"this transcript has version {describe_json(value['version'])}; version {VERSION} is known", mend=SHAPES
+            f"this transcript has version {describe_json(value['version'])}; version {VERSION} is known", fix=SHAPES
         )
 
 
 def _check_list(messages: Any) -> None:
     if not isinstance(messages, list):
         raise AgentevalError(
-            f"this is not a transcript: `messages` is {describe_json(messages)}, not a list", mend=SHAPES
+            f"this is not a transcript: `messages` is {describe_json(messages)}, not a list", fix=SHAPES
         )
 
 
 def _check(messages: list[Any]) -> None:
     """Raises `AgentevalError` for chat messages of which one can't be read."""
     if not messages:
-        raise AgentevalError("there is nothing in this transcript: it has no messages", mend=SHAPES)
+        raise AgentevalError("there is nothing in this transcript: it has no messages", fix=SHAPES)
     for number, message in enumerate(messages, 1):
         if not is_message(message):
             without = " without a `role`" if isinstance(message, Mapping) and "role" not in message else ""
-            raise AgentevalError(f"item {number} is not a message: {describe_json(message)}{without}", mend=SHAPES)
+            raise AgentevalError(f"item {number} is not a message: {describe_json(message)}{without}", fix=SHAPES)
         if dialect_of(message) == "openai" and not _says_something(message):
             raise AgentevalError(
                 f"message {number} has nothing that can be read: {describe_json(message)}",
-                mend="a message has `content` (text or a list of parts) or `tool_calls`",
+                fix="a message has `content` (text or a list of parts) or `tool_calls`",
             )
 
 

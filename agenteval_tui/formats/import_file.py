@@ -92,7 +92,7 @@ def import_file(
             raise AgentevalError(
                 f"there are tests in this file ({chosen.name}) and no runs",
                 where=str(path),
-                mend="write them into a suite: --to NAME.suite.yaml",
+                fix="write them into a suite: --to NAME.suite.yaml",
             )
         digest = _digest(source, chosen.parts(source) if chosen.parts is not None else ())
         before = store.imported(_key(chosen.name, digest))
@@ -110,18 +110,18 @@ def open_source(path: Path) -> Iterator[Source]:
         if not stat.S_ISREG(path.stat().st_mode):
             # It is read more than once: to tell its format, to know it again, and for what it holds.
             raise AgentevalError(
-                "this is a pipe or a device, and no file", where=str(path), mend="write it into a file first"
+                "this is a pipe or a device, and no file", where=str(path), fix="write it into a file first"
             )
         with Source(path) as source:
             yield source
     except AgentevalError as error:
         if error.where or type(error) is not AgentevalError:
             raise
-        raise AgentevalError(error.what, where=str(path), mend=error.mend) from None  # a reader knows no file
+        raise AgentevalError(error.what, where=str(path), fix=error.fix) from None  # a reader knows no file
     except FileNotFoundError:
-        raise AgentevalError("there is no such file", where=str(path), mend="check the path") from None
+        raise AgentevalError("there is no such file", where=str(path), fix="check the path") from None
     except IsADirectoryError:
-        raise AgentevalError("this is a folder", where=str(path), mend="name a file in it") from None
+        raise AgentevalError("this is a folder", where=str(path), fix="name a file in it") from None
     except PermissionError:
         raise AgentevalError("no permission to read this file", where=str(path)) from None
     except OSError as error:
@@ -168,7 +168,7 @@ def _import(
         raise AgentevalError(
             "nothing in this file can be imported" + (f": {words}" if words else ""),
             where=str(path),
-            mend=f"a file in the format {format_.name} is {format_.described}",
+            fix=f"a file in the format {format_.name} is {format_.described}",
         )
 
     def progress(_: int) -> None:

@@ -22,8 +22,8 @@ class UnknownNameError(AgentevalError):
     """There is no prototype class or metric of that name; `close` is the one that was meant, perhaps."""
 
     def __init__(self, kind: str, name: str, close: str | None, names: tuple[str, ...]) -> None:
-        mend = f"did you mean {close}?" if close else f"there are: {', '.join(names)}"
-        super().__init__(f"there is no {kind} {name!r}", mend=mend)
+        fix = f"did you mean {close}?" if close else f"there are: {', '.join(names)}"
+        super().__init__(f"there is no {kind} {name!r}", fix=fix)
         self.close = close
         self.known = names
 
@@ -82,7 +82,7 @@ def _load(point: EntryPoint, base: type[_T]) -> type[_T]:
         raise AgentevalError(
             f"{point.name} cannot be loaded: {type(error).__name__}: {error}",
             where=point.target,
-            mend="fix or uninstall the package that offers it",
+            fix="fix or uninstall the package that offers it",
         ) from error
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
         raise AgentevalError(f"{point.name} is no {base.__name__} class", where=point.target)

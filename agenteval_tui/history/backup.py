@@ -35,7 +35,7 @@ def copy_history(path: Path, target: Path, *, force: bool = False) -> int:
         raise HistoryError(
             "this file already exists and is not overwritten" if target.is_file() else "this is a folder",
             where=str(target),
-            mend="name another",
+            fix="name another",
         )
     draft = draft_path(target)
     try:

@@ -143,10 +143,10 @@ class _SetExecution(Struct):
             "SELECT id, kind, status, owner FROM executions WHERE uid = ?", (clean(self.execution_id),)
         ).fetchone()
         if found is None:
-            raise AgentevalError(f"there is no execution {self.execution_id}", mend="see agenteval history")
+            raise AgentevalError(f"there is no execution {self.execution_id}", fix="see agenteval history")
         if found[1] == "fork":
             raise AgentevalError(
-                f"execution {self.execution_id} can't be a baseline: its runs are {_FORKS}", mend=_OTHER
+                f"execution {self.execution_id} can't be a baseline: its runs are {_FORKS}", fix=_OTHER
             )
         _refuse_unfinished(connection, self.execution_id, *found)
         rows = connection.execute(
@@ -164,7 +164,7 @@ class _SetExecution(Struct):
                 f"execution {self.execution_id} can't be a baseline: none of its runs passed or failed"
                 if self.tests is None
                 else f"execution {self.execution_id} has no run of these tests that passed or failed",
-                mend="choose one whose agent answered",
+                fix="choose one whose agent answered",
             )
         _put(connection, [(row[2], found[0], None, clean(self.who), self.at_ms) for row in telling])
         return BaselineSet(
@@ -189,14 +189,14 @@ class _SetRun(Struct):
             (clean(self.run_id),),
         ).fetchone()
         if row is None:
-            raise AgentevalError(f"there is no run {self.run_id}", mend="see agenteval history --runs")
+            raise AgentevalError(f"there is no run {self.run_id}", fix="see agenteval history --runs")
         suite, test_id, test, run, status, superseded = row
         if superseded == FORK:
-            raise AgentevalError(f"run {self.run_id} can't be a baseline: it is one of the {_FORKS}", mend=_OTHER)
+            raise AgentevalError(f"run {self.run_id} can't be a baseline: it is one of the {_FORKS}", fix=_OTHER)
         if status not in _TELLING:
             ended = "has not ended" if status in _UNENDED else f"ended as {status}"
             raise AgentevalError(
-                f"run {self.run_id} can't be a baseline: it {ended}", mend="choose one that passed or failed"
+                f"run {self.run_id} can't be a baseline: it {ended}", fix="choose one that passed or failed"
             )
         _put(connection, [(test, None, run, clean(self.who), self.at_ms)])
         return BaselineSet(((suite, test_id),))
@@ -245,7 +245,7 @@ def _refuse_unfinished(
     state = "is still running" if status == "running" else f"did not finish ({status})"
     raise AgentevalError(
         f"execution {uid} can't be a baseline: it {state}",
-        mend="wait until it ends" if status == "running" else "finish it with `agenteval resume`",
+        fix="wait until it ends" if status == "running" else "finish it with `agenteval resume`",
     )
 
 

@@ -344,7 +344,7 @@ def _message(m: list[Any]) -> Message:
 def _error(error: RunError | None) -> tuple[object, ...] | None:
     if error is None:
         return None
-    made = (error.kind, error.message, error.mend)
+    made = (error.kind, error.message, error.fix)
     if error.traceback is not None:
         return (*made, error.code, dict(error.fields), traceback_data(error.traceback))
     return (*made, error.code, dict(error.fields)) if error.code else made
@@ -353,10 +353,10 @@ def _error(error: RunError | None) -> tuple[object, ...] | None:
 def _read_error(parts: list[Any] | None) -> RunError | None:
     if parts is None:
         return None
-    kind, message, mend, *more = parts
+    kind, message, fix, *more = parts
     missing: tuple[Any, ...] = ("", {}, None)
     code, fields, traceback = (*more, *missing[len(more) :])
-    return RunError(kind, message, mend, code, fields, traceback_from(traceback))
+    return RunError(kind, message, fix, code, fields, traceback_from(traceback))
 
 
 def _hook(phase: str, name: str, took_ms: float, output: str, error: list[Any] | None, attempt: int) -> HookRun:

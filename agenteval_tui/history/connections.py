@@ -43,7 +43,7 @@ def prepare_file(path: Path) -> bool:
         raise HistoryError(
             f"the history file cannot be created: {error.strerror}",
             where=str(path),
-            mend="give yourself write permission for the folder, or name another file with --db or AGENTEVAL_DB",
+            fix="give yourself write permission for the folder, or name another file with --db or AGENTEVAL_DB",
         ) from error
     os.fchmod(descriptor, 0o600)
     os.close(descriptor)
@@ -61,19 +61,19 @@ def make_private_folder(folder: Path) -> None:
         raise HistoryError(
             f"the folder for the history can't be created: {(error.strerror or str(error)).lower()}",
             where=str(error.filename or folder),
-            mend="give yourself write permission there, or name another file with --db or AGENTEVAL_DB",
+            fix="give yourself write permission there, or name another file with --db or AGENTEVAL_DB",
         ) from error
 
 
 def _check_existing(path: Path) -> bool:
     if path.is_dir():
-        raise HistoryError("this is a folder, not a history file", where=str(path), mend="name a file with --db")
+        raise HistoryError("this is a folder, not a history file", where=str(path), fix="name a file with --db")
     for place, kind in ((path, "file"), (path.parent, "folder")):
         if not os.access(place, os.W_OK):
             raise HistoryError(
                 f"the history can't be written: no write permission for the {kind}",
                 where=str(place),
-                mend="give yourself write permission, or name another file with --db or AGENTEVAL_DB",
+                fix="give yourself write permission, or name another file with --db or AGENTEVAL_DB",
             )
     if is_foreign(path):
         raise foreign_file(path)

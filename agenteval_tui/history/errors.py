@@ -21,7 +21,7 @@ class NothingRanError(AgentevalError):
 
     def __init__(self, name: str = "") -> None:
         unknown = f"there is no {name!r}: " if name else ""
-        super().__init__(f"{unknown}nothing has run yet", mend=RUN_SOMETHING)
+        super().__init__(f"{unknown}nothing has run yet", fix=RUN_SOMETHING)
 
 
 class HistoryError(AgentevalError):
@@ -117,7 +117,7 @@ def is_foreign(path: Path) -> bool:
 def foreign_file(path: Path) -> ForeignFileError:
     """What is said of such a file."""
     return ForeignFileError(
-        "this is not a history file", where=str(path), mend="name another file with --db or AGENTEVAL_DB"
+        "this is not a history file", where=str(path), fix="name another file with --db or AGENTEVAL_DB"
     )
 
 
@@ -133,7 +133,7 @@ def unreleased(path: Path) -> HistoryError:
         "this history was written by a development version before agenteval 0.1.0, and its tables are others; "
         "nothing in it was changed",
         where=str(path),
-        mend="to start a new one, move the file away or name another with --db; to keep its runs, check out the commit "
+        fix="to start a new one, move the file away or name another with --db; to keep its runs, check out the commit "
         "that wrote it, run `agenteval --db FILE export EXECUTION OUT` there, and `agenteval import OUT` here",
     )
 
@@ -148,28 +148,28 @@ def explain(error: sqlite3.Error, path: Path, *, doing: str) -> HistoryError:
         return DamagedError(
             "the history file is damaged",
             where=where,
-            mend="start agenteval again: it moves the file aside and saves every run that can still be read",
+            fix="start agenteval again: it moves the file aside and saves every run that can still be read",
         )
     if code in (_BUSY, _LOCKED, _PROTOCOL):
         return LockedError(
             "another program keeps the history file locked",
             where=where,
-            mend="wait until it has finished, or end it; nothing that was stored is lost",
+            fix="wait until it has finished, or end it; nothing that was stored is lost",
         )
     if code == _FULL:
         return HistoryError(
-            "the disk is full", where=where, mend="free some space and try again; everything stored before is safe"
+            "the disk is full", where=where, fix="free some space and try again; everything stored before is safe"
         )
     if code in (_READONLY, _PERM, _CANTOPEN):
         return HistoryError(
             f"the history file can't be {doing}: no permission, or the folder is read-only",
             where=where,
-            mend="give yourself write permission for the file and its folder, or name another file with --db",
+            fix="give yourself write permission for the file and its folder, or name another file with --db",
         )
     if code == _IOERR:
         return HistoryError(
             f"the history file can't be {doing}: the disk reports an error ({error})",
             where=where,
-            mend="check the disk and its free space",
+            fix="check the disk and its free space",
         )
     return HistoryError(f"the history file can't be {doing}: {error}", where=where)

@@ -35,8 +35,8 @@ _TAKEN = ("last", "baseline", "all")
 class DescriptionError(AgentevalError):
     """A name, a note or metadata that can't be kept. `option`: which."""
 
-    def __init__(self, option: str, what: str, mend: str) -> None:
-        super().__init__(what, mend=mend)
+    def __init__(self, option: str, what: str, fix: str) -> None:
+        super().__init__(what, fix=fix)
         self.option = option
 
 
@@ -186,7 +186,7 @@ def check_group(group: str) -> str:
     if group in GROUPS or (group.startswith(META) and _KEY.fullmatch(group.removeprefix(META))):
         return group
     raise AgentevalError(
-        f"runs can't be grouped by {group[:80]!r}", mend=f"group by {', '.join(GROUPS)}, or {META}KEY (metadata)"
+        f"runs can't be grouped by {group[:80]!r}", fix=f"group by {', '.join(GROUPS)}, or {META}KEY (metadata)"
     )
 
 

@@ -55,7 +55,7 @@ def check_key(key: str) -> str:
     if not _KEY.fullmatch(key):
         raise AgentevalError(
             f"{key[:80]!r} can't be the key of feedback",
-            mend="a key has at most 64 letters, digits, `_`, `.` and `-`, and starts with a letter: user_satisfaction",
+            fix="a key has at most 64 letters, digits, `_`, `.` and `-`, and starts with a letter: user_satisfaction",
         )
     return key
 
@@ -71,7 +71,7 @@ class AddFeedback(Struct):
         check_key(self.feedback.key)
         if isinstance(self.feedback.score, bool) or not 0 <= self.feedback.score <= 1:  # NaN is not either
             raise AgentevalError(
-                f"a score is a number from 0 to 1, not {self.feedback.score!r}", mend="0 is the worst, 1 the best"
+                f"a score is a number from 0 to 1, not {self.feedback.score!r}", fix="0 is the worst, 1 the best"
             )
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:

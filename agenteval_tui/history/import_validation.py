@@ -156,7 +156,7 @@ def _read(text: str) -> object:
 
 
 def _not_ours(what: str, where: str) -> HistoryError:
-    return HistoryError(f"this is not a history that agenteval wrote: {what}", where=where, mend="nothing was imported")
+    return HistoryError(f"this is not a history that agenteval wrote: {what}", where=where, fix="nothing was imported")
 
 
 # One by one: what is compressed

@@ -127,8 +127,8 @@ def _criterion_in(connection: sqlite3.Connection, run: int, label: Label) -> tup
         return found[0][0], found[0][1]
     names = ", ".join(one[1] for one in found or results) or "none"
     if found:
-        raise HistoryError(f"several criteria of run {label.run_id} have this content", mend=f"name one: {names}")
-    raise HistoryError(f"there is no criterion {what} in run {label.run_id}", mend=f"its criteria: {names}")
+        raise HistoryError(f"several criteria of run {label.run_id} have this content", fix=f"name one: {names}")
+    raise HistoryError(f"there is no criterion {what} in run {label.run_id}", fix=f"its criteria: {names}")
 
 
 class AddLabels(Struct):

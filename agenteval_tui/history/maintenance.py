@@ -180,7 +180,7 @@ def _checked(path: Path, deep: bool) -> CheckResult:
                 raise HistoryError(
                     f"the history file has version {version}, and this program checks version {schema.newest()}",
                     where=str(path),
-                    mend="open it once with write permission" if version < schema.newest() else "update agenteval",
+                    fix="open it once with write permission" if version < schema.newest() else "update agenteval",
                 )
             damage += [
                 str(row[0])
@@ -212,7 +212,7 @@ def _checked(path: Path, deep: bool) -> CheckResult:
 
 def repair(store: Store) -> None:
     """Recount the totals, remove rows that nothing needs, rebuild the search index. Blocks, and others wait."""
-    store.write(_Mend()).result()
+    store.write(_Fix()).result()
 
 
 def vacuum(store: Store) -> VacuumResult:
@@ -227,7 +227,7 @@ def vacuum(store: Store) -> VacuumResult:
         raise HistoryError(
             "an execution is running, and would have to wait until the file is rewritten",
             where=str(path),
-            mend="wait until it ends (agenteval ps)",
+            fix="wait until it ends (agenteval ps)",
         )
     _refuse_without_room(path, store.read(_pages))
     store.flush()
@@ -264,7 +264,7 @@ def _refuse_without_room(path: Path, size: int) -> None:
             f"there is not enough space to rewrite the file: this takes {size / 1e6:,.1f} MB twice, and"
             f" {free / 1e6:,.1f} MB are free",
             where=str(path),
-            mend="free some space, or copy it to another disk: agenteval db export FILE",
+            fix="free some space, or copy it to another disk: agenteval db export FILE",
         )
 
 
@@ -382,7 +382,7 @@ def _broken_index(path: Path) -> list[str]:
     return []
 
 
-class _Mend(Struct):
+class _Fix(Struct):
     patient: ClassVar[bool] = False
     at_ms: int = 0
 

@@ -97,7 +97,7 @@ def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], No
     Raises AgentevalError: it is this history itself, no history, or made by a newer program.
     """
     if path.exists() and path.samefile(store.path):
-        raise AgentevalError("this is the history itself", where=str(path), mend="name another file")
+        raise AgentevalError("this is the history itself", where=str(path), fix="name another file")
     with open_other_history(path) as source:
         total = int(source.read(lambda c: c.execute("SELECT count(*) FROM runs").fetchone()[0]))
         done = MergeResult()
@@ -590,12 +590,12 @@ def open_other_history(path: Path) -> Iterator[Store]:
         except sqlite3.DatabaseError:
             ours, version = False, 0
         if not ours or not version:
-            raise HistoryError("this is not a history file", where=str(path), mend="name one that agenteval made")
+            raise HistoryError("this is not a history file", where=str(path), fix="name one that agenteval made")
         if version > schema.newest():
             raise HistoryError(
                 f"this history was made by a newer agenteval (file version {version})",
                 where=str(path),
-                mend="update agenteval",
+                fix="update agenteval",
             )
         if version < schema.newest():
             wanted = Path(folder, "history.db")

@@ -107,7 +107,7 @@ def _open_for_writing(path: Path, notices: list[str]) -> OpenedDatabase:
 
 def _open_read_only(path: Path, notices: tuple[str, ...]) -> OpenedDatabase:
     if not path.is_file():
-        raise HistoryError("there is no history file", where=str(path), mend=RUN_SOMETHING)
+        raise HistoryError("there is no history file", where=str(path), fix=RUN_SOMETHING)
     problem: sqlite3.Error | None = None
     for immutable in (False, True):
         try:
@@ -127,12 +127,12 @@ def _open_read_only(path: Path, notices: tuple[str, ...]) -> OpenedDatabase:
         finally:
             connection.close()
         if version == 0:
-            raise HistoryError("the history file is empty", where=str(path), mend=RUN_SOMETHING)
+            raise HistoryError("the history file is empty", where=str(path), fix=RUN_SOMETHING)
         if version < schema.newest():
             raise HistoryError(
                 f"the history file has the old version {version}",
                 where=str(path),
-                mend="open it once with write permission: that brings it up to date",
+                fix="open it once with write permission: that brings it up to date",
             )
         if version > schema.newest():
             notices += (
@@ -152,7 +152,7 @@ def _refuse_another_shape(connection: sqlite3.Connection, path: Path, version: i
         raise HistoryError(
             f"the history file has unexpected tables: {found[0]}{more}",
             where=str(path),
-            mend="agenteval db salvage writes everything in it into a new history with the right tables",
+            fix="agenteval db salvage writes everything in it into a new history with the right tables",
         )
 
 
@@ -166,7 +166,7 @@ def tables_of_ours(connection: sqlite3.Connection, path: Path) -> set[str]:
         raise HistoryError(
             "this is another program's database, not a history file",
             where=str(path),
-            mend="name another file with --db",
+            fix="name another file with --db",
         )
     return tables
 
@@ -264,7 +264,7 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> list[str]:
         raise HistoryError(
             f"the history file can't be copied before it is changed: {error.strerror}",
             where=str(path),
-            mend="free some space, or give yourself write permission for the folder",
+            fix="free some space, or give yourself write permission for the folder",
         ) from error
     return [f"the history file was updated from version {version} to {schema.newest()}; the old one is kept as {copy}"]
 
@@ -339,7 +339,7 @@ class FileIdentity:
         raise MovedError(
             f"the history file was {what} while it was open, so this was not stored",
             where=str(self._path),
-            mend="put it back, with the files -wal and -shm beside it, or start again with a new history",
+            fix="put it back, with the files -wal and -shm beside it, or start again with a new history",
         )
 
 

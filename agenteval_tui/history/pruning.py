@@ -59,7 +59,7 @@ def prunable(store: Store, pruning: Pruning) -> Prunable:
     """Look what would go; changes nothing. Raises AgentevalError when `wanted` names no limit."""
     if pruning.before_ms is None and pruning.keep is None:
         raise AgentevalError(
-            "say what to remove", mend="by age (--older-than 90d), by count per test (--keep 100), both"
+            "say what to remove", fix="by age (--older-than 90d), by count per test (--keep 100), both"
         )
     return store.read(lambda c: _look(c, pruning))
 

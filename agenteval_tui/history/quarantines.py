@@ -98,7 +98,7 @@ class PutQuarantine(Struct):
         quarantine = self.quarantine
         quarantine = self.quarantine = replace(quarantine, at_ms=quarantine.at_ms or now_ms())
         if quarantine.until_ms <= quarantine.at_ms:
-            raise HistoryError("a quarantine's end must lie in the future", mend="give a later day")
+            raise HistoryError("a quarantine's end must lie in the future", fix="give a later day")
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Insert it; a test that never ran is made known by it."""
@@ -152,7 +152,7 @@ class EndQuarantine(Struct):
         )
         if not cursor.rowcount:
             what = f"criterion {self.criterion!r} of {self.test_id}" if self.criterion else self.test_id
-            raise AgentevalError(f"{what} is not in quarantine", mend="see agenteval quarantine list")
+            raise AgentevalError(f"{what} is not in quarantine", fix="see agenteval quarantine list")
 
 
 def put(store: Store, quarantine: Quarantine) -> Future[Any]:

@@ -207,7 +207,7 @@ def run(connection: sqlite3.Connection, ref: str) -> RunRow:
     rowid = _resolve(connection, "runs", ref, kind="run")
     row = connection.execute(f"{_RUN} WHERE r.id = ?", (rowid,)).fetchone()
     if row is None:
-        raise AgentevalError(f"run {ref} is there, but not its test or execution", mend="see agenteval doctor")
+        raise AgentevalError(f"run {ref} is there, but not its test or execution", fix="see agenteval doctor")
     return _run(row)
 
 
@@ -237,7 +237,7 @@ def evidence_blob(connection: sqlite3.Connection, run_id: str) -> bytes | None:
         "SELECT e.data FROM runs r LEFT JOIN evidence e ON e.run = r.id WHERE r.uid = ?", (clean(run_id),)
     ).fetchone()
     if row is None:
-        raise AgentevalError(f"there is no run {run_id} in the history", mend="see agenteval history")
+        raise AgentevalError(f"there is no run {run_id} in the history", fix="see agenteval history")
     data: bytes | None = row[0]
     return data
 
@@ -318,7 +318,7 @@ def _resolve(connection: sqlite3.Connection, table: str, ref: str, *, kind: str)
         return named
     if len(ref) < SHORTEST_REF:
         raise AgentevalError(
-            f"there is no {kind} {ref!r} in the history", mend=f"give at least {SHORTEST_REF} characters of its id"
+            f"there is no {kind} {ref!r} in the history", fix=f"give at least {SHORTEST_REF} characters of its id"
         )
     rows = begin_with(connection, table, ref, 3) or end_with(connection, table, ref, 3)
     if len(rows) == 1:
@@ -326,9 +326,9 @@ def _resolve(connection: sqlite3.Connection, table: str, ref: str, *, kind: str)
     if rows:
         raise AmbiguousError(
             f"{ref!r} matches more than one {kind}: {', '.join(row[1] for row in rows)}",
-            mend="give more characters of the id",
+            fix="give more characters of the id",
         )
-    raise AgentevalError(f"there is no {kind} {ref!r} in the history", mend="see agenteval history")
+    raise AgentevalError(f"there is no {kind} {ref!r} in the history", fix="see agenteval history")
 
 
 def begin_with(connection: sqlite3.Connection, table: str, ref: str, most: int) -> list[tuple[int, str]]:

@@ -193,7 +193,7 @@ class References(Struct, frozen=True):
         if run is None:
             raise AgentevalError(
                 f"no stored run {'of this project ' if self.projects else ''}failed or ended in an error",
-                mend="`agenteval history --runs` lists them all",
+                fix="`agenteval history --runs` lists them all",
             )
         return self._run(run)
 
@@ -206,12 +206,12 @@ class References(Struct, frozen=True):
             listed = self.store.runs_of_execution(name)
             if len(listed) > 1:
                 raise AmbiguousError(
-                    f"execution {name} has {len(listed)} runs", mend=_candidates([_of_run(row) for row in listed])
+                    f"execution {name} has {len(listed)} runs", fix=_candidates([_of_run(row) for row in listed])
                 )
         newest = f"SELECT id FROM runs WHERE execution = ? ORDER BY {_WITH_OUTCOME} DESC, id DESC LIMIT 1"
         run = self._one(newest, execution)
         if run is None:
-            raise AgentevalError(f"execution {name} has no run", mend="`agenteval history` lists the others")
+            raise AgentevalError(f"execution {name} has no run", fix="`agenteval history` lists the others")
         return self._run(run)
 
     def _newest_of_test(self, named: _Named) -> int:
@@ -235,7 +235,7 @@ class NothingHereError(AgentevalError):
     """These projects have no execution, others have this many."""
 
     def __init__(self, projects: Sequence[str], elsewhere: int, option: str) -> None:
-        super().__init__(nothing_here(projects, elsewhere), mend=f"{option} shows them")
+        super().__init__(nothing_here(projects, elsewhere), fix=f"{option} shows them")
         self.elsewhere = elsewhere
 
 
@@ -249,7 +249,7 @@ def _lookup(connection: Connection, reference: str, first: Kind, projects: Seque
         if test is not None:
             raise AmbiguousError(
                 f"{reference!r} is both a test and the name of an execution",
-                mend=_candidates([f"test {test.name}", f"execution {called.name}"]),
+                fix=_candidates([f"test {test.name}", f"execution {called.name}"]),
             )
         return called
     executions = queries.begin_with(connection, "executions", reference, _LISTED + 1)
@@ -257,7 +257,7 @@ def _lookup(connection: Connection, reference: str, first: Kind, projects: Seque
     if test is not None:
         if executions or runs:
             names = [f"test {test.name}", *_kinds(executions, runs)]
-            raise AmbiguousError(f"{reference!r} is both a test and the beginning of an id", mend=_candidates(names))
+            raise AmbiguousError(f"{reference!r} is both a test and the beginning of an id", fix=_candidates(names))
         return test
     if not executions and not runs:
         executions = queries.end_with(connection, "executions", reference, _LISTED + 1)
@@ -270,12 +270,12 @@ def _lookup(connection: Connection, reference: str, first: Kind, projects: Seque
     if executions or runs:
         raise AmbiguousError(
             f"{reference!r} matches more than one {'execution' if executions else 'run'}",
-            mend=_candidates(_kinds(executions, runs)),
+            fix=_candidates(_kinds(executions, runs)),
         )
     if queries.is_empty(connection):
         raise NothingRanError(reference)
     raise AgentevalError(
-        f"there is no run, no execution and no test {reference!r} in the history", mend=_hint(connection, reference)
+        f"there is no run, no execution and no test {reference!r} in the history", fix=_hint(connection, reference)
     )
 
 
@@ -342,7 +342,7 @@ def _test(connection: Connection, reference: str, projects: Sequence[str]) -> _N
             tests = [test for test in tests if connection.execute(ran, [test[0], *values]).fetchone()] or tests
     if len(tests) > 1:
         raise AmbiguousError(
-            f"several suites have a test {reference!r}", mend=_candidates([f"{key}::{name}" for _, key, name in tests])
+            f"several suites have a test {reference!r}", fix=_candidates([f"{key}::{name}" for _, key, name in tests])
         )
     return _Named("test", tests[0][0], tests[0][2]) if tests else None
 
@@ -396,4 +396,4 @@ def _candidates(names: list[str]) -> str:
 
 
 def _never_ran(test: str) -> AgentevalError:
-    return AgentevalError(f"test {test} has no stored run", mend="run it first: agenteval run PATH --test ID")
+    return AgentevalError(f"test {test} has no stored run", fix="run it first: agenteval run PATH --test ID")

@@ -80,12 +80,12 @@ def _check_resumable(execution_id: str, status: str, owner: str, kind: str) -> N
     if kind == "import":
         raise AgentevalError(
             f"execution {execution_id} was imported: there is nothing to resume",
-            mend="import its file again to add what is missing",
+            fix="import its file again to add what is missing",
         )
     if status == "running" and is_alive(owner):
         raise AgentevalError(
             f"execution {execution_id} is running",
-            mend="watch it with `agenteval attach`",
+            fix="watch it with `agenteval attach`",
         )
 
 

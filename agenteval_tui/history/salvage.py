@@ -92,7 +92,7 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
             raise HistoryError(
                 f"the damaged history file can't be repaired: {error.strerror}",
                 where=str(path),
-                mend="free some space, or give yourself write permission for the folder",
+                fix="free some space, or give yourself write permission for the folder",
             ) from error
         finally:
             _remove(new)
@@ -125,7 +125,7 @@ def salvage(path: Path, new: Path) -> SalvageResult:
     Raises HistoryError: there is a file `new`, no room, no permission, not a history file.
     """
     if not path.is_file() or is_foreign(path):
-        raise HistoryError("this is not a history file", where=str(path), mend="name one that agenteval made")
+        raise HistoryError("this is not a history file", where=str(path), fix="name one that agenteval made")
     refuse_unreleased(path)
     if new.exists():
         raise _taken(new)
@@ -136,7 +136,7 @@ def salvage(path: Path, new: Path) -> SalvageResult:
             saved = save_readable(path, draft)
             if not any(saved.rows.values()):
                 raise HistoryError(
-                    "this file has no readable part of a history", where=str(path), mend="no file was written"
+                    "this file has no readable part of a history", where=str(path), fix="no file was written"
                 )
             os.link(draft, new)  # there when all of it is; fails where there is a file, also one that came this moment
         finally:
@@ -151,7 +151,7 @@ def salvage(path: Path, new: Path) -> SalvageResult:
 
 
 def _taken(new: Path) -> HistoryError:
-    return HistoryError("this file already exists and is not overwritten", where=str(new), mend="name another (--to)")
+    return HistoryError("this file already exists and is not overwritten", where=str(new), fix="name another (--to)")
 
 
 def save_readable(path: Path, new: Path) -> SalvageResult:

@@ -99,9 +99,9 @@ def query(path: Path, sql: str, *, rows: int = ROWS, seconds: float = SECONDS) -
 
 def _check_text(sql: str) -> None:
     if not sql.strip():
-        raise QueryError("there is no query", mend='for example: agenteval db query "SELECT * FROM runs LIMIT 5"')
+        raise QueryError("there is no query", fix='for example: agenteval db query "SELECT * FROM runs LIMIT 5"')
     if len(sql) > _LONGEST_SQL:
-        raise QueryError(f"the query has {len(sql):,} characters", mend=f"at most {_LONGEST_SQL:,} are read")
+        raise QueryError(f"the query has {len(sql):,} characters", fix=f"at most {_LONGEST_SQL:,} are read")
     if "\0" in sql:
         raise QueryError("the query has a character that no SQL has (NUL)", where=_place(sql, sql.index("\0")))
 
@@ -138,7 +138,7 @@ class _Query:
             self._connection.set_authorizer(self._authorize)
             cursor = database.execute(self._sql)
             if cursor.description is None:
-                raise QueryError("this query gives no rows", mend="begin with SELECT or WITH")
+                raise QueryError("this query gives no rows", fix="begin with SELECT or WITH")
             columns = _unique([column[0] for column in cursor.description])
             read = _read(cursor, rows + 1)
             cursor.close()
@@ -174,47 +174,47 @@ class _Query:
             return QueryError(
                 f"this query is refused: {self._refused}",
                 where=_place(self._sql, len(self._sql) - len(self._sql.lstrip())),
-                mend=f"only SELECT is run; {_VIEWS_HINT}",
+                fix=f"only SELECT is run; {_VIEWS_HINT}",
             )
         where = self._where(name)
         match kind:
             case "late":
                 return QueryError(
                     f"the query took longer than {seconds:g} {'second' if seconds == 1 else 'seconds'}",
-                    mend="narrow it with WHERE and LIMIT, or give it more time with --timeout",
+                    fix="narrow it with WHERE and LIMIT, or give it more time with --timeout",
                 )
             case "too large":
                 return QueryError(
-                    f"the query makes a value of more than {_LARGEST_VALUE:,} bytes", mend="make it shorter"
+                    f"the query makes a value of more than {_LARGEST_VALUE:,} bytes", fix="make it shorter"
                 )
             case "several":
-                return QueryError("these are several statements", mend="give one SELECT, without a `;` in between")
+                return QueryError("these are several statements", fix="give one SELECT, without a `;` in between")
             case "parameter":
-                return QueryError("the query has a parameter (`?`, `:name`)", mend="write the value into the query")
+                return QueryError("the query has a parameter (`?`, `:name`)", fix="write the value into the query")
             case "syntax":
                 return QueryError(
                     f"this isn't SQL: syntax error near {name[:60]!r}",
                     where=where,
-                    mend="write SQLite's SQL, and put names that are keywords in double quotes",
+                    fix="write SQLite's SQL, and put names that are keywords in double quotes",
                 )
             case "incomplete":
                 return QueryError(
-                    "the query is incomplete", where=_place(self._sql, len(self._sql)), mend="write the rest"
+                    "the query is incomplete", where=_place(self._sql, len(self._sql)), fix="write the rest"
                 )
             case "token":
                 return QueryError(
-                    f"this isn't SQL: {name[:60]!r} can't be read", where=where, mend="is a quote not closed?"
+                    f"this isn't SQL: {name[:60]!r} can't be read", where=where, fix="is a quote not closed?"
                 )
             case "table" | "column":
                 return self._unknown(kind, name)
             case "ambiguous":
-                return QueryError(f"several views have a column {name!r}", where=where, mend="write VIEW.COLUMN")
+                return QueryError(f"several views have a column {name!r}", where=where, fix="write VIEW.COLUMN")
             case "function":
-                return QueryError(f"there is no function {name!r}", where=where, mend="use SQLite's own functions")
+                return QueryError(f"there is no function {name!r}", where=where, fix="use SQLite's own functions")
         own = isinstance(error, sqlite3.OperationalError) and not is_busy(error)
         if isinstance(error, sqlite3.DatabaseError) and not own:
             return explain(error, self._path, doing="read")
-        return QueryError(f"the query can't be run: {error}", mend=_VIEWS_HINT)
+        return QueryError(f"the query can't be run: {error}", fix=_VIEWS_HINT)
 
     def _unknown(self, kind: str, name: str) -> AgentevalError:
         """A view or a column that there is not."""
@@ -226,12 +226,12 @@ class _Query:
             return QueryError(
                 f"there is no view {name!r}",
                 where=where,
-                mend=f"did you mean {near[0]}? (views: {views})" if near else f"views: {views}",
+                fix=f"did you mean {near[0]}? (views: {views})" if near else f"views: {views}",
             )
         columns = sorted({column.name for view in VIEWS for column in view.columns})
         near = get_close_matches(bare.lower(), columns, n=1, cutoff=0.6)
         hint = f"did you mean {near[0]}? " if near else ""
-        return QueryError(f"there is no column {name!r}", where=where, mend=f"{hint}{_VIEWS_HINT}")
+        return QueryError(f"there is no column {name!r}", where=where, fix=f"{hint}{_VIEWS_HINT}")
 
     def _where(self, name: str) -> str:
         """Where in the query a token or name is; "" where that is not sure."""
@@ -269,7 +269,7 @@ def _read(cursor: sqlite3.Cursor, most: int) -> list[tuple[Any, ...]]:
         if size > _LARGEST_RESULT:
             raise QueryError(
                 f"the first {len(rows):,} rows have more than {_LARGEST_RESULT // 1_000_000} MB",
-                mend="select fewer columns, or fewer rows with WHERE or LIMIT",
+                fix="select fewer columns, or fewer rows with WHERE or LIMIT",
             )
     return rows
 

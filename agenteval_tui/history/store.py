@@ -105,7 +105,7 @@ class Store:
 
     @classmethod
     def open(cls, path: Path | str, *, read_only: bool = False) -> Store:
-        """Open the file, making or mending it as needed; `.notices` says what a person should know about that.
+        """Open the file, making or fixing it as needed; `.notices` says what a person should know about that.
 
         Raises HistoryError: no permission, not a history file, locked, disk full.
         """
@@ -354,7 +354,7 @@ class Store:
         """What the agent did; an empty transcript for a run that has not ended. Raises AgentevalError: no such run."""
         blob = self._read(lambda c: queries.transcript_blob(c, run_id))
         if blob is None:
-            raise AgentevalError(f"there is no run {run_id} in the history", mend="see agenteval history")
+            raise AgentevalError(f"there is no run {run_id} in the history", fix="see agenteval history")
         data, has_one = blob
         if data is None:
             if has_one:
@@ -466,7 +466,7 @@ class Store:
         future: Future[Any] = Future()
         future.set_exception(
             HistoryError(
-                "the history is open for reading only", where=str(self.path), mend="name another file with --db"
+                "the history is open for reading only", where=str(self.path), fix="name another file with --db"
             )
         )
         return future
@@ -508,7 +508,7 @@ class Store:
                 raise HistoryError(
                     f"what is stored can't be read ({type(error).__name__}: {error})",
                     where=str(self.path),
-                    mend="`agenteval db check --fix` repairs what is damaged",
+                    fix="`agenteval db check --fix` repairs what is damaged",
                 ) from error
         raise AssertionError
 

@@ -70,14 +70,14 @@ class Decide(Struct):
         """Refuse what is not a decision."""
         decision = self.decision
         if decision.decision not in DECISIONS:
-            raise AgentevalError(f"{decision.decision!r} is not a decision", mend=f"one of {', '.join(DECISIONS)}")
+            raise AgentevalError(f"{decision.decision!r} is not a decision", fix=f"one of {', '.join(DECISIONS)}")
         try:
             cause_from(decision.signature)
         except ValueError as wrong:
             raise AgentevalError(str(wrong)) from None
         decision = self.decision = replace(decision, at_ms=decision.at_ms or now_ms())
         if decision.until_ms is not None and decision.until_ms <= decision.at_ms:
-            raise AgentevalError("the end of a decision must lie in the future", mend="give a later day")
+            raise AgentevalError("the end of a decision must lie in the future", fix="give a later day")
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Write it."""
@@ -115,7 +115,7 @@ class Reopen(Struct):
         """Delete it, and remember that. Raises AgentevalError when there is none."""
         if not connection.execute("DELETE FROM triage WHERE signature = ?", (clean(self.signature),)).rowcount:
             raise UndecidedError(
-                f"nothing was decided about {cause_id(self.signature)}", mend="see agenteval triage without arguments"
+                f"nothing was decided about {cause_id(self.signature)}", fix="see agenteval triage without arguments"
             )
         tombstones.add_tombstone(connection, "triage", self.signature, now_ms())
 
@@ -152,8 +152,8 @@ def signature_of(signatures: Sequence[str], ref: str) -> str:
         return matching[0]
     if matching:
         names = ", ".join(cause_id(signature) for signature in matching[:5])
-        raise AmbiguousError(f"{ref} may be several causes: {names}", mend="give more of its digits")
-    raise AgentevalError(f"there is no cause {ref} here", mend="`agenteval causes` lists them with their names")
+        raise AmbiguousError(f"{ref} may be several causes: {names}", fix="give more of its digits")
+    raise AgentevalError(f"there is no cause {ref} here", fix="`agenteval causes` lists them with their names")
 
 
 def read_all(connection: sqlite3.Connection) -> list[Decision]:

@@ -148,7 +148,7 @@ class Checks:
         if repeat > 1 and not called:
             raise AgentevalError(
                 "the same messages were to be graded several times",
-                mend="give a function that asks the agent: check(lambda: ask(...), ..., repeat=5)",
+                fix="give a function that asks the agent: check(lambda: ask(...), ..., repeat=5)",
             )
         if not 0 < pass_rate <= 1:
             raise AgentevalError(f"pass_rate is above 0 and at most 1, not {pass_rate}")

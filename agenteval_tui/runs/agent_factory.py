@@ -170,16 +170,16 @@ async def _checked(configured: Configured, permission: Permission, thorough: boo
         # In a thread: it reads files.
         agent = await asyncio.to_thread(make_configured, configured, permission)
     except AgentevalError as error:
-        return CheckReport(False, error.problem, mend=error.mend)
+        return CheckReport(False, error.problem, fix=error.fix)
     limit = check_limit(configured.kind, thorough)
     try:
         return await asyncio.wait_for(agent.check(thorough), limit)
     except TimeoutError:
         return CheckReport(
-            False, f"no answer within {limit:.0f} s", mend=_SILENT.get(configured.kind, "is the server running?")
+            False, f"no answer within {limit:.0f} s", fix=_SILENT.get(configured.kind, "is the server running?")
         )
     except AgentevalError as error:
-        return CheckReport(False, error.problem, mend=error.mend)
+        return CheckReport(False, error.problem, fix=error.fix)
     except Exception as error:
         return CheckReport(False, f"its check broke: {type(error).__name__}: {error}")
     finally:
@@ -249,7 +249,7 @@ def _without_secrets(report: CheckReport, withheld: TranscriptRedactor) -> Check
         return withheld.error(RunError("", text)).message
 
     steps = tuple([replace(step, message=clean(step.message)) for step in report.steps])
-    return replace(report, message=clean(report.message), mend=clean(report.mend), steps=steps)
+    return replace(report, message=clean(report.message), fix=clean(report.fix), steps=steps)
 
 
 async def _closed(agent: Agent) -> None:

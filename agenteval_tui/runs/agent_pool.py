@@ -154,5 +154,5 @@ def _check_price(name: str, config: Mapping[str, Any], price: Price) -> None:
         raise AgentevalError(
             f"the price of model {model!r} is not known, so a limit on cost can't be kept",
             where=f"agent {name!r}",
-            mend="write the price into prices.yaml, or `price:` into the agent; use a limit on tokens instead",
+            fix="write the price into prices.yaml, or `price:` into the agent; use a limit on tokens instead",
         )

@@ -22,16 +22,16 @@ _PROGRAMS = ("python", "command")
 
 class Surrounding(Struct, frozen=True):
     """One thing that an agent gets from the project: its name (`python`, `.env`), which one it is, and what to do if it
-    can't be used (`mend`; "": it can)."""
+    can't be used (`fix`; "": it can)."""
 
     name: str
     said: str
-    mend: str = ""
+    fix: str = ""
 
     @property
     def step(self) -> CheckStep:
         """As a step of a check."""
-        return CheckStep(self.name, not self.mend, f"{self.said}: {self.mend}" if self.mend else self.said)
+        return CheckStep(self.name, not self.fix, f"{self.said}: {self.fix}" if self.fix else self.said)
 
 
 def surroundings_of(config: Mapping[str, Any], base_dir: Path) -> tuple[Surrounding, ...]:
@@ -57,7 +57,7 @@ def _pythons(config: Mapping[str, Any], base_dir: Path) -> Iterator[Surrounding]
         try:
             used = project_environment(base_dir, targets=targets, interpreter=named or None, path=paths[named])
         except AgentevalError as error:
-            yield Surrounding("python", error.what, error.mend or "name another Python in `python`")
+            yield Surrounding("python", error.what, error.fix or "name another Python in `python`")
         else:
             yield Surrounding("python", python_in_words(used))
 
@@ -67,7 +67,7 @@ def _env_files(config: Mapping[str, Any], base_dir: Path) -> Iterator[Surroundin
         files = env_files(base_dir, config)
     except AgentevalError as error:
         place = f"{error.where}: " if error.where else ""
-        yield Surrounding(".env", f"{place}{error.what}", error.mend or "correct it")
+        yield Surrounding(".env", f"{place}{error.what}", error.fix or "correct it")
         return
     if files.files or config.get("kind") in _PROGRAMS:
         yield Surrounding(".env", env_files_in_words(files))

@@ -253,7 +253,7 @@ class RunAttempts:
                 cost=used.cost,
             )
         )
-        self._tell(AttemptFailed, self.run, self.attempt, error.message, wait_s, error.kind, error.mend)
+        self._tell(AttemptFailed, self.run, self.attempt, error.message, wait_s, error.kind, error.fix)
 
     def give_up(self, error: RunError) -> None:
         """A refused run does not wait any longer: it ends with this error."""
@@ -298,8 +298,8 @@ class RunAttempts:
         error = self._error
         if self.stop == "timeout":
             limit = f"{self.plan.timeout_s:g} s"
-            message, mend = f"the run did not end within {limit}", "raise `timeout` of the test"
-            error = RunError("timeout", message, mend, ErrorCode.RUN_TIMEOUT)
+            message, fix = f"the run did not end within {limit}", "raise `timeout` of the test"
+            error = RunError("timeout", message, fix, ErrorCode.RUN_TIMEOUT)
             if self.user is not None and self._user_asked:
                 error = self.user.late(limit)
         elif self.stopped_by is not None:
@@ -309,9 +309,9 @@ class RunAttempts:
             error = RunError("cancelled", why, code=ErrorCode.CANCELLED)
         ending = ending_of(transcript) if self._error_on_finish and error is None else None
         if ending is not None and ending.code in self._error_on_finish:
-            mend = f"`error_on_finish` of the agent has `{ending.code}`"
+            fix = f"`error_on_finish` of the agent has `{ending.code}`"
             more = "raise `max_tokens`; " if ending.code == "length" else ""
-            error = RunError(ending.code, ending.said, more + mend, ErrorCode.ENDING, {"ending": ending.code})
+            error = RunError(ending.code, ending.said, more + fix, ErrorCode.ENDING, {"ending": ending.code})
         if error is not None:
             transcript = replace(transcript, error=error)
         if self.user is not None and not self.cached:
@@ -378,8 +378,8 @@ class RunAttempts:
         except SetupFailed as error:
             self._error = error.error
         except AgentevalError as error:
-            mend = "print it in a `before` hook, or add it to the test's `variables`"
-            self._error = RunError.told(SETUP, error.what, mend, ErrorCode.HOOK, phase="before", why="variable")
+            fix = "print it in a `before` hook, or add it to the test's `variables`"
+            self._error = RunError.told(SETUP, error.what, fix, ErrorCode.HOOK, phase="before", why="variable")
         finally:
             self._prepared(0.0)
         if self._error is not None:

@@ -97,7 +97,7 @@ def _started(
             raise InfrastructureError(
                 f"the execution's process can't be started: {error.strerror}",
                 where=str(error.filename or log_file),
-                mend="make the data folder writable, or set AGENTEVAL_DATA_DIR to another folder",
+                fix="make the data folder writable, or set AGENTEVAL_DATA_DIR to another folder",
             ) from error
         finally:
             os.close(writing)
@@ -121,7 +121,7 @@ async def attach(live: Live) -> Attachment:
         raise InfrastructureError(
             "this execution is no longer running",
             where=f"execution {live.execution}",
-            mend="its runs are in the history",
+            fix="its runs are in the history",
         ) from error
     return Attachment(live, reader, writer)
 
@@ -197,7 +197,7 @@ def find(reference: str = "") -> Live:
     living = live_executions()
     if not living:
         raise AgentevalError(
-            "no execution is running", mend="start one: agenteval run PATH; agenteval history lists those that ended"
+            "no execution is running", fix="start one: agenteval run PATH; agenteval history lists those that ended"
         )
     sought = reference.strip().upper()
     if sought == "LAST":
@@ -211,8 +211,8 @@ def find(reference: str = "") -> Live:
     listed = "; ".join(f"{live.execution} ({live.title})" for live in (matching or living)[:5])
     if matching:
         what = f"{reference!r} matches more than one execution" if sought else "more than one execution is running"
-        raise AgentevalError(what, mend=f"name one: {listed}")
-    raise AgentevalError(f"no execution {reference!r} is running", mend=f"running: {listed}")
+        raise AgentevalError(what, fix=f"name one: {listed}")
+    raise AgentevalError(f"no execution {reference!r} is running", fix=f"running: {listed}")
 
 
 def _understood(line: bytes) -> Live | None:
@@ -239,7 +239,7 @@ def _log_file() -> Path:
         raise InfrastructureError(
             f"the folder for logs cannot be created: {error.strerror}",
             where=str(folder),
-            mend="set AGENTEVAL_DATA_DIR to a folder that you may write",
+            fix="set AGENTEVAL_DATA_DIR to a folder that you may write",
         ) from error
     return folder / f"execution-{new_id()}.log"
 

@@ -68,13 +68,13 @@ class RunCompletion:
             return attempts.transcript()
         attempts.finish()
         transcript = attempts.transcript()
-        error, mend = "", ""
+        error, fix = "", ""
         if transcript.error is not None:
-            error, mend = transcript.error.message, transcript.error.mend
+            error, fix = transcript.error.message, transcript.error.fix
         ending = ending_of(transcript)
         ended = ("", "") if ending is None else (ending.code, ending.finish_reason)
         around = tuple(problems_around(transcript, attempts.plan.specs))
-        self._tell(AgentFinished, attempts.run, attempts.duration_ms, error, mend, attempts.cached, *ended, around)
+        self._tell(AgentFinished, attempts.run, attempts.duration_ms, error, fix, attempts.cached, *ended, around)
         return transcript
 
     def end(self, attempts: RunAttempts, transcript: Transcript, judged: GradedRun) -> None:

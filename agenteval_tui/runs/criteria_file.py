@@ -58,12 +58,12 @@ def read_criteria(path: Path, data: bytes | None = None) -> list[CriterionSpec]:
         first = problems[0]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         where = f"{first.file}:{first.line}:{first.column}"
-        raise AgentevalError(first.message + more, where=where, mend=first.fix or "")
+        raise AgentevalError(first.message + more, where=where, fix=first.fix or "")
     if not criteria:
         raise AgentevalError(
             "there are no criteria in this file",
             where=str(path),
-            mend="a criterion has `name`, `prototype_class` and `config_uxon`",
+            fix="a criterion has `name`, `prototype_class` and `config_uxon`",
         )
     return list(specs_of(criteria))
 
@@ -87,7 +87,7 @@ def _from_json(text: str, path: Path) -> list[Criterion] | None:
             raise AgentevalError(
                 f"criterion {number}: {name}: {first['msg'].lower()}",
                 where=str(path),
-                mend=f"a criterion can have {', '.join(Criterion.model_fields)}",
+                fix=f"a criterion can have {', '.join(Criterion.model_fields)}",
             ) from None
     return criteria
 

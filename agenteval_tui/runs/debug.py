@@ -71,7 +71,7 @@ def program_for(
         raise AgentevalError(
             f"agent {agent.name!r} is of the kind {kind}, whose code does not run here",
             where=f"test {run.ref.test}",
-            mend="start its server under your debugger, then run the test; `debug` is for the kinds python and command",
+            fix="start its server under your debugger, then run the test; `debug` is for the kinds python and command",
         )
     if tape is None:
         return program
@@ -155,7 +155,7 @@ def _command(
     if listen is not None:
         raise AgentevalError(
             f"agent {name!r} is a program: agenteval can't make it wait for an editor",
-            mend="write that into its command: [python, -m, debugpy, --listen, '5678', --wait-for-client, agent.py]",
+            fix="write that into its command: [python, -m, debugpy, --listen, '5678', --wait-for-client, agent.py]",
         )
     options = read_options(CommandOptions, name, config)
     folder = folder_of(options.cwd, base_dir, permission.trusted)

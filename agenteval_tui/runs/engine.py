@@ -260,7 +260,7 @@ class Engine:
         )
 
     def _service_changed(self, service: ServiceState) -> None:
-        self._tell(ServiceChanged, service.name, service.status, service.error, service.mend)
+        self._tell(ServiceChanged, service.name, service.status, service.error, service.fix)
 
     def _service_died(self, service: ServicePlan, error: RunError) -> None:
         """Runs that need it end with its error, and no others begin."""
@@ -269,7 +269,7 @@ class Engine:
             if attempts.around is not None and service in attempts.around.services:
                 self._completion.stop(attempts, SERVICE, error)
         if not state.stopping:
-            self._stop(FAILED, f"{error.message}; {error.mend}" if error.mend else error.message, cancel=False)
+            self._stop(FAILED, f"{error.message}; {error.fix}" if error.fix else error.message, cancel=False)
 
     def _run_over(self, run: RunPlan) -> None:
         if self._around is not None:

@@ -113,13 +113,13 @@ class HistoryAwaited(Event, frozen=True, omit_defaults=True):
 
 class ServiceChanged(Event, frozen=True, omit_defaults=True):
     """A service is starting, ready, reused (it was there already), failed (it did not get ready), died or ended.
-    `error` says why, `mend` how to fix it."""
+    `error` says why, `fix` how to fix it."""
 
     type: ClassVar[str] = "service"
     name: str
     status: str
     error: str = ""
-    mend: str = ""
+    fix: str = ""
 
 
 class RunStarted(Event, frozen=True, omit_defaults=True):
@@ -203,21 +203,21 @@ class AttemptFailed(Event, frozen=True, omit_defaults=True):
     message: str
     retry_in_s: float
     kind: str = ""
-    mend: str = ""
+    fix: str = ""
 
 
 class AroundProblem(Struct, frozen=True, omit_defaults=True):
     """Something around a run that failed and ends nothing: a hook `after` it, or a `probe` of its state. `name` says
-    which one, `message` why, `mend` how to fix it."""
+    which one, `message` why, `fix` how to fix it."""
 
     kind: Literal["after", "probe"]
     name: str
     message: str
-    mend: str = ""
+    fix: str = ""
 
 
 class AgentFinished(Event, frozen=True, omit_defaults=True):
-    """The agent is done (or failed: `error` says why, `mend` how to fix it) and grading starts. `cached`: the answer
+    """The agent is done (or failed: `error` says why, `fix` how to fix it) and grading starts. `cached`: the answer
     was in the history already, so no agent was asked. `ending` and `finish_reason`: why the answer ended
     (`transcripts.finish_reason`); "" if it ended normally."""
 
@@ -225,7 +225,7 @@ class AgentFinished(Event, frozen=True, omit_defaults=True):
     run: str
     duration_ms: float
     error: str
-    mend: str = ""
+    fix: str = ""
     cached: bool = False
     ending: str = ""
     finish_reason: str = ""
@@ -332,7 +332,7 @@ class RunState(Struct, omit_defaults=True):
     score: float | None = None
     failed: tuple[tuple[str, str], ...] = ()
     error: str = ""
-    mend: str = ""
+    fix: str = ""
     cached: bool = False
     retries: tuple[str, ...] = ()
     retry_in_s: float | None = None

@@ -35,7 +35,7 @@ class Handshake:
 
     def failed(self, error: AgentevalError) -> None:
         """Report why the process can't start."""
-        plain = {"what": error.what, "where": error.where, "mend": error.mend, "exit_code": error.exit_code}
+        plain = {"what": error.what, "where": error.where, "fix": error.fix, "exit_code": error.exit_code}
         self._say({"error": plain})
 
     def _say(self, message: object) -> None:
@@ -82,4 +82,4 @@ def parse_line(line: bytes) -> Live:
         return convert(data["live"], Live)
     error = data["error"]
     kind = InfrastructureError if error["exit_code"] == INFRASTRUCTURE else AgentevalError
-    raise kind(error["what"], where=error["where"], mend=error["mend"])
+    raise kind(error["what"], where=error["where"], fix=error["fix"])

@@ -353,11 +353,11 @@ async def _ask_embedder(embedder: Any, config: Mapping[str, Any], request: Remot
 
 
 def _failure(error: RunError) -> str:
-    return f"{error.message}" + (f" ({error.mend})" if error.mend else "")
+    return f"{error.message}" + (f" ({error.fix})" if error.fix else "")
 
 
 def _said(error: AgentevalError) -> str:
-    return error.what + (f" ({error.mend})" if error.mend else "")
+    return error.what + (f" ({error.fix})" if error.fix else "")
 
 
 # Calling a function of the user's in a process of its own, within a time limit
@@ -392,8 +392,8 @@ async def call_function(
         root = Root.of(project, env, (("import own", request.target.rpartition(":")[0]),))
         host = await lease.tree(root, permission).host()
     except AgentevalError as error:
-        mend = f" ({error.mend})" if error.mend else ""
-        return _failed(f"{request.target} can't be started: {error.what}{mend}")
+        fix = f" ({error.fix})" if error.fix else ""
+        return _failed(f"{request.target} can't be started: {error.what}{fix}")
     except (RaisedError, HostError) as error:
         return _call_failure(request.target, error, getattr(error, "program", None), env, project)
     returned: Any = None
@@ -428,8 +428,8 @@ def _call_failure(
         return _failed(f"{target} {error}" + (f": {said}" if said else ""), printed)
     if error.wrong:
         return _failed(str(error), printed)
-    mend = "" if project is None else remedy(error.clues, project, env)
-    said = without_secrets(f"{target} raised {error}", env) + (f" ({mend})" if mend else "")
+    fix = "" if project is None else remedy(error.clues, project, env)
+    said = without_secrets(f"{target} raised {error}", env) + (f" ({fix})" if fix else "")
     return _failed(said, printed, traceback_without_secrets(error.traceback, env))
 
 

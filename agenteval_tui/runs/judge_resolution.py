@@ -25,7 +25,7 @@ EMBEDDER = "embedder"
 """The agent of this name gives embeddings where a metric names none."""
 
 NO_JUDGE = AgentevalError(
-    "no judge given", mend='give --judge NAME, write `judge: NAME` in the metric, or call an agent "judge"'
+    "no judge given", fix='give --judge NAME, write `judge: NAME` in the metric, or call an agent "judge"'
 )
 
 
@@ -93,7 +93,7 @@ class Respondents(Struct, frozen=True):
             installs.append(embedder.install)
         raise AgentevalError(
             "no embedder is configured",
-            mend='call an agent of kind openai "embedder" (base_url and model of a server with /embeddings), or '
+            fix='call an agent of kind openai "embedder" (base_url and model of a server with /embeddings), or '
             f"install the local model ({'; or '.join(installs)}); "
             "the metric `Lexical` compares words and needs neither",
         )

@@ -61,17 +61,17 @@ def live_dir() -> Path:
     or belongs to another user: its owner could answer in our place.
     """
     folder = runtime_dir() / "live"
-    mend = "set AGENTEVAL_RUNTIME_DIR to your own folder"
+    fix = "set AGENTEVAL_RUNTIME_DIR to your own folder"
     try:
         make_private(folder.parent)
         make_private(folder)
         state = folder.lstat()
     except OSError as error:
         raise InfrastructureError(
-            f"the folder for running executions cannot be created: {error.strerror}", where=str(folder), mend=mend
+            f"the folder for running executions cannot be created: {error.strerror}", where=str(folder), fix=fix
         ) from error
     if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.getuid():
-        raise InfrastructureError("the folder for running executions is not yours", where=str(folder), mend=mend)
+        raise InfrastructureError("the folder for running executions is not yours", where=str(folder), fix=fix)
     if state.st_mode & 0o077:
         folder.chmod(0o700)
     return folder
@@ -84,7 +84,7 @@ def socket_path(folder: Path, execution: str) -> Path:
         raise InfrastructureError(
             f"the path of the socket is longer than {LONGEST_PATH} bytes",
             where=str(path),
-            mend="set AGENTEVAL_RUNTIME_DIR to a folder with a short path",
+            fix="set AGENTEVAL_RUNTIME_DIR to a folder with a short path",
         )
     return path
 

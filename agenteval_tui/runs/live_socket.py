@@ -78,5 +78,5 @@ class LiveSocket:
 def _no_socket(error: OSError) -> AgentevalError:
     return InfrastructureError(
         f"the socket to watch this execution cannot be created: {error.strerror or error}",
-        mend="set AGENTEVAL_RUNTIME_DIR to a folder that you may write",
+        fix="set AGENTEVAL_RUNTIME_DIR to a folder that you may write",
     )

@@ -327,7 +327,7 @@ class ExecutionView:
             self._turn(run, "grading")
             run.duration_ms = event.duration_ms
             run.error = event.error
-            run.mend = event.mend
+            run.fix = event.fix
             run.ending = event.ending
             run.finish_reason = event.finish_reason
             run.around = event.around

@@ -253,7 +253,7 @@ def program_of(agent: Configured, arguments: Sequence[str], max_cost: float | No
         raise AgentevalError(
             f"agent {agent.name!r} is not a program that can be recorded",
             where=str(agent.file),
-            mend="name an agent of kind `command` without `shell`",
+            fix="name an agent of kind `command` without `shell`",
         )
     words = argv_of(config["command"])
     if arguments and launched(words) is None:
@@ -261,7 +261,7 @@ def program_of(agent: Configured, arguments: Sequence[str], max_cost: float | No
             f"agent {agent.name!r} accepts no arguments here: its command does not name the script that "
             f"{words[0]} runs",
             where=str(agent.file),
-            mend="write the script into the agent's `command`",
+            fix="write the script into the agent's `command`",
         )
     permission = check_agents([agent])
     own = {str(key): str(value) for key, value in (config.get("env") or {}).items()}
@@ -409,7 +409,7 @@ async def calibrated(program: Program, permission: Permission, first: Recording)
     if again.misses:
         raise AgentevalError(
             f"the program sent different requests the second time: {again.misses[0].said}",
-            mend="--calibrate needs a program that sends the same requests when it gets the same answers",
+            fix="--calibrate needs a program that sends the same requests when it gets the same answers",
         )
     return replace(first, volatile=volatile_parts(answers.pairs))
 
@@ -455,7 +455,7 @@ def plan_for(
         names = listed(list(dict.fromkeys(f"{run.ref.test} {run.ref.row_label}".strip() for run in plan.runs)), 4)
         raise AgentevalError(
             f"a recording is one run, but these are {len(plan.runs)}: {names}",
-            mend="name a test without a dataset, as ID or FILE::ID",
+            fix="name a test without a dataset, as ID or FILE::ID",
         )
     return replace(plan, options={**plan.options, **_options(program)})
 

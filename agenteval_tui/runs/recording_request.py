@@ -90,5 +90,5 @@ def _words(program: str) -> tuple[str, ...]:
     except ValueError as error:
         raise AgentevalError(f"the program can't be split into words: {str(error).lower()}") from None
     if not words:
-        raise AgentevalError("give a program", mend="write it as in a terminal: python agent.py")
+        raise AgentevalError("give a program", fix="write it as in a terminal: python agent.py")
     return tuple(expand(words, environment_for(Path.cwd()))) if "${" in program else words

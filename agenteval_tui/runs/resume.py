@@ -68,7 +68,7 @@ def stored_plan(store: Store, row: RunRow, *, user_agents: Mapping[str, AgentCon
         raise AgentevalError(
             "this run was imported: the request to its agent is not in the history",
             where=f"run {row.id}",
-            mend="`agenteval make-test RUN` makes a test from it: run that with an agent, and use the new run; or let "
+            fix="`agenteval make-test RUN` makes a test from it: run that with an agent, and use the new run; or let "
             "an agent continue it: `agenteval fork RUN --agent NAME`",
         )
     setup = read_setup(setup_data)
@@ -115,26 +115,26 @@ def resume_plan(
         raise AgentevalError(
             "a recording of a program can't be resumed",
             where=f"execution {row.id}",
-            mend="give its command again: answers that were paid for are kept for a day",
+            fix="give its command again: answers that were paid for are kept for a day",
         )
     if row.kind == "import":
         raise AgentevalError(
             "this execution was imported: there is nothing to resume",
             where=f"execution {row.id}",
-            mend="import its file again to add what is missing",
+            fix="import its file again to add what is missing",
         )
     if row.status == "running":
         raise AgentevalError(
             "this execution is running",
             where=f"execution {row.id}",
-            mend=f"watch it: agenteval attach {short_id(row.id)}{db_option(store.path)}",
+            fix=f"watch it: agenteval attach {short_id(row.id)}{db_option(store.path)}",
         )
     setup_data = store.setup_of(row.id)
     if setup_data is None:
         raise AgentevalError(
             "this execution can't be resumed: what its runs were planned from is not stored",
             where=f"execution {row.id}",
-            mend="run its suites again: agenteval run " + (row.source or "PATH"),
+            fix="run its suites again: agenteval run " + (row.source or "PATH"),
         )
     setup = read_setup(setup_data)
     rows = store.runs_of_execution(row.id)
@@ -175,10 +175,10 @@ def resume_plan(
 
 
 def _nothing(row: ExecutionRow) -> None:
-    mend = "nothing is missing"
+    fix = "nothing is missing"
     if row.errors:
-        mend += f"; with --errors the {row.errors} that ended in an error run again"
-    raise AgentevalError(f"all {row.runs} runs of this execution have ended", where=f"execution {row.id}", mend=mend)
+        fix += f"; with --errors the {row.errors} that ended in an error run again"
+    raise AgentevalError(f"all {row.runs} runs of this execution have ended", where=f"execution {row.id}", fix=fix)
 
 
 def _options(row: ExecutionRow, plan_options: PlanOptions) -> PlanOptions:
@@ -214,13 +214,13 @@ def _check_limits(spent: Sequence[CostRow], row: ExecutionRow, options: PlanOpti
         raise AgentevalError(
             f"this execution has cost ${cost:.4f} so far, and may cost ${options.max_cost:g}",
             where=f"execution {row.id}",
-            mend="give a higher limit for all of it: --max-cost USD",
+            fix="give a higher limit for all of it: --max-cost USD",
         )
     if options.max_tokens is not None and tokens >= options.max_tokens:
         raise AgentevalError(
             f"this execution has used {tokens:,} tokens so far, and may use {options.max_tokens:,}",
             where=f"execution {row.id}",
-            mend="give a higher limit for all of it: --max-tokens N",
+            fix="give a higher limit for all of it: --max-tokens N",
         )
 
 
@@ -232,7 +232,7 @@ def _runs(missing: list[RunRow], tasks: Mapping[str, StoredTask], setup: Setup, 
             raise AgentevalError(
                 f"the history no longer has the data to run test {row.test_id!r} again",
                 where=f"run {row.id}",
-                mend=f"run the suite again: {row.suite_key}",
+                fix=f"run the suite again: {row.suite_key}",
             )
         plans.append(
             run_plan(
@@ -349,7 +349,7 @@ class _Sources:
             f"agent {agent.name!r} had a key written into its configuration, which is never stored, and it is no "
             "longer there",
             where=f"{'.'.join(withheld[0])} of agent {agent.name!r}",
-            mend="write it into the configuration again, best as ${NAME} of an environment variable",
+            fix="write it into the configuration again, best as ${NAME} of an environment variable",
         )
 
     def _configs(self, agent: AgentPlan, suite_key: str) -> list[dict[str, Any]]:

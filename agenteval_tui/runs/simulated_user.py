@@ -221,12 +221,12 @@ class SimulatedUser:
         inner = error.coded
         fields = {"why": inner.code, **inner.fields}
         said = f"the simulated user ({self.name}) did not answer: {inner.message}"
-        return RunError(USER, said, inner.mend, ErrorCode.USER_FAILED, fields)
+        return RunError(USER, said, inner.fix, ErrorCode.USER_FAILED, fields)
 
     def _silent(self, what: str, when: str) -> RunError:
-        mend = f"make the agent {self.name!r} write the user's next message, or {STOP} when the user is done"
+        fix = f"make the agent {self.name!r} write the user's next message, or {STOP} when the user is done"
         said = f"the simulated user ({self.name}) {what}"
-        return RunError(USER, said, mend, ErrorCode.USER_SILENT, {"when": when})
+        return RunError(USER, said, fix, ErrorCode.USER_SILENT, {"when": when})
 
 
 def _with(reply: Reply, usage: Usage) -> Reply:

@@ -18,7 +18,7 @@ def tape_of(store: Store, row: RunRow) -> Cassette:
         raise AgentevalError(
             f"the model calls of run {short_id(row.id)} were not stored",
             where=f"run {row.id}",
-            mend="record it with `agenteval record`, or with `capture: model` of its agent",
+            fix="record it with `agenteval record`, or with `capture: model` of its agent",
         )
     tape = of_documents(documents, f"run {short_id(row.id)}")
     # One run: whose it was does not matter any more.

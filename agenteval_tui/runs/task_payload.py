@@ -244,7 +244,7 @@ def _check_version(data: Mapping[str, Any]) -> None:
     if data.get("version") != VERSION:
         raise AgentevalError(
             "this execution was stored by another version of agenteval, which this one can't resume",
-            mend="resume it with that version, or run its suites again",
+            fix="resume it with that version, or run its suites again",
         )
 
 

@@ -224,7 +224,7 @@ class Refusals:
             failed.error,
             message=f"{failed.error.message}; refused {attempts.refusals} times in {waited:.3g} s, also alone, "
             f"while {served:,} other runs were answered",
-            mend="the server refuses this request, not the pace: it may be larger than the limit of tokens "
+            fix="the server refuses this request, not the pace: it may be larger than the limit of tokens "
             "a minute. Shorten the prompt or the tools, or raise the limit at the provider",
         )
 

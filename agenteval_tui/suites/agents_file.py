@@ -32,7 +32,7 @@ def load_agents(config_dir: Path) -> dict[str, AgentConfig]:
         first = problems[0]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         where = f"{first.file}:{first.line}:{first.column}"
-        raise AgentevalError(first.message + more, where=where, mend=first.fix or "")
+        raise AgentevalError(first.message + more, where=where, fix=first.fix or "")
     return agents
 
 
@@ -85,7 +85,7 @@ def resolve_agent(name: str | None, suite: Suite | None, user_agents: Mapping[st
     """
     agent_name = name or (suite.agent if suite is not None else None)
     if not agent_name:
-        raise AgentevalError("no agent given", mend="write `agent: NAME` in the suite, or give --agent NAME")
+        raise AgentevalError("no agent given", fix="write `agent: NAME` in the suite, or give --agent NAME")
     own: Mapping[str, AgentConfig] = suite.agents if suite is not None else {}
     agent_config = own.get(agent_name) or user_agents.get(agent_name)
     if agent_config is not None:
@@ -93,12 +93,12 @@ def resolve_agent(name: str | None, suite: Suite | None, user_agents: Mapping[st
     names = [*own, *(user_agent for user_agent in user_agents if user_agent not in own)]
     near = did_you_mean(agent_name, names)
     if near:
-        mend = f"did you mean {near}?"
+        fix = f"did you mean {near}?"
     elif names:
-        mend = f"known here: {', '.join(names)}"
+        fix = f"known here: {', '.join(names)}"
     else:
-        mend = "add it to `agents:` of the suite, or to agents.yaml in the configuration folder"
-    raise AgentevalError(f'there is no agent "{agent_name}"', mend=mend)
+        fix = "add it to `agents:` of the suite, or to agents.yaml in the configuration folder"
+    raise AgentevalError(f'there is no agent "{agent_name}"', fix=fix)
 
 
 def expanded(config: AgentConfig, env: Mapping[str, str]) -> dict[str, Any]:

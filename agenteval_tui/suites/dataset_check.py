@@ -223,5 +223,5 @@ def _as_problem(path: Path, error: AgentevalError) -> Problem:
         severity="error",
         code="unreadable",
         message=error.what,
-        fix=error.mend or None,
+        fix=error.fix or None,
     )

@@ -51,12 +51,12 @@ def append_row(
     not be read back as what was meant; then it is as it was.
     """
     if path.is_dir():
-        mend = "export its rows to a .jsonl file and use that"
-        raise AgentevalError("rows can't be added to a dataset that is a folder", where=str(path), mend=mend)
+        fix = "export its rows to a .jsonl file and use that"
+        raise AgentevalError("rows can't be added to a dataset that is a folder", where=str(path), fix=fix)
     kind = kind_of(path)
     if kind == "json" or kind in TABLES.values():
         raise AgentevalError(
-            f"rows can't be added to a .{kind} dataset", where=str(path), mend="save it as .csv or .jsonl first"
+            f"rows can't be added to a .{kind} dataset", where=str(path), fix="save it as .csv or .jsonl first"
         )
     path = path.resolve()
     try:
@@ -71,15 +71,15 @@ def append_row(
             except UnicodeEncodeError as error:
                 character = error.object[error.start]
                 if "\ud800" <= character <= "\udfff":
-                    what, mend = "this row holds half a character (a lone surrogate)", ""
+                    what, fix = "this row holds half a character (a lone surrogate)", ""
                 else:
                     what = f"this row holds {character!r}, which {form.encoding_name} does not have"
-                    mend = "save the file as UTF-8 first"
-                raise AgentevalError(what, where=str(path), mend=mend) from None
+                    fix = "save the file as UTF-8 first"
+                raise AgentevalError(what, where=str(path), fix=fix) from None
             _replace(path, data, mode, count + 1, encoding)
     except OSError as error:
         raise AgentevalError(
-            f"the row can't be written: {error.strerror or error}", where=str(path), mend="check its folder"
+            f"the row can't be written: {error.strerror or error}", where=str(path), fix="check its folder"
         ) from None
     return count + 1
 
@@ -88,9 +88,9 @@ def _before(path: Path) -> tuple[bytes, int | None]:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise AgentevalError("this is not a regular file", where=str(path), mend="give a dataset file")
+            raise AgentevalError("this is not a regular file", where=str(path), fix="give a dataset file")
         if not os.access(path, os.W_OK):
-            raise AgentevalError("this file is read-only", where=str(path), mend="change its permissions")
+            raise AgentevalError("this file is read-only", where=str(path), fix="change its permissions")
         return path.read_bytes(), stat.S_IMODE(status.st_mode)
     except FileNotFoundError:
         return b"", None
@@ -104,7 +104,7 @@ def _checked(path: Path, encoding: str | None = None) -> int:
             if entry.code == "empty":
                 continue
             where = f"{entry.file}:{entry.line}:{entry.column}"
-            raise AgentevalError(f"no row can be added: {entry.message}", where=where, mend=entry.fix or "")
+            raise AgentevalError(f"no row can be added: {entry.message}", where=where, fix=entry.fix or "")
         count = entry.number
     return count
 
@@ -117,7 +117,7 @@ def _replace(path: Path, data: bytes, mode: int | None, rows: int, encoding: str
             count = -1
         if count != rows:
             raise AgentevalError(
-                "the row can't be added to this file without changing another", where=str(path), mend="add it by hand"
+                "the row can't be added to this file without changing another", where=str(path), fix="add it by hand"
             )
 
     write_whole(path, (data,), mode=mode, check=check, suffix=path.suffix)
@@ -263,7 +263,7 @@ def _yaml(path: Path, text: str, row: dict[str, Any], provenance: dict[str, Any]
     now = tree(changed)
     if now is None or not same(plain_data(now), [*rows, row]):
         raise AgentevalError(
-            "the row can't be added to this file without changing another", where=str(path), mend="add it by hand"
+            "the row can't be added to this file without changing another", where=str(path), fix="add it by hand"
         )
     return changed
 
@@ -302,7 +302,7 @@ def preview_row(
         try:
             number = append_row(copy, _with_own_id(copy, row, encoding), provenance, encoding)
         except AgentevalError as error:
-            raise AgentevalError(error.what, where=str(path), mend=error.mend) from None
+            raise AgentevalError(error.what, where=str(path), fix=error.fix) from None
         after = copy.read_bytes()
     form = text_form(before or after, encoding)
     old, new = _lines(form, before), _lines(form, after)
@@ -338,7 +338,7 @@ def undo_add_row(added: RowAdded) -> None:
             raise AgentevalError(
                 f"the file has changed since row {added.number} was added",
                 where=str(added.path),
-                mend="remove the row by hand",
+                fix="remove the row by hand",
             )
         if added.before is None:
             added.path.unlink()

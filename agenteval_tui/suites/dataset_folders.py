@@ -34,7 +34,7 @@ def shards_of(folder: Path, split: str | None = None) -> list[Path]:
             own = _json(folder / STATE_FILE).get("_split")
             if split is not None and split != own:
                 description = f"the split {own}" if isinstance(own, str) else "one split, without a name"
-                raise AgentevalError(f"this dataset is {description}", where=str(folder), mend="remove `split`")
+                raise AgentevalError(f"this dataset is {description}", where=str(folder), fix="remove `split`")
             return _saved(folder)
         return _parquet(folder, split)
     except OSError as error:
@@ -48,7 +48,7 @@ def _saved(folder: Path) -> list[Path]:
         raise AgentevalError(
             "this dataset was saved by a `datasets` before 2.0, with a list of its rows apart",
             where=str(folder),
-            mend="load it with a newer `datasets`, and call `flatten_indices().save_to_disk(...)`",
+            fix="load it with a newer `datasets`, and call `flatten_indices().save_to_disk(...)`",
         )
     names = [entry.get("filename") if isinstance(entry, dict) else None for entry in _listed(state, "_data_files")]
     for name in names:
@@ -56,10 +56,10 @@ def _saved(folder: Path) -> list[Path]:
             raise AgentevalError(
                 f"this names a file that is not a shard beside it: {on_one_line(str(name), 60)}",
                 where=str(folder / STATE_FILE),
-                mend="save the dataset again",
+                fix="save the dataset again",
             )
     if not names:
-        raise AgentevalError("this dataset has no shards", where=str(folder / STATE_FILE), mend="save it again")
+        raise AgentevalError("this dataset has no shards", where=str(folder / STATE_FILE), fix="save it again")
     files = [folder / str(name) for name in names]
     missing = [path for path in files if not path.is_file()]
     if missing:
@@ -77,7 +77,7 @@ def _parquet(folder: Path, split: str | None) -> list[Path]:
         raise AgentevalError(
             "this is a folder, not a dataset",
             where=str(folder),
-            mend="name a file in it; a folder needs the files that `save_to_disk` writes, or .parquet files",
+            fix="name a file in it; a folder needs the files that `save_to_disk` writes, or .parquet files",
         )
     groups: dict[str, list[Path]] = {}
     for file in files:
@@ -88,7 +88,7 @@ def _parquet(folder: Path, split: str | None) -> list[Path]:
             raise AgentevalError(
                 "the .parquet files in this folder name no split",
                 where=str(folder),
-                mend=f"take `split` out, or name them {split}-00000-of-{len(files):05}.parquet",
+                fix=f"take `split` out, or name them {split}-00000-of-{len(files):05}.parquet",
             )
         return groups[""]
     if "" in groups:
@@ -96,7 +96,7 @@ def _parquet(folder: Path, split: str | None) -> list[Path]:
         raise AgentevalError(
             f"some of the .parquet files here are shards of a split, and {names} is not",
             where=str(folder),
-            mend="move the others away, or name one file",
+            fix="move the others away, or name one file",
         )
     chosen = _chosen(folder, list(groups), split)
     numbers = {_place(file) for file in groups[chosen]}
@@ -105,7 +105,7 @@ def _parquet(folder: Path, split: str | None) -> list[Path]:
         raise AgentevalError(
             f"the shards of the split {chosen} belong to several datasets",
             where=str(folder),
-            mend="keep those of one, or name one file",
+            fix="keep those of one, or name one file",
         )
     (count,) = counts
     for number in range(count):
@@ -121,7 +121,7 @@ def _place(file: Path) -> tuple[int, int]:
 
 def _raise_missing(folder: Path, name: str) -> None:
     raise AgentevalError(
-        f"the shard {on_one_line(name, 80)} is missing", where=str(folder), mend="copy the whole folder again"
+        f"the shard {on_one_line(name, 80)} is missing", where=str(folder), fix="copy the whole folder again"
     )
 
 
@@ -133,13 +133,13 @@ def _chosen(folder: Path, splits: list[str], split: str | None) -> str:
         raise AgentevalError(
             f"this dataset has several splits: {named}" if splits else "this dataset has no split",
             where=str(folder),
-            mend=f"add `split: {splits[0]}` to `dataset`" if splits else "save it again",
+            fix=f"add `split: {splits[0]}` to `dataset`" if splits else "save it again",
         )
     if split not in splits:
         raise AgentevalError(
             f"this dataset has no split {on_one_line(split, 60)}; it has {named}",
             where=str(folder),
-            mend="check `split` of the dataset",
+            fix="check `split` of the dataset",
         )
     return split
 
@@ -150,7 +150,7 @@ def _json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise AgentevalError("this is not a JSON object", where=str(path), mend="save the dataset again")
+        raise AgentevalError("this is not a JSON object", where=str(path), fix="save the dataset again")
     return value
 
 

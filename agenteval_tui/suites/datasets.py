@@ -106,7 +106,7 @@ def _right_rows(path: Path, dataset: Dataset) -> Iterator[DatasetRow]:
     for entry in rows_and_problems(path, dataset.limit, split=dataset.split, encoding=dataset.encoding):
         if isinstance(entry, Problem):
             where = f"{entry.file}:{entry.line}:{entry.column}"
-            raise AgentevalError(entry.message, where=where, mend=entry.fix or "")
+            raise AgentevalError(entry.message, where=where, fix=entry.fix or "")
         yield replace(entry, key=key_or_raise(keys, entry.variables, str(path), entry.line))
 
 
@@ -127,27 +127,27 @@ def dataset_path(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> 
                     _keep_inside(shard, file, base_dir)
             return path
     except FileNotFoundError:
-        raise AgentevalError("there is no such dataset", where=where, mend="check `file` of the dataset") from None
+        raise AgentevalError("there is no such dataset", where=where, fix="check `file` of the dataset") from None
     except PermissionError:
-        raise AgentevalError("no permission to read this dataset", where=where, mend="check permissions") from None
+        raise AgentevalError("no permission to read this dataset", where=where, fix="check permissions") from None
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links; a NUL in the name
         reason = getattr(error, "strerror", None) or str(error)
         raise AgentevalError(f"this dataset can't be read: {reason}", where=repr(where)[1:-1]) from None
     if not stat.S_ISREG(status.st_mode):
-        raise AgentevalError("this is not a regular file", where=where, mend="give a dataset file")
+        raise AgentevalError("this is not a regular file", where=where, fix="give a dataset file")
     if dataset.split is not None:
         raise AgentevalError(
-            "only a dataset that is a folder has splits", where=where, mend="remove `split`, or name the folder"
+            "only a dataset that is a folder has splits", where=where, fix="remove `split`, or name the folder"
         )
     kind = kind_of(path)
     if dataset.encoding is not None:
         if kind not in ("csv", "jsonl"):
             raise AgentevalError(
-                "only a .csv, .tsv or .jsonl dataset has an encoding", where=where, mend="remove `encoding`"
+                "only a .csv, .tsv or .jsonl dataset has an encoding", where=where, fix="remove `encoding`"
             )
         if encoding_or_none(dataset.encoding) is None:
             raise AgentevalError(
-                f"there is no encoding {dataset.encoding[:40]!r}", where=where, mend="write `encoding: windows-1252`"
+                f"there is no encoding {dataset.encoding[:40]!r}", where=where, fix="write `encoding: windows-1252`"
             )
     return path
 
@@ -157,7 +157,7 @@ def _keep_inside(path: Path, file: str, base_dir: Path) -> None:
         raise AgentevalError(
             f"the dataset {file} is outside the suite's folder",
             where=str(base_dir),
-            mend="copy it beside the suite, or trust this folder",
+            fix="copy it beside the suite, or trust this folder",
         )
 
 
@@ -177,7 +177,7 @@ def kind_of(path: Path) -> str:
         raise AgentevalError(
             "a dataset is a .csv, .tsv, .json, .jsonl, .yaml, .xlsx, .parquet or .arrow file",
             where=str(path),
-            mend="rename or convert it",
+            fix="rename or convert it",
         )
     return kind
 
@@ -413,7 +413,7 @@ class LineReader:
             raise AgentevalError(
                 f"this file is not {self.form.encoding_name}: {error.reason}",
                 where=f"{self._file}:{self.number + 1}:1",
-                mend="save it as UTF-8",
+                fix="save it as UTF-8",
             ) from None
         if not line:
             raise StopIteration
@@ -655,8 +655,8 @@ def _object(line: str, lines: LineReader) -> dict[str, Any] | None:
         column = min(error.pos + 1, end)
         if lines.number == 1 and line.strip() in ("[", "{"):
             message = "this is one JSON value over several lines"
-            mend = "name the file .json, or write each object on one line, without a list around them"
-            lines.report("syntax", begin, end, message, mend)
+            fix = "name the file .json, or write each object on one line, without a list around them"
+            lines.report("syntax", begin, end, message, fix)
         else:
             reason = error.msg[:1].lower() + error.msg[1:]
             lines.report(

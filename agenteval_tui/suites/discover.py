@@ -32,7 +32,7 @@ def require_project(folder: Path) -> None:
         what = "a folder of the operating system"
     else:
         return
-    raise AgentevalError(f"this is {what}, not a project", where=str(folder), mend="name the folder of your suites")
+    raise AgentevalError(f"this is {what}, not a project", where=str(folder), fix="name the folder of your suites")
 
 
 def discover(paths: Iterable[Path | str]) -> list[Path]:
@@ -50,7 +50,7 @@ def discover(paths: Iterable[Path | str]) -> list[Path]:
         except OSError as error:
             raise AgentevalError(f"this can't be read: {error.strerror}", where=str(place)) from None
         if not there:
-            raise AgentevalError("there is no such file or folder", where=str(place), mend="check the path")
+            raise AgentevalError("there is no such file or folder", where=str(place), fix="check the path")
         for file in _below(path) if path.is_dir() else [path]:
             files.setdefault(os.path.realpath(file), file)
     return list(files.values())
@@ -71,7 +71,7 @@ def _below(folder: Path) -> list[Path]:
             raise AgentevalError(
                 f"there are more than {MOST_FOLDERS:,} folders below this one",
                 where=str(folder),
-                mend="name the folder of your suites",
+                fix="name the folder of your suites",
             )
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
         suites.extend(Path(here) / name for name in files if is_suite_name(name))

@@ -180,7 +180,7 @@ def delete_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> LoadedSuite:
         raise SaveFailed(
             "the last test of a suite can't be deleted: a suite needs one",
             where=str(loaded.path),
-            mend="delete the file, or add another test first",
+            fix="delete the file, or add another test first",
         )
     for place in places:
         tree.delete(["tests"], place)
@@ -229,12 +229,12 @@ def place_of(loaded: LoadedSuite, test_id: str) -> int:
     top = resolve(loaded.node())
     listed = top.get("tests") if isinstance(top, MappingNode) else None
     if isinstance(listed, Alias):
-        raise SaveFailed("the tests are shared through an anchor", where=str(loaded.path), mend="edit the file itself")
+        raise SaveFailed("the tests are shared through an anchor", where=str(loaded.path), fix="edit the file itself")
     items = listed.items if isinstance(listed, SequenceNode) else []
     for place, item in enumerate(items):
         if item is node:
             return place
-    raise SaveFailed(f"test {test_id} can't be edited here", where=str(loaded.path), mend="edit the file itself")
+    raise SaveFailed(f"test {test_id} can't be edited here", where=str(loaded.path), fix="edit the file itself")
 
 
 def _with_id(test_id: str, edit: TestEdit, tree: TreeEdit, place: int) -> TestEdit:
@@ -255,7 +255,7 @@ def _edit(tree: TreeEdit, place: int, edit: TestEdit) -> None:
 
 def _criteria(tree: TreeEdit, path: list[str | int], criterion_edits: Sequence[CriterionEdit]) -> None:
     if not criterion_edits:
-        raise SaveFailed("a test needs at least one criterion", where=tree.where, mend="add one")
+        raise SaveFailed("a test needs at least one criterion", where=tree.where, fix="add one")
     before = len(tree.get(path)) if tree.has(path) else 0
     # While all of the old ones are there: copies (of what stood there before it is changed) and new ones at the end,
     # then the changes. `standing` is where each of the wanted ones is now.
@@ -306,7 +306,7 @@ def _write(loaded: LoadedSuite, text: str, gone: Iterable[str] = (), there: Iter
         data = (BOM if loaded.bom else b"") + text.encode("utf-8")
     except UnicodeEncodeError:
         raise SaveFailed(
-            "a value holds half a character (a lone surrogate)", where=str(loaded.path), mend="remove it"
+            "a value holds half a character (a lone surrogate)", where=str(loaded.path), fix="remove it"
         ) from None
     saved = load_bytes(data, loaded.path)
     removed_ids = {test_id.casefold() for test_id in gone}
@@ -319,7 +319,7 @@ def _write(loaded: LoadedSuite, text: str, gone: Iterable[str] = (), there: Iter
         raise SaveFailed(
             f'there is another test with the id "{twice}"',
             where=str(loaded.path),
-            mend="give this one another id",
+            fix="give this one another id",
         )
     expected_ids.update(new_ids)
     saved_ids = {test.id.casefold() for test in saved.suite.tests} if saved.suite is not None else set()
@@ -329,7 +329,7 @@ def _write(loaded: LoadedSuite, text: str, gone: Iterable[str] = (), there: Iter
             (problem.message for problem in saved.problems if problem.message not in messages),
             "a test would not be read",
         )
-        raise SaveFailed(f"this would be invalid: {why}", where=str(loaded.path), mend="fix it, then save again")
+        raise SaveFailed(f"this would be invalid: {why}", where=str(loaded.path), fix="fix it, then save again")
     write_over(loaded, data)
     return saved
 
@@ -345,9 +345,7 @@ class TreeEdit:
         self.where = where
         root = _read_tree(text)
         if root is None:
-            raise SaveFailed(
-                "the file has a YAML error, so it can't be edited here", where=where, mend="fix that first"
-            )
+            raise SaveFailed("the file has a YAML error, so it can't be edited here", where=where, fix="fix that first")
         self.text = text
         self.root: Node = root
         self.data: Any = plain_data(root)
@@ -499,7 +497,7 @@ class TreeEdit:
         return SaveFailed(
             f"{_words(path)} can't be written without changing something else",
             where=self.where,
-            mend="if it is shared through an anchor or `<<`, edit the file itself"
+            fix="if it is shared through an anchor or `<<`, edit the file itself"
             if ends
             else "end the file's last line",
         )
@@ -508,7 +506,7 @@ class TreeEdit:
         return SaveFailed(
             f"{_words(path)} is shared through an anchor, so a change would change more than this",
             where=self.where,
-            mend="edit the file itself (or replace the alias with its value)",
+            fix="edit the file itself (or replace the alias with its value)",
         )
 
 
@@ -576,7 +574,7 @@ def rebase(
     old = before.suite.test(test_id) if before.suite is not None else None
     new = now.suite.test(id_now(before, now, test_id)) if now.suite is not None else None
     if new is None:
-        raise SaveFailed(f"test `{test_id}` is no longer in the file", where=str(now.path), mend="put it back first")
+        raise SaveFailed(f"test `{test_id}` is no longer in the file", where=str(now.path), fix="put it back first")
     if edit.criteria is None or old is None:
         return edit
     names = _names(old.criteria)
@@ -596,7 +594,7 @@ def rebase(
             raise SaveFailed(
                 f"criterion `{name[0]}` of test `{test_id}` is no longer in the file, so nothing was saved",
                 where=str(now.path),
-                mend="your edit stays here; put the criterion back, then save again",
+                fix="your edit stays here; put the criterion back, then save again",
             )
     others = [CriterionEdit(place) for name, place in there.items() if name not in names]
     sources = [criterion.source for criterion in edit.criteria if criterion.source is not None]
@@ -654,7 +652,7 @@ def append_test(loaded: LoadedSuite, test: Mapping[str, Any]) -> LoadedSuite:
     where = str(loaded.path)
     check_unchanged(loaded, read_again(loaded))
     if loaded.root is None or not loaded.whole or not isinstance(resolve(loaded.root), MappingNode):
-        raise SaveFailed("the file has a YAML error, so no test can be added to it", where=where, mend="fix that first")
+        raise SaveFailed("the file has a YAML error, so no test can be added to it", where=where, fix="fix that first")
     data = dict(test)
     for text in _ways(loaded, data):
         if _holds(loaded, text, data):
@@ -663,7 +661,7 @@ def append_test(loaded: LoadedSuite, test: Mapping[str, Any]) -> LoadedSuite:
         raise SaveFailed(
             "a test can't be added to this file without other changes",
             where=where,
-            mend="if its tests are shared through an anchor, write the test by hand",
+            fix="if its tests are shared through an anchor, write the test by hand",
         )
     content = (BOM if loaded.bom else b"") + text.encode("utf-8")
     saved = load_bytes(content, loaded.path)
@@ -771,7 +769,7 @@ def undo_change(change: WrittenFile) -> LoadedSuite:
     if now.digest != change.after:
         raise ChangedSince(
             "this file has changed since, so the change can't be undone", where=str(change.path),
-            mend="undo it in an editor or with version control",
+            fix="undo it in an editor or with version control",
         )  # fmt: skip
     write_over(now, change.before)
     return load_suite(change.path)
@@ -800,16 +798,16 @@ def save_own_agent_option(path: Path, agent: str, option: str, value: str) -> No
     try:
         tree = TreeEdit(content[len(bom) :].decode("utf-8"), str(path))
     except UnicodeDecodeError:
-        raise SaveFailed("this file is not UTF-8", where=str(path), mend="save it as UTF-8 first") from None
+        raise SaveFailed("this file is not UTF-8", where=str(path), fix="save it as UTF-8 first") from None
     places: tuple[KeyPath, ...] = (["agents", agent], [agent])
     own_place = next((place for place in places if tree.has(place)), None)
     if own_place is None:
-        raise SaveFailed(f"this file has no agent {agent!r}", where=str(path), mend="name an agent that it has")
+        raise SaveFailed(f"this file has no agent {agent!r}", where=str(path), fix="name an agent that it has")
     tree.set(own_place, option, value, ())
 
     def check(_: Path) -> None:
         if read_bytes(path) != content:
-            raise SaveFailed("this file has changed in the meantime", where=str(path), mend="save again")
+            raise SaveFailed("this file has changed in the meantime", where=str(path), fix="save again")
 
     try:
         write_whole(path.resolve(), (bom + tree.text.encode("utf-8"),), like=path.stat(), check=check)

@@ -140,12 +140,12 @@ def _named_file(named: str, folder: Path, root: Path) -> Path:
     if not path.is_relative_to(root) and folder.resolve() != config_dir().resolve():
         raise AgentevalError(
             f"`env_file` names {path}, which is outside of {root}",
-            mend="move it into the repository, or set its variables before you start agenteval",
+            fix="move it into the repository, or set its variables before you start agenteval",
         )
     if not path.is_file():
         raise AgentevalError(
             f"`env_file` names {path}, which does not exist",
-            mend=f"create it, or correct the path, which starts at {folder}",
+            fix=f"create it, or correct the path, which starts at {folder}",
         )
     return path
 
@@ -193,12 +193,12 @@ def read_dotenv(path: Path) -> dict[str, str]:
         raise AgentevalError(
             f"this .env file is too large: at most {_MAX_BYTES / 1e6:g} MB are read",
             where=str(path),
-            mend="make it smaller, or name another file: `env_file: PATH`",
+            fix="make it smaller, or name another file: `env_file: PATH`",
         )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise AgentevalError("this file is not UTF-8", where=str(path), mend="save it as UTF-8") from None
+        raise AgentevalError("this file is not UTF-8", where=str(path), fix="save it as UTF-8") from None
     from dotenv.parser import parse_stream  # here: it takes 3 ms, and most folders have no .env file
 
     values: dict[str, str] = {}
@@ -208,7 +208,7 @@ def read_dotenv(path: Path) -> dict[str, str]:
             blank = re.match(r"\s*", binding.original.string)
             line = binding.original.line + len(re.findall(r"\r\n|\n|\r", blank.group() if blank else ""))
             raise AgentevalError(
-                "this line does not have the form NAME=VALUE", where=f"{path}:{line}:1", mend="write NAME=value"
+                "this line does not have the form NAME=VALUE", where=f"{path}:{line}:1", fix="write NAME=value"
             )
         if binding.key is not None:
             values[binding.key] = binding.value or ""

@@ -49,7 +49,7 @@ def _value_of(match: re.Match[str], env: Mapping[str, str]) -> str:
     if parts is None:
         raise AgentevalError(
             f"${{{inside}}} is not an environment variable",
-            mend="write ${NAME} or ${NAME:-default}; $${ for the text ${",
+            fix="write ${NAME} or ${NAME:-default}; $${ for the text ${",
         )
     name, mark, default = parts.groups()
     value = env.get(name)
@@ -58,7 +58,7 @@ def _value_of(match: re.Match[str], env: Mapping[str, str]) -> str:
     if value is None:
         raise AgentevalError(
             f"the environment variable {name} is not set",
-            mend=f"set it, put it into a .env file beside the suite or above it, or write ${{{name}:-default}}",
+            fix=f"set it, put it into a .env file beside the suite or above it, or write ${{{name}:-default}}",
         )
     return value
 
@@ -157,6 +157,6 @@ def _from_keyring(name: str) -> str | None:
         # What a backend says of it may hold anything: only the kind of error is said.
         raise AgentevalError(
             f"the key {name} can't be read from the keyring ({type(error).__name__})",
-            mend=f"unlock the keyring, or set the environment variable {name}",
+            fix=f"unlock the keyring, or set the environment variable {name}",
         ) from None
     return (password or "").strip() or None

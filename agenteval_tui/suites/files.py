@@ -17,21 +17,21 @@ def read_bytes(path: Path) -> bytes:
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
-            raise AgentevalError("this is a folder, not a suite file", where=where, mend="name a file in it")
+            raise AgentevalError("this is a folder, not a suite file", where=where, fix="name a file in it")
         if not stat.S_ISREG(status.st_mode):
-            raise AgentevalError("this is not a regular file", where=where, mend="give a suite file")
+            raise AgentevalError("this is not a regular file", where=where, fix="give a suite file")
         if status.st_size > MAX_BYTES:
             raise AgentevalError(
                 f"this file is too large for a suite: {status.st_size / 1e6:,.0f} MB, "
                 f"at most {MAX_BYTES / 1e6:,.0f} MB",
                 where=where,
-                mend="split it, or move rows into a dataset file",
+                fix="split it, or move rows into a dataset file",
             )
         return path.read_bytes()
     except FileNotFoundError:
-        raise AgentevalError("there is no such file", where=where, mend="check the path") from None
+        raise AgentevalError("there is no such file", where=where, fix="check the path") from None
     except PermissionError:
-        raise AgentevalError("no permission to read this file", where=where, mend="check its permissions") from None
+        raise AgentevalError("no permission to read this file", where=where, fix="check its permissions") from None
     except OSError as error:
         raise AgentevalError(f"this file can't be read: {error.strerror or error}", where=where) from None
 
@@ -39,7 +39,7 @@ def read_bytes(path: Path) -> bytes:
 def decode_utf8(data: bytes, path: Path) -> str:
     """The text of a file, without a byte order mark. Raises `AgentevalError` with the place when it is not UTF-8."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise AgentevalError("this file is UTF-16, not UTF-8", where=f"{path}:1:1", mend="save it as UTF-8")
+        raise AgentevalError("this file is UTF-16, not UTF-8", where=f"{path}:1:1", fix="save it as UTF-8")
     try:
         return data.removeprefix(BOM).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -50,5 +50,5 @@ def decode_utf8(data: bytes, path: Path) -> str:
         raise AgentevalError(
             f"this file is not UTF-8: the byte 0x{byte:02x} can't be read",
             where=f"{path}:{line}:{column}",
-            mend="save it as UTF-8",
+            fix="save it as UTF-8",
         ) from None

@@ -173,7 +173,7 @@ def unreadable(path: Path, error: AgentevalError) -> Problem:
         severity="error",
         code="unreadable",
         message=error.what,
-        fix=error.mend or None,
+        fix=error.fix or None,
     )
 
 

@@ -40,7 +40,7 @@ def attached(
     if is_address(location):
         if not location.startswith(("http://", "https://")):
             reason = f"the address of this {kind} is not a web address: {on_one_line(location, 60)}"
-            raise AgentevalError(reason, mend="use http:// or https://, or save the content in a file beside the suite")
+            raise AgentevalError(reason, fix="use http:// or https://, or save the content in a file beside the suite")
         name = unquote(urlsplit(location).path.rpartition("/")[2])
         content_type = media_type or _TYPES.get(Path(name).suffix.lower(), "image/*" if kind == "image" else "")
         return _attachment(kind, content_type, None, name, description, location), None
@@ -49,12 +49,10 @@ def attached(
     content_type = media_type or media_type_of(data) or _TYPES.get(path.suffix.lower(), "")
     if kind == "image" and content_type not in _IMAGES:
         reason = f"models do not accept this as an image: it is {content_type or 'of an unknown type'}"
-        raise AgentevalError(
-            reason, where=str(path), mend="give a .png, .jpg, .gif or .webp file, or write `file: ...`"
-        )
+        raise AgentevalError(reason, where=str(path), fix="give a .png, .jpg, .gif or .webp file, or write `file: ...`")
     if not content_type:
         reason = f"the type of this file is not known: {path.suffix or 'its name has no extension'}"
-        raise AgentevalError(reason, where=str(path), mend="set its `media_type`, as in HTTP")
+        raise AgentevalError(reason, where=str(path), fix="set its `media_type`, as in HTTP")
     return _attachment(kind, content_type, len(data), path.name, description, ""), data
 
 
@@ -69,15 +67,15 @@ def _read(path: Path, kind: str) -> bytes:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise AgentevalError(f"this {kind} is not a regular file", where=where, mend="name a file")
+            raise AgentevalError(f"this {kind} is not a regular file", where=where, fix="name a file")
         if status.st_size > LARGEST:
-            raise AgentevalError(said_too_large(status.st_size), where=where, mend="make it smaller")
+            raise AgentevalError(said_too_large(status.st_size), where=where, fix="make it smaller")
         data = read_small_bytes(path, f"this {kind}", LARGEST)
     except (OSError, ValueError, RuntimeError) as error:  # a NUL in the name, a loop of links
         reason = getattr(error, "strerror", None) or str(error)
         raise AgentevalError(
-            f"this {kind} can't be read: {reason}", where=repr(where)[1:-1], mend="check the path"
+            f"this {kind} can't be read: {reason}", where=repr(where)[1:-1], fix="check the path"
         ) from None
     if not data:
-        raise AgentevalError(f"this {kind} is empty", where=where, mend="check the path")
+        raise AgentevalError(f"this {kind} is empty", where=where, fix="check the path")
     return data

@@ -25,7 +25,7 @@ def check_name(path: Path) -> None:
     """Raise `AgentevalError` where no suite may be written to this file."""
     if not is_suite_name(path.name):
         raise AgentevalError(
-            "a suite's file is called *.suite.yaml", where=path.name, mend=f"call it {file_for(path.stem)}"
+            "a suite's file is called *.suite.yaml", where=path.name, fix=f"call it {file_for(path.stem)}"
         )
 
 
@@ -72,9 +72,9 @@ def write_text(path: Path, document: Mapping[str, Any], comments: Sequence[str] 
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError:
-        raise AgentevalError("this file already exists", where=str(path), mend="give it another name") from None
+        raise AgentevalError("this file already exists", where=str(path), fix="give it another name") from None
     except OSError as error:
         raise AgentevalError(
-            f"this can't be written: {error.strerror}", where=str(path), mend="check the folder"
+            f"this can't be written: {error.strerror}", where=str(path), fix="check the folder"
         ) from error
     return loaded_suite

@@ -47,7 +47,7 @@ class NotifySettings(BaseModel):
         choice = environment.get(VARIABLE, "").strip().casefold() or self.terminal
         if choice not in ("auto", *SEQUENCES):
             choices = ", ".join(("auto", *SEQUENCES))
-            raise AgentevalError(f"{VARIABLE} is {choice!r}", mend=f"set it to one of: {choices}")
+            raise AgentevalError(f"{VARIABLE} is {choice!r}", fix=f"set it to one of: {choices}")
         return known_sequence(environment) if choice == "auto" else cast(Sequence, choice)
 
 
@@ -65,7 +65,7 @@ def load_notify_settings(config_dir: Path, environment: Mapping[str, str]) -> No
 
     def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
         line, column = LineIndex(text).line_and_column(start)
-        problems.append(AgentevalError(message, where=f"{path}:{line}:{column}", mend=fix or ""))
+        problems.append(AgentevalError(message, where=f"{path}:{line}:{column}", fix=fix or ""))
 
     root, _ = compose(text, report)
     notify_settings = (

@@ -110,8 +110,8 @@ def row_label(place: int, key: str) -> str:
 
 def describe_repeated_key(repeated: RepeatedId) -> tuple[str, str]:
     """What is wrong with two rows of one id, and what to do."""
-    mend = "give each row a unique id, or name another column: `row_id: COLUMN` in the suite's `dataset`"
-    return f"the row id {repeated.id!r} is used twice: also on line {repeated.line}", mend
+    fix = "give each row a unique id, or name another column: `row_id: COLUMN` in the suite's `dataset`"
+    return f"the row id {repeated.id!r} is used twice: also on line {repeated.line}", fix
 
 
 def describe_missing_key(missing: MissingId) -> tuple[str, str]:
@@ -124,5 +124,5 @@ def key_or_raise(keys: RowKeys, variables: Mapping[str, Any], file: str, line: i
     key = keys.of(variables, line)
     if isinstance(key, str):
         return key
-    what, mend = describe_repeated_key(key) if isinstance(key, RepeatedId) else describe_missing_key(key)
-    raise AgentevalError(what, where=f"{file}:{line}:1", mend=mend)
+    what, fix = describe_repeated_key(key) if isinstance(key, RepeatedId) else describe_missing_key(key)
+    raise AgentevalError(what, where=f"{file}:{line}:1", fix=fix)

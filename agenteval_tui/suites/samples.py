@@ -26,7 +26,7 @@ def copied_samples() -> Path:
     """
     samples, copies = directories.bundled("sample_suites"), copies_of_samples()
     if not samples.is_dir():
-        raise InfrastructureError("the sample suites are missing", where=str(samples), mend="install agenteval again")
+        raise InfrastructureError("the sample suites are missing", where=str(samples), fix="install agenteval again")
     make_private(directories.demo_dir())
     # Of programs that start in the same moment, one copies, and the others wait for it.
     with locked(directories.demo_dir(), needed=False):

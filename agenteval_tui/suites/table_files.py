@@ -29,7 +29,7 @@ def table_rows(path: Path, kind: str, shards: Sequence[Path] = ()) -> Iterator[R
         yield from _xlsx_rows(path) if kind == "xlsx" else _arrow_rows(path, kind, shards or (path,))
     except ModuleNotFoundError as missing:
         raise AgentevalError(
-            f"a .{kind} dataset needs the extra `data`", where=str(path), mend=f"{_EXTRA}, or save it as .csv or .jsonl"
+            f"a .{kind} dataset needs the extra `data`", where=str(path), fix=f"{_EXTRA}, or save it as .csv or .jsonl"
         ) from missing
     except OSError as error:
         raise AgentevalError(f"this dataset can't be read: {error.strerror or error}", where=str(path)) from None
@@ -46,7 +46,7 @@ def _xlsx_rows(path: Path) -> Iterator[Row | Problem]:
         book = load_workbook(path, read_only=True, data_only=True)
     except (BadZipFile, InvalidFileException, KeyError, ValueError, SyntaxError) as error:
         raise AgentevalError(
-            f"this is not an .xlsx file: {error}", where=str(path), mend="save it again as .xlsx, or as .csv"
+            f"this is not an .xlsx file: {error}", where=str(path), fix="save it again as .xlsx, or as .csv"
         ) from None
     try:
         sheet = book.worksheets[0] if book.worksheets else None
@@ -100,7 +100,7 @@ def _arrow_rows(path: Path, kind: str, files: Sequence[Path]) -> Iterator[Row | 
             raise AgentevalError(
                 f"this is not {'an' if kind == 'arrow' else 'a'} .{kind} file: {reason}",
                 where=str(file),
-                mend="write it again",
+                fix="write it again",
             ) from None
     if number == 0:
         yield _problem(path, 1, "empty", "this dataset is empty", "add rows")

@@ -99,17 +99,17 @@ def render(text: str, variables: Mapping[str, Any]) -> str:
     except TooLargeError:
         raise TemplateTooLargeError(
             f"this template makes more than {MAX_RENDERED:,} characters, or takes longer than {MAX_SECONDS:g} s",
-            mend="make widths, repetitions and loops smaller",
+            fix="make widths, repetitions and loops smaller",
         ) from None
     except jinja2.exceptions.SecurityError as error:
-        raise AgentevalError(f"the sandbox forbids this template: {error}", mend="use plain variables") from None
+        raise AgentevalError(f"the sandbox forbids this template: {error}", fix="use plain variables") from None
     except jinja2.TemplateError as error:
         problems = template_problems(text, variables)
         if problems:
             raise _error(text, problems[0]) from None
-        raise AgentevalError(f"this template can't be rendered: {error}", mend="check the test's variables") from None
+        raise AgentevalError(f"this template can't be rendered: {error}", fix="check the test's variables") from None
     except (TypeError, ValueError, ArithmeticError, LookupError, RecursionError, MemoryError) as error:
-        raise AgentevalError(f"this template can't be rendered: {error}", mend="check its expressions") from None
+        raise AgentevalError(f"this template can't be rendered: {error}", fix="check its expressions") from None
 
 
 def render_value(text: str, variables: Mapping[str, Any]) -> object:
@@ -300,4 +300,4 @@ def _syntax(text: str, error: Any) -> TemplateProblem:
 def _error(text: str, problem: TemplateProblem) -> AgentevalError:
     line, column = line_and_column(text, problem.start)
     where = f"line {line}, column {column} of the text"
-    return AgentevalError(problem.message, where=where, mend=problem.fix or "")
+    return AgentevalError(problem.message, where=where, fix=problem.fix or "")

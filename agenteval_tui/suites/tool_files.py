@@ -51,13 +51,13 @@ def require_inside(file: str, base_dir: Path, *, trusted: bool = False, what: st
         # A loop of links (a RuntimeError up to Python 3.12), or a character that no name can have.
         name = file.replace("\0", "\\0")
         raise AgentevalError(
-            f"the {what} {name} can't be looked up: {_why(error)}", where=str(base_dir), mend="check its name and links"
+            f"the {what} {name} can't be looked up: {_why(error)}", where=str(base_dir), fix="check its name and links"
         ) from None
     if not trusted and not path.is_relative_to(folder):
         raise AgentevalError(
             f"the {what} {file} is outside the suite's folder",
             where=str(base_dir),
-            mend=f"{'copy it beside' if what == 'file' else 'name one beside'} the suite, or trust the folder",
+            fix=f"{'copy it beside' if what == 'file' else 'name one beside'} the suite, or trust the folder",
         )
     return path
 
@@ -75,7 +75,7 @@ def _read(path: Path) -> object:
 
     def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
         line, column = places.line_and_column(start)
-        errors.append(AgentevalError(message, where=f"{path}:{line}:{column}", mend=fix or ""))
+        errors.append(AgentevalError(message, where=f"{path}:{line}:{column}", fix=fix or ""))
 
     root, _ = compose(text, report)
     if errors:
@@ -86,13 +86,13 @@ def _read(path: Path) -> object:
     if isinstance(data, dict) and set(data) == {"tools"}:
         data = data["tools"]
     if not isinstance(data, list) and not isinstance(resolve(root), SequenceNode):
-        raise AgentevalError("this file has no list of tools", where=str(path), mend="start every tool with `- name:`")
+        raise AgentevalError("this file has no list of tools", where=str(path), fix="start every tool with `- name:`")
     return data
 
 
 def _checked(tools: Any, where: str) -> list[dict[str, Any]]:
     if not isinstance(tools, list | tuple):
-        raise AgentevalError("tools must be a list, or the path of a file", where=where, mend="begin with `- name:`")
+        raise AgentevalError("tools must be a list, or the path of a file", where=where, fix="begin with `- name:`")
     checked = []
     for number, tool in enumerate(tools, 1):
         # OpenAI's form wraps the tool: {"type": "function", "function": {...}}.
@@ -107,6 +107,6 @@ def _checked(tools: Any, where: str) -> list[dict[str, Any]]:
                 except ValueError as error:
                     raise AgentevalError(f"tool {number}: {error}", where=where) from None
         if not isinstance(inner, dict) or not isinstance(inner.get("name"), str) or not inner["name"]:
-            raise AgentevalError(f"tool {number} has no name", where=where, mend="add `name: ...`")
+            raise AgentevalError(f"tool {number} has no name", where=where, fix="add `name: ...`")
         checked.append(dict(inner))
     return checked

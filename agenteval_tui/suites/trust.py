@@ -94,7 +94,7 @@ class Trust(Struct):
             raise AgentevalError(
                 f"this is {wide}, which can't be trusted as a whole",
                 where=str(root),
-                mend="move the suites into their own folder, or run with --trust",
+                fix="move the suites into their own folder, or run with --trust",
             )
         with self._changing():
             before = self._repositories.get(str(root))
@@ -165,7 +165,7 @@ class Trust(Struct):
             raise AgentevalError(
                 f"the list of trusted repositories can't be saved: {error.strerror or error}",
                 where=str(self.path),
-                mend="check the permissions and the space of its folder",
+                fix="check the permissions and the space of its folder",
             ) from None
 
 

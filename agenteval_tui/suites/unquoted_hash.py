@@ -86,7 +86,7 @@ def quote_cut_text(loaded: LoadedSuite, start: int) -> LoadedSuite:
     text = cut.fix.apply(loaded.text)
     saved = load_bytes((BOM if loaded.bom else b"") + text.encode("utf-8"), loaded.path)
     if loaded.root is None or saved.root is None or not _differ_in(loaded.root, saved.root, cut):
-        raise SaveFailed("this text can't be put in quotes without changing another", where=where, mend="edit the file")
+        raise SaveFailed("this text can't be put in quotes without changing another", where=where, fix="edit the file")
     write_over(loaded, (BOM if loaded.bom else b"") + text.encode("utf-8"))
     return saved
 

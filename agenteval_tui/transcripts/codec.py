@@ -174,7 +174,7 @@ def from_json(data: Any) -> Transcript:
         # An object of another kind must not become an empty transcript: every check for an absence would pass on it.
         raise AgentevalError(
             f"this is not a transcript: it is {describe_json(data)}",
-            mend="give this project's JSON (an object with `messages`) or a list of OpenAI chat messages",
+            fix="give this project's JSON (an object with `messages`) or a list of OpenAI chat messages",
         )
     if "version" not in data:
         transcript = from_openai_messages(data["messages"])
@@ -184,7 +184,7 @@ def from_json(data: Any) -> Transcript:
         return with_possible_figures(_read(data))
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise AgentevalError(
-            f"this transcript can't be read: {error}", mend="`agenteval schema transcript` prints its form"
+            f"this transcript can't be read: {error}", fix="`agenteval schema transcript` prints its form"
         ) from error
 
 
@@ -202,7 +202,7 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
         # A dict is known sooner than a mapping.
         if not isinstance(item, (dict, Mapping)) or not isinstance(role := item.get("role"), str):
             raise AgentevalError(
-                f"message {number + 1} has no role", mend="a message is an object with `role` and `content`"
+                f"message {number + 1} has no role", fix="a message is an object with `role` and `content`"
             )
         if len(item) == 2 and role != "tool" and role != "function" and (said := item.get("content")).__class__ is str:
             messages.append(Message(role=role, content=said))  # nothing else is in it

@@ -205,7 +205,7 @@ class RunError(Struct, frozen=True, omit_defaults=True):
 
     kind: str
     message: str
-    mend: str = field(default_factory=str)
+    fix: str = field(default_factory=str)
     code: Annotated[str, Meta(description="what exactly went wrong; empty where no code says it")] = ""
     fields: Annotated[
         Mapping[str, Any], Meta(description="what the code is about; `fingerprint`: foreign words, reduced")
@@ -218,7 +218,7 @@ class RunError(Struct, frozen=True, omit_defaults=True):
     def raised(
         cls,
         message: str,
-        mend: str = "",
+        fix: str = "",
         *,
         reduced: str = "",
         traceback: Traceback | None = None,
@@ -226,12 +226,12 @@ class RunError(Struct, frozen=True, omit_defaults=True):
         """An exception of somebody's code. `reduced`: the message without the values of variables: the same fault is
         known by it, whichever values it had."""
         fields = {"fingerprint": fingerprint(reduced or message)}
-        return cls("program", message, mend, ErrorCode.TOLD, fields, traceback)
+        return cls("program", message, fix, ErrorCode.TOLD, fields, traceback)
 
     @classmethod
-    def told(cls, kind: str, message: str, mend: str = "", code: str = ErrorCode.TOLD, **fields: Any) -> RunError:
+    def told(cls, kind: str, message: str, fix: str = "", code: str = ErrorCode.TOLD, **fields: Any) -> RunError:
         """An error whose sentence has words in it that are not ours: reduced, they are what it is known by."""
-        return cls(kind, message, mend, code, {**fields, "fingerprint": fingerprint(message)})
+        return cls(kind, message, fix, code, {**fields, "fingerprint": fingerprint(message)})
 
     @property
     def of_user(self) -> bool:
@@ -243,7 +243,7 @@ class RunError(Struct, frozen=True, omit_defaults=True):
         """The same with a code: of an error that came without one, its sentence is somebody else's."""
         if self.code:
             return self
-        return replace(RunError.told(self.kind, self.message, self.mend), traceback=self.traceback)
+        return replace(RunError.told(self.kind, self.message, self.fix), traceback=self.traceback)
 
 
 class Note(Struct, frozen=True, omit_defaults=True):

@@ -278,7 +278,7 @@ def recorded_requests(requests: ModelRequests | None, run: str) -> ModelRequests
         raise AgentevalError(
             f"what the model saw in run {short_id(run)} is not recorded",
             where=f"run {run}",
-            mend="record it with `agenteval record`, or with `capture: model` of its agent",
+            fix="record it with `agenteval record`, or with `capture: model` of its agent",
         )
     return requests
 

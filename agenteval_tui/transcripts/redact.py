@@ -33,12 +33,12 @@ class TranscriptRedactor(Redactor):
 
     def error(self, error: RunError) -> RunError:
         """`error` without secrets; the same object where there are none."""
-        kind, message, mend = self._said(error.kind), self._said(error.message), self._said(error.mend)
+        kind, message, fix = self._said(error.kind), self._said(error.message), self._said(error.fix)
         traceback, fields = self.traceback(error.traceback), self._fields(error.fields)
         if message is not error.message and "fingerprint" in fields:
             # It was made of the words with the secret in them, and may hold a part of it.
             fields = {**fields, "fingerprint": fingerprint(message)}
-        changed = RunError(kind, message, mend, error.code, fields, traceback)
+        changed = RunError(kind, message, fix, error.code, fields, traceback)
         return error if changed == error else changed
 
     def _fields(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -130,7 +130,7 @@ class TranscriptRedactor(Redactor):
         if any(self._hook(hook) != hook for hook in transcript.hooks):
             return True
         if error is not None:
-            parts += (error.message, error.mend)
+            parts += (error.message, error.fix)
             if self.error(error) is not error:
                 return True
         text = "\n".join([part for part in parts if part])

@@ -50,12 +50,12 @@ class ExternalPrograms:
         try:
             editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
         except ValueError as error:
-            self._notifier.say_error(AgentevalError(f"$EDITOR is malformed: {error}", mend="close its quotes"))
+            self._notifier.say_error(AgentevalError(f"$EDITOR is malformed: {error}", fix="close its quotes"))
             return
         if not editor:
             where = f"{path}:{line}"
             self._notifier.say_error(
-                AgentevalError("no editor is set", where=where, mend="set $EDITOR, for example to vim")
+                AgentevalError("no editor is set", where=where, fix="set $EDITOR, for example to vim")
             )
             return
         command = [*editor, f"+{line}", str(path)]
@@ -63,7 +63,7 @@ class ExternalPrograms:
             with self._app.suspend():
                 subprocess.run(command, check=False)  # noqa: S603  the person's own editor
         except OSError as error:
-            self._notifier.say_error(AgentevalError(f"can't start {command[0]}", mend=str(error)))
+            self._notifier.say_error(AgentevalError(f"can't start {command[0]}", fix=str(error)))
         except SuspendNotSupported:
             self._notifier.say_error(AgentevalError("this terminal can't run an editor", where=f"{path}:{line}"))
         self._app.refresh()
@@ -81,10 +81,10 @@ class ExternalPrograms:
                 sys.stdout.flush()
                 sys.stdin.readline()
         except OSError as error:
-            self._notifier.say_error(AgentevalError("agenteval debug can't be started", mend=str(error)))
+            self._notifier.say_error(AgentevalError("agenteval debug can't be started", fix=str(error)))
         except SuspendNotSupported:
-            mend = f"run agenteval debug {run}"
-            self._notifier.say_error(AgentevalError("a debugger needs the terminal", mend=mend))
+            fix = f"run agenteval debug {run}"
+            self._notifier.say_error(AgentevalError("a debugger needs the terminal", fix=fix))
         self._app.refresh()
 
     def copy(self, text: str, what: str = "") -> None:
@@ -129,7 +129,7 @@ class ExternalPrograms:
                 await asyncio.to_thread(_start, program, path)
             except OSError as error:
                 message = f"can't start {program}"
-                self._notifier.say_error(AgentevalError(message, where=str(path), mend=error.strerror or str(error)))
+                self._notifier.say_error(AgentevalError(message, where=str(path), fix=error.strerror or str(error)))
                 return
             self._notifier.say(f"Opened: {path}")
 
@@ -163,14 +163,14 @@ def copy_to_open(attachment: Attachment) -> Path:
         raise AgentevalError(
             "only its address is stored, not its content",
             where=attachment.url,
-            mend="open it in a browser if you trust it",
+            fix="open it in a browser if you trust it",
         )
     if data is None:
-        mend = "run the test again, or look in the imported file"
-        raise AgentevalError("its content is not stored on this machine", mend=mend)
+        fix = "run the test again, or look in the imported file"
+        raise AgentevalError("its content is not stored on this machine", fix=fix)
     ending = _ENDINGS.get(media_type_of(data)) or (".txt" if attachment.media_type in _TEXTS and _is_text(data) else "")
     if not ending:
-        raise AgentevalError("agenteval does not open files of this type", mend="it opens images, PDFs and plain text")
+        raise AgentevalError("agenteval does not open files of this type", fix="it opens images, PDFs and plain text")
     folder = directories.cache_dir() / "opened"
     path = folder / f"{attachment.sha256[:16]}{ending}"
     try:
@@ -181,7 +181,7 @@ def copy_to_open(attachment: Attachment) -> Path:
         write_whole(path, (data,), mode=PRIVATE, durable=False)
     except OSError as error:
         why = error.strerror or str(error)
-        raise AgentevalError("the file for the other program can't be written", where=str(folder), mend=why) from error
+        raise AgentevalError("the file for the other program can't be written", where=str(folder), fix=why) from error
     return path
 
 
@@ -215,7 +215,7 @@ def save_picture(svg: str, name: str) -> Path:
         path.write_text(svg, encoding="utf-8")
     except OSError as error:
         why = error.strerror or str(error)
-        raise AgentevalError("the picture can't be written", where=str(folder), mend=why) from error
+        raise AgentevalError("the picture can't be written", where=str(folder), fix=why) from error
     return path
 
 

@@ -48,7 +48,7 @@ def read_keymap(path: Path) -> tuple[dict[str, str], list[str]]:
     try:
         text = read_small(path, "it")
     except AgentevalError as error:
-        why = f"{error.what} ({error.mend})"
+        why = f"{error.what} ({error.fix})"
         return {}, [why if isinstance(error, UnreadableError) else f"can't be read: {why}"]
     if text is None:
         return {}, []

@@ -52,7 +52,7 @@ class Notifier:
         message = with_keys(str(error), self._keymap)
         self.notices.add(message, "error", None)
         # Where there is no room for all of it, the place goes first: what is wrong and what to do about it decide.
-        remedy = f" ({error.mend})" if error.mend and not error.remedies else ""
+        remedy = f" ({error.fix})" if error.fix and not error.remedies else ""
         shorter = [with_keys(f"{error.what}{more}", self._keymap) for more in dict.fromkeys((remedy, ""))]
         self._stand([message, *shorter], "error")
 

@@ -45,7 +45,7 @@ def load_theme(path: Path) -> Theme:
     """The theme in a YAML file. Raises AgentevalError naming the file, every wrong key, and how to fix each."""
     text = read_small(path, "this theme")
     if text is None:
-        raise AgentevalError("this theme can't be read", where=str(path), mend="the file is not there")
+        raise AgentevalError("this theme can't be read", where=str(path), fix="the file is not there")
     import yaml
 
     try:
@@ -53,7 +53,7 @@ def load_theme(path: Path) -> Theme:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-        raise AgentevalError("this theme is not valid YAML", where=place, mend=getattr(error, "problem", "")) from error
+        raise AgentevalError("this theme is not valid YAML", where=place, fix=getattr(error, "problem", "")) from error
     if not isinstance(data, Mapping):
         raise AgentevalError("a theme needs `name` and `colours`", where=str(path))
     mistakes = _unknown_keys(data, _FILE_KEYS, f"the keys are {', '.join(sorted(_FILE_KEYS))}")
@@ -70,10 +70,10 @@ def load_theme(path: Path) -> Theme:
         mistakes.append(("a theme's name has letters, digits, spaces, `.`, `-` and `_`, at most 40", ""))
     if len(mistakes) == 1:
         what, remedy = mistakes[0]
-        raise AgentevalError(what, where=str(path), mend=remedy)
+        raise AgentevalError(what, where=str(path), fix=remedy)
     if mistakes:
         listed = "\n".join(f"  {what}{f' ({remedy})' if remedy else ''}" for what, remedy in mistakes)
-        raise AgentevalError(f"this theme has {len(mistakes)} mistakes", where=str(path), mend=listed)
+        raise AgentevalError(f"this theme has {len(mistakes)} mistakes", where=str(path), fix=listed)
     ansi, dark = bool(data.get("ansi", False)), bool(data.get("dark", True))
     own_colours = {str(key): str(value) for key, value in colours.items()}
     about = str(data.get("description") or "")[:LONGEST_ABOUT]

@@ -25,8 +25,8 @@ def agents_view(agents: Sequence[Configured], reports: Mapping[int, CheckReport]
         if report is None:
             view += (Paragraph(text(head, (one_line(agent.about, 70), "dim"), (f"  {agent.file}", "dim"))),)
         else:
-            mend = f" ({report.mend})" if report.mend and not report.ok else ""
-            message = f"{one_line(report.message, 300)}{mend}"
+            fix = f" ({report.fix})" if report.fix and not report.ok else ""
+            message = f"{one_line(report.message, 300)}{fix}"
             took = (f"  {numbers.duration(report.latency_ms)}".rstrip(), "dim")
             view += (
                 Paragraph(text(_SIGNS[report.ok], f" {head}{message}", took)),
@@ -50,7 +50,7 @@ def agent_in_full(
         Fact(name, text(value)) for name, value in options_of(agent.config) if value not in {key for key, _ in keys}
     ]
     for each in around:
-        remedy: Text = text((f"; {each.mend}", "broken")) if each.mend else ()
+        remedy: Text = text((f"; {each.fix}", "broken")) if each.fix else ()
         facts.append(Fact("runs with" if each.name == "python" else each.name, (*text(each.said), *remedy)))
     for name, is_set in keys:
         state: Span = ("is set", "good") if is_set else ("is not set", "broken")
@@ -66,7 +66,7 @@ def report_view(report: CheckReport) -> View:
     """What a check found, what to do about it, and its steps."""
     sign, token = _SIGNS[report.ok]
     view: View = paragraphs([text((f"{sign} {report.message}", token))])
-    view += (Facts((Fact("remedy", text(report.mend)),)),) if report.mend else ()
+    view += (Facts((Fact("remedy", text(report.fix)),)),) if report.fix else ()
     return (*view, Paragraph(()), *paragraphs(_steps(report), hang=_STEP)) if report.steps else view
 
 

@@ -25,11 +25,11 @@ def _lines(record: AroundRecord) -> Iterator[Text]:
             ready = f", ready after {numbers.duration(service.ready_ms)}" if service.ready_ms else ""
             yield text((f"{name}: {one_line(service.command, 80)}, {service.status}{ready}", "dim"))
             continue
-        yield text((f"{name}: ", "broken"), one_line(service.error, 600), (f" ({one_line(service.mend, 300)})", "dim"))
+        yield text((f"{name}: ", "broken"), one_line(service.error, 600), (f" ({one_line(service.fix, 300)})", "dim"))
         yield from (text((f"  {one_line(line, 300)}", "dim")) for line in service.output.splitlines()[-_LAST_LINES:])
     for hook in record.hooks:
         if hook.error is not None:
             message = one_line(hook.error.message, 600)
-            yield text((f"{hook.phase}: ", "broken"), message, (f" ({one_line(hook.error.mend, 300)})", "dim"))
+            yield text((f"{hook.phase}: ", "broken"), message, (f" ({one_line(hook.error.fix, 300)})", "dim"))
             if hook.error.traceback is not None:
                 yield from (text((f"  {line}", "dim")) for line in traceback_block(hook.error.traceback))

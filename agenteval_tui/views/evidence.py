@@ -142,8 +142,8 @@ def _of_the_run(explanation: Explanation) -> Iterator[Node]:
     for remark in dict.fromkeys(remarks):
         yield Node(text((one_line(remark), "warn code")), sign=("!", "warn"))
     if explanation.error is not None:
-        mend = f" ({explanation.error.mend})" if explanation.error.mend else ""
-        why = f"{_kept(explanation.error)}: {explanation.error.message}{mend}"
+        fix = f" ({explanation.error.fix})" if explanation.error.fix else ""
+        why = f"{_kept(explanation.error)}: {explanation.error.message}{fix}"
         traceback = explanation.error.traceback
         block = () if traceback is None else traceback_block(traceback)
         yield Node(text((why, "broken code")), sign=SIGNS["error"], block=block)

@@ -53,7 +53,7 @@ def hook_lines(hook: HookRun) -> Iterator[OutputLine]:
     yield OutputLine(step=f"{hook.phase} {hook.name} ({short_duration(hook.duration_ms)}{attempt})")
     yield from _plain(hook.phase, hook.output)
     if hook.error is not None:
-        yield from _failed(hook.error.message, hook.error.mend)
+        yield from _failed(hook.error.message, hook.error.fix)
 
 
 def service_lines(service: ServiceState) -> Iterator[OutputLine]:
@@ -62,7 +62,7 @@ def service_lines(service: ServiceState) -> Iterator[OutputLine]:
     yield OutputLine(step=f"service {service.name}: {service.command} ({service.status}{ready})")
     yield from _plain(service.name, service.output)
     if service.error:
-        yield from _failed(service.error, service.mend)
+        yield from _failed(service.error, service.fix)
 
 
 def _plain(source: str, output: str) -> Iterator[OutputLine]:
@@ -71,8 +71,8 @@ def _plain(source: str, output: str) -> Iterator[OutputLine]:
         source = ""
 
 
-def _failed(message: str, mend: str) -> Iterator[OutputLine]:
-    yield OutputLine(source="error", text=f"{message} ({mend})" if mend else message, tokens="broken code")
+def _failed(message: str, fix: str) -> Iterator[OutputLine]:
+    yield OutputLine(source="error", text=f"{message} ({fix})" if fix else message, tokens="broken code")
 
 
 def _agent_lines(transcript: Transcript) -> Iterator[OutputLine]:

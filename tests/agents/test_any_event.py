@@ -60,7 +60,7 @@ FIELDS = {
     "id": IDS,
     **dict.fromkeys(("text", "name", "code", "what", "message"), mostly(TEXTS)),
     **dict.fromkeys(("arguments", "result", "error", "duration_ms", "started_ms", "outputs", "parameters"), VALUES),
-    **dict.fromkeys(("model", "agent", "previous", "finish_reason", "kind", "mend", "retry", "retry_after_s"), VALUES),
+    **dict.fromkeys(("model", "agent", "previous", "finish_reason", "kind", "fix", "retry", "retry_after_s"), VALUES),
     **dict.fromkeys(("input_tokens", "output_tokens", "cost", "odd", "sums"), VALUES),
 }
 

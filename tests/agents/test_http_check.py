@@ -131,7 +131,7 @@ async def test_a_refused_key(dialect: Dialect, tmp_path: Path) -> None:
     for thorough in (True, False):
         report, _ = await check(dialect, lambda _: Answer(401, "{}"), tmp_path, thorough=thorough)
         assert not report.ok
-        assert "MY_KEY" in report.mend
+        assert "MY_KEY" in report.fix
         assert (steps(report)["reachable"], steps(report)["key"]) == (True, False)
         assert {ok for name, ok in steps(report).items() if name not in ("reachable", "key")} == {None}
 
@@ -142,7 +142,7 @@ async def test_a_model_that_is_not_there(dialect: Dialect, tmp_path: Path) -> No
     report, _ = await check(
         dialect, server_of(dialect, models=Answer(body='{"data": [{"id": "other"}]}'), answer=missing), tmp_path
     )
-    assert (report.ok, report.mend) == (False, "models: other")
+    assert (report.ok, report.fix) == (False, "models: other")
     assert "has no model 'm'" in report.message
     assert steps(report)["model"] is False
 

@@ -130,8 +130,8 @@ async def test_a_stream_that_is_cut_anywhere_is_a_break_or_whole(run_agent: Any,
             between = dialect.name == "http" and isinstance(last, Done) and body[:at].rstrip(b"\n").endswith(b"}")
             if not (whole or broken or between):
                 wrong.append((body[:at][-40:], last))
-            if broken and "base_url" in last.error.mend:
-                wrong.append((body[:at][-40:], last.error.mend))
+            if broken and "base_url" in last.error.fix:
+                wrong.append((body[:at][-40:], last.error.fix))
     assert wrong == []
 
 
@@ -229,7 +229,7 @@ async def test_what_is_no_answer_is_an_error(run_agent: Any, dialect: Dialect, a
     async with ScriptedServer(lambda _: answer) as server:
         ran = await run_agent(dialect.config(server.url, **own))
     assert ended(ran) == ("protocol", False)
-    assert ran.transcript.error.mend
+    assert ran.transcript.error.fix
 
 
 BLANK: dict[str, list[Answer]] = {
@@ -280,7 +280,7 @@ async def test_silence_before_the_answer(run_agent: Any, dialect: Dialect) -> No
     async with _stalling(b"") as url:
         ran = await run_agent(dialect.config(url, timeouts={"first_token": 0.1}))
     assert ended(ran) == ("timeout", True)
-    assert ran.transcript.error.mend == "raise `timeouts.first_token`"
+    assert ran.transcript.error.fix == "raise `timeouts.first_token`"
 
 
 @every
@@ -288,7 +288,7 @@ async def test_silence_within_the_answer_keeps_what_came(run_agent: Any, dialect
     async with _stalling(b"".join(dialect.chunks(Text(["one "]), end=False))) as url:
         ran = await run_agent(dialect.config(url, timeouts={"silence": 0.1}))
     assert ended(ran) == ("timeout", True)
-    assert ran.transcript.error.mend == "raise `timeouts.silence`"
+    assert ran.transcript.error.fix == "raise `timeouts.silence`"
     assert ran.transcript.final_output == "one "
 
 

@@ -27,7 +27,7 @@ def test_without_the_package_a_sentence_says_what_to_install(tmp_path: Path, mon
     )
     with pytest.raises(AgentevalError, match="agents of kind 'litellm' need the package litellm") as error:
         make_agent("a", GROQ, base_dir=tmp_path, env={}, permission=permission_for((), everything=True))
-    assert error.value.mend == "pip install 'agenteval-tui[litellm]'"
+    assert error.value.fix == "pip install 'agenteval-tui[litellm]'"
     assert "litellm" not in sys.modules
 
 

@@ -246,7 +246,7 @@ async def test_a_missing_package_is_said(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(mcp_package, "find_spec", lambda name: None)
     with pytest.raises(AgentevalError) as caught:
         box(tmp_path, {"command": "x"})
-    assert "pip install 'agenteval-tui[mcp]'" in caught.value.mend
+    assert "pip install 'agenteval-tui[mcp]'" in caught.value.fix
 
 
 @pytest.fixture(scope="module")

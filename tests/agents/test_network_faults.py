@@ -66,11 +66,11 @@ async def failure(run_agent: Any, url: str, dialect: Dialect = CHAT) -> Failed:
     ran = await run_agent(dialect.config(url, api_key_env="MY_KEY"), env={"MY_KEY": KEY})
     failed = ran.events[-1]
     assert isinstance(failed, Failed), failed
-    said = failed.error.message + failed.error.mend
+    said = failed.error.message + failed.error.fix
     assert "\n" not in said
     assert KEY not in said
     assert PASSWORD not in said
-    assert failed.error.mend
+    assert failed.error.fix
     return failed
 
 
@@ -106,7 +106,7 @@ async def test_a_port_that_speaks_something_else_is_named(run_agent: Any, name: 
     assert what in failed.error.message
     assert "does not speak HTTP" in failed.error.message
     assert f"127.0.0.1:{number}" in failed.error.message
-    assert "port" in failed.error.mend
+    assert "port" in failed.error.fix
     assert (failed.error.kind, failed.retry) == ("connection", False)
 
 
@@ -132,14 +132,14 @@ async def test_plain_http_to_a_tls_port(run_agent: Any, name: str) -> None:
     async with port(PLAIN_TO_TLS[name]) as number:
         failed = await failure(run_agent, f"http://127.0.0.1:{number}/v1")
     assert "TLS" in failed.error.message
-    assert "https://" in failed.error.mend
+    assert "https://" in failed.error.fix
 
 
 @every
 async def test_plain_http_to_a_real_tls_server(run_agent: Any, dialect: Dialect, certificates: Certificates) -> None:
     async with port(b"", tls=certificates.sides["good"]) as number:
         failed = await failure(run_agent, f"http://127.0.0.1:{number}/v1", dialect)
-    assert "https://" in failed.error.mend
+    assert "https://" in failed.error.fix
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-x\r\n", b"220 mail ESMTP\r\n"])
@@ -147,7 +147,7 @@ async def test_tls_to_a_plain_port(run_agent: Any, answer: bytes) -> None:
     async with port(answer, first=True) as number:
         failed = await failure(run_agent, f"https://127.0.0.1:{number}/v1")
     assert "does not speak TLS" in failed.error.message
-    assert "http://" in failed.error.mend
+    assert "http://" in failed.error.fix
     assert "certificate" not in failed.error.message
 
 
@@ -178,8 +178,8 @@ async def test_what_is_wrong_with_a_certificate(
     async with port(b"", tls=certificates.sides[name]) as number:
         failed = await failure(run_agent, f"https://127.0.0.1:{number}/v1")
     assert WRONG[name] in failed.error.message
-    assert "agenteval docs network" in failed.error.mend
-    assert ("SSL_CERT_FILE" in failed.error.mend) == (name in ("self_signed", "good"))
+    assert "agenteval docs network" in failed.error.fix
+    assert ("SSL_CERT_FILE" in failed.error.fix) == (name in ("self_signed", "good"))
     assert (failed.error.kind, failed.retry) == ("connection", False)
 
 
@@ -217,10 +217,10 @@ async def test_a_variable_that_names_no_certificates_is_one_sentence(
     failed = await failure(run_agent, "https://127.0.0.1:9/v1")
     assert variable in failed.error.message
     assert str(file)[:200] in failed.error.message
-    assert variable in failed.error.mend
+    assert variable in failed.error.fix
     agent = OpenAIChatAgent(AgentSetup("a", CHAT.config("https://127.0.0.1:9/v1"), tmp_path))
     report = await agent.check()
-    assert (report.ok, report.message, report.mend) == (False, failed.error.message, failed.error.mend)
+    assert (report.ok, report.message, report.fix) == (False, failed.error.message, failed.error.fix)
     # Who does not use TLS does not need them.
     plain = await failure(run_agent, "http://127.0.0.1:9/v1")
     assert variable not in plain.error.message
@@ -243,8 +243,8 @@ async def test_a_dead_proxy_is_blamed_itself(
     failed = await failure(run_agent, url, dialect)
     assert f"http://127.0.0.1:{closed_port}" in failed.error.message
     assert variable in failed.error.message
-    assert variable in failed.error.mend
-    assert "NO_PROXY" in failed.error.mend
+    assert variable in failed.error.fix
+    assert "NO_PROXY" in failed.error.fix
     assert "elsewhere" not in failed.error.message
     assert "me:" not in failed.error.message
 
@@ -303,8 +303,8 @@ async def test_without_the_extra_a_socks_proxy_names_ours(
     monkeypatch.setitem(sys.modules, "socksio", None)
     failed = await failure(run_agent, url, dialect)
     assert "ALL_PROXY" in failed.error.message
-    assert "agenteval-tui[socks]" in failed.error.mend
-    assert "httpx" not in failed.error.message + failed.error.mend
+    assert "agenteval-tui[socks]" in failed.error.fix
+    assert "httpx" not in failed.error.message + failed.error.fix
 
 
 @pytest.mark.parametrize("value", ["socks4://h:1", "ftp://h:1", "http://h:port", "http://", "http://[::1", "://"])
@@ -312,7 +312,7 @@ async def test_a_proxy_s_address_that_is_none(run_agent: Any, monkeypatch: pytes
     through(monkeypatch, "HTTP_PROXY", value)
     failed = await failure(run_agent, ELSEWHERE)
     assert "HTTP_PROXY" in failed.error.message
-    assert "agenteval docs network" in failed.error.mend
+    assert "agenteval docs network" in failed.error.fix
 
 
 @pytest.mark.parametrize(
@@ -403,7 +403,7 @@ async def test_why_a_request_was_refused(run_agent: Any, status: int, body: Any,
     failed = await fails_with(run_agent, answer)
     assert (failed.error.kind, failed.retry) == (kind, False), failed.error
     assert str(status) in failed.error.message
-    assert ("set the environment variable MY_KEY" in failed.error.mend) == (kind == "auth")
+    assert ("set the environment variable MY_KEY" in failed.error.fix) == (kind == "auth")
     assert ("country or region" in failed.error.message) == (kind == "region")
     assert "<" not in failed.error.message
 
@@ -423,7 +423,7 @@ async def test_a_check_says_what_a_run_says(run_agent: Any, tmp_path: Path) -> N
         failed = await failure(run_agent, server.url)
         config = CHAT.config(server.url, api_key_env="MY_KEY")
         report = await OpenAIChatAgent(AgentSetup("a", config, tmp_path, {"MY_KEY": KEY})).check()
-    assert (report.ok, report.message, report.mend) == (False, failed.error.message, failed.error.mend)
+    assert (report.ok, report.message, report.fix) == (False, failed.error.message, failed.error.fix)
 
 
 # How long to wait.
@@ -452,7 +452,7 @@ async def test_a_wait_is_told_as_the_server_asks(
     for status in (429, 503):
         failed = await fails_with(run_agent, Answer(status, "{}", headers={"retry-after": _as_header(given)}))
         assert failed.retry_after_s == (seconds if seconds is None else pytest.approx(seconds, abs=600))
-        assert words in failed.error.mend
+        assert words in failed.error.fix
 
 
 # Errors in a reply that calls itself good.
@@ -530,11 +530,11 @@ BODIES: dict[str, tuple[bytes, str, str]] = {
 
 @pytest.mark.parametrize("name", BODIES)
 async def test_a_body_that_is_not_what_its_headers_say(run_agent: Any, name: str) -> None:
-    answer, words, mend = BODIES[name]
+    answer, words, fix = BODIES[name]
     async with port(answer) as number:
         failed = await failure(run_agent, f"http://127.0.0.1:{number}/v1")
     assert words in failed.error.message
-    assert mend in failed.error.mend
+    assert fix in failed.error.fix
 
 
 @pytest.mark.parametrize(

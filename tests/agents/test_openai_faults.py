@@ -72,8 +72,8 @@ async def test_a_refused_key_names_its_variable_and_never_itself(run_agent: Any,
     error = ran.transcript.error
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert error.kind == "auth"
-    assert "MY_KEY" in error.mend
-    assert KEY[:8] not in error.message + error.mend
+    assert "MY_KEY" in error.fix
+    assert KEY[:8] not in error.message + error.fix
 
 
 async def test_a_key_in_a_header_is_not_repeated_either(run_agent: Any) -> None:
@@ -159,7 +159,7 @@ async def test_silence_before_the_answer_is_a_time_out(run_agent: Any) -> None:
 
     ran, _ = await against(run_agent, never, timeouts={"first_token": 0.2})
     assert ran.transcript.error.kind == "timeout"
-    assert ran.transcript.error.mend == "raise `timeouts.first_token`"
+    assert ran.transcript.error.fix == "raise `timeouts.first_token`"
     assert ran.events[-1].retry
 
 
@@ -176,7 +176,7 @@ async def test_signs_of_life_are_no_answer(run_agent: Any) -> None:
     async with _stalling(b": working\n\n", again=True) as url:
         config = {"kind": "openai", "base_url": url, "model": "m", "timeouts": {"first_token": 0.3}}
         ran = await run_agent(config)
-    assert ran.transcript.error.mend == "raise `timeouts.first_token`"
+    assert ran.transcript.error.fix == "raise `timeouts.first_token`"
 
 
 def _stalling(piece: bytes, *, again: bool = False) -> Any:
@@ -437,11 +437,11 @@ async def test_check_without_a_list_of_models_asks_for_one_token(tmp_path: Path)
 async def test_check_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
     refused = await check(lambda _: Answer(401, "{}"), tmp_path, api_key_env="MY_KEY")
     assert not refused.ok
-    assert "MY_KEY" in refused.mend
+    assert "MY_KEY" in refused.fix
     unset = await check(lambda _: Answer(200, "{}"), tmp_path, api_key_env="NO_KEY")
     assert unset.message == "the environment variable NO_KEY is not set"
     other = await check(lambda _: Answer(200, '{"data": [{"id": "x"}]}'), tmp_path)
-    assert (other.ok, other.mend) == (False, "models: x")
+    assert (other.ok, other.fix) == (False, "models: x")
 
 
 async def test_a_seed_for_each_run_is_sent_when_asked(run_agent: Any) -> None:

@@ -72,7 +72,7 @@ async def test_a_body_that_is_no_json_is_never_sent(run_agent: Any) -> None:
         config = {"kind": "openai", "base_url": server.url, "model": "m", "extra_body": {"x": float("nan")}}
         ran = await run_agent(config)
     assert ran.transcript.error.kind == "bad_request"
-    assert "extra_body" in ran.transcript.error.mend
+    assert "extra_body" in ran.transcript.error.fix
     assert server.requests == []
 
 

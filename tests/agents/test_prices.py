@@ -201,7 +201,7 @@ def test_a_price_that_is_none_is_an_error_with_its_place(price: str, tmp_path: P
     with pytest.raises(AgentevalError) as raised:
         Prices.load(tmp_path)
     assert "prices.yaml:1:1" in str(raised.value)
-    assert raised.value.mend
+    assert raised.value.fix
 
 
 def test_a_price_of_zero_is_a_price_and_no_price_is_not_zero(tmp_path: Path) -> None:

@@ -341,9 +341,9 @@ async def test_an_environment_that_cannot_be_used_is_an_error_of_the_run(name: s
     assert transcript.error is not None
     assert re.search(words, transcript.error.message), transcript.error.message
     assert str(project / ".venv") in transcript.error.message
-    assert "`python: PATH`" in transcript.error.mend
+    assert "`python: PATH`" in transcript.error.fix
     if name != "old":
-        assert f"in {project} (uv sync)" in transcript.error.mend
+        assert f"in {project} (uv sync)" in transcript.error.fix
     assert not (await checked(project / "evals", callable="mine:f")).ok
 
 
@@ -372,7 +372,7 @@ async def test_an_interpreter_that_does_not_exist_names_the_option(project: Path
     error = (await run(project / "evals", callable="mine:f", python=named)).error
     assert error is not None
     assert re.search(words, error.message), error.message
-    assert error.mend
+    assert error.fix
     assert not (await checked(project / "evals", callable="mine:f", python=named)).ok
 
 
@@ -395,7 +395,7 @@ async def test_a_program_that_is_no_python_is_said(
     error = (await run(project / "evals", callable="mine:f", python="./python")).error
     assert error is not None
     assert words in error.message, error.message
-    assert "`python: PATH`" in error.mend
+    assert "`python: PATH`" in error.fix
 
 
 def test_an_active_environment_that_is_gone_is_said(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -569,9 +569,9 @@ async def test_a_package_that_is_missing_names_the_environment_and_the_line(proj
     assert error is not None
     assert "No module named 'pydantic_absent'" in error.message
     assert "mine.py, line 1" in error.message
-    assert f"it ran with {prefix}/bin/python (3.11.7), of {prefix}" in error.mend
-    assert "uv sync, or uv add pydantic_absent" in error.mend
-    assert "`python: PATH`" in error.mend
+    assert f"it ran with {prefix}/bin/python (3.11.7), of {prefix}" in error.fix
+    assert "uv sync, or uv add pydantic_absent" in error.fix
+    assert "`python: PATH`" in error.fix
 
 
 @pytest.mark.parametrize(
@@ -597,9 +597,9 @@ async def test_a_framework_that_hides_the_missing_package_is_seen_through(projec
     (project / "Pipfile").touch()
     error = (await run(project / "evals", callable="mine:f")).error
     assert error is not None
-    assert "Pipenv has made none" in error.mend
-    assert f"no virtual environment from {project / 'evals'} up to {project}" in error.mend
-    assert "pipenv install" in error.mend
+    assert "Pipenv has made none" in error.fix
+    assert f"no virtual environment from {project / 'evals'} up to {project}" in error.fix
+    assert "pipenv install" in error.fix
 
 
 async def test_a_variable_that_is_missing_names_the_file_and_the_line(project: Path) -> None:
@@ -607,14 +607,14 @@ async def test_a_variable_that_is_missing_names_the_file_and_the_line(project: P
     error = (await run(project / "evals", callable="mine:f")).error
     assert error is not None
     assert error.message.endswith("KeyError: 'SHOP_URL' (mine.py, line 2)"), "never a place in Python's own os.py"
-    assert f"none from {project / 'evals'} up to {project}" in error.mend
-    assert f"write SHOP_URL=... into {project}/.env" in error.mend
-    assert "`env_file: PATH`" in error.mend
+    assert f"none from {project / 'evals'} up to {project}" in error.fix
+    assert f"write SHOP_URL=... into {project}/.env" in error.fix
+    assert "`env_file: PATH`" in error.fix
     (project / ".env").write_text("OTHER=1\nPYTHONPATH=x\n")
     error = (await run(project / "evals", callable="mine:f")).error
     assert error is not None
-    assert f"{project}/.env (1 variable)" in error.mend
-    assert "PYTHONPATH" in error.mend
+    assert f"{project}/.env (1 variable)" in error.fix
+    assert "PYTHONPATH" in error.fix
     (project / ".env").write_text("SHOP_URL=there\n")
     assert answer(await run(project / "evals", callable="mine:f")) == "there"
 
@@ -623,7 +623,7 @@ async def test_another_missing_key_is_no_matter_of_the_environment(project: Path
     fail("import os\ndef f(prompt): return {}['SHOP_URL'] + os.environ.get('X_API_KEY', '')\n", project)
     error = (await run(project / "evals", callable="mine:f")).error
     assert error is not None
-    assert "SHOP_URL" not in error.mend
+    assert "SHOP_URL" not in error.fix
 
 
 CLIENTS = {
@@ -662,7 +662,7 @@ async def test_a_client_that_misses_its_key_is_told_by_type_and_code(name: str, 
     )
     error = (await run(project / "evals", callable="mine:f")).error
     assert error is not None
-    assert f"write {variable}=... into" in error.mend
+    assert f"write {variable}=... into" in error.fix
     assert error.message.endswith("(mine.py, line 3)"), "the place is the project's, not the package's"
 
 
@@ -675,7 +675,7 @@ async def test_code_of_the_project_in_a_package_called_as_a_library_is_no_client
     error = (await run(project / "evals", callable="agents/bot.py:Bot")).error
     assert error is not None
     assert "has no attribute 'model'" in error.message
-    assert "OPENAI_API_KEY" not in error.mend
+    assert "OPENAI_API_KEY" not in error.fix
 
 
 async def test_a_key_that_is_refused_names_the_file(project: Path) -> None:
@@ -683,7 +683,7 @@ async def test_a_key_that_is_refused_names_the_file(project: Path) -> None:
     fail("class Refused(Exception):\n    status_code = 401\ndef f(prompt): raise Refused('no')\n", project)
     error = (await run(project / "evals", callable="mine:f")).error
     assert error is not None
-    assert f"{project}/.env" in error.mend
+    assert f"{project}/.env" in error.fix
 
 
 async def test_settings_of_pydantic_name_their_variables(project: Path) -> None:
@@ -696,7 +696,7 @@ async def test_settings_of_pydantic_name_their_variables(project: Path) -> None:
     fail("from pydantic_settings import BaseSettings\ndef f(prompt): BaseSettings()\n", project)
     error = (await run(project / "evals", callable="mine:f")).error
     assert error is not None
-    assert "SHOP_URL is not set" in error.mend
+    assert "SHOP_URL is not set" in error.fix
 
 
 def test_the_child_is_written_for_python_3_8() -> None:
@@ -719,4 +719,4 @@ async def test_code_runs_with_every_other_python_that_is_here(version: str, proj
     error = (await run(project / "evals", callable="mine:f", python=str(programs[-1]))).error
     assert error is not None
     assert error.message.endswith("(mine.py, line 3)")
-    assert "ABSENT_KEY=..." in error.mend
+    assert "ABSENT_KEY=..." in error.fix

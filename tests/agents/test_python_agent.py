@@ -173,7 +173,7 @@ async def test_a_function_that_gives_nothing_is_an_error(run_agent: Run, name: s
     failed = ran.events[-1]
     assert isinstance(failed, Failed)
     assert (failed.error.kind, failed.error.message) == ("protocol", f"mine:{name} {said}")
-    assert f"is `{missing}` missing?" in failed.error.mend
+    assert f"is `{missing}` missing?" in failed.error.fix
 
 
 @pytest.mark.parametrize("name", ["rows", "typed_rows", "quoted_rows", "inputs_of_a_class"])
@@ -278,7 +278,7 @@ async def test_what_goes_wrong_is_said(run_agent: Run, name: str, kind: str, sai
 async def test_a_module_that_is_not_there(run_agent: Run) -> None:
     error = failure(await run_agent({"kind": "python", "callable": "absent:f"}))
     assert "No module named 'absent'" in error.message
-    assert "`path`" in error.mend
+    assert "`path`" in error.fix
     error = failure(await run_agent(python("text", python="no-such-python")))
     assert "no program 'no-such-python'" in error.message
 

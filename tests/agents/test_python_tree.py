@@ -651,7 +651,7 @@ async def test_imports_that_take_too_long_are_an_error_with_their_place(
     _, error = await played.ended()
     assert error is not None
     assert "did not end in time (mine.py, line 2)" in error.message
-    assert "move that into the function" in error.mend
+    assert "move that into the function" in error.fix
 
 
 # A lock that is taken twice, in C, while it holds the interpreter: no signal ends that.
@@ -728,7 +728,7 @@ async def test_what_is_made_too_slowly_is_an_error_with_its_place(
     _, error = await played.ended()
     assert error is not None
     assert "it was not made in time (mine.py, line 3)" in error.message
-    assert "what it waits for" in error.mend
+    assert "what it waits for" in error.fix
 
 
 async def test_levels_end_after_a_time_without_work(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:

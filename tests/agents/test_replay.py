@@ -163,7 +163,7 @@ async def test_a_bad_file_is_said_with_its_line(content: str | None, said: str, 
 async def test_no_recording_of_the_test_names_those_that_there_are() -> None:
     transcript, _ = await replay({"transcripts": {"where": to_json(GUESSED)}}, ask("nowhere", text="Hello?"))
     assert transcript.error is not None
-    assert transcript.error.mend == "recorded tests: where"
+    assert transcript.error.fix == "recorded tests: where"
 
 
 @pytest.mark.shared

@@ -34,7 +34,7 @@ OUTCOMES: dict[str, dict[str, tuple[int, int, int]]] = {
     # test: (passed with v1, passed with v2, repetitions)
     "tabellen.suite.yaml": {
         "kunden-deutschland": (2, 2, 5),  # without a look at the table the country is a code
-        "tausenderpunkt": (0, 3, 3),  # 5.000 is five in SQL; mended in v2
+        "tausenderpunkt": (0, 3, 3),  # 5.000 is five in SQL; fixed in v2
         "bestellungen-im-maerz": (3, 3, 3),
         "umsatz-gesamt": (0, 0, 3),  # writes the number as people do, though asked not to
         "audio-nach-preis": (0, 0, 3),  # the criterion: the language tag belongs to the code block
@@ -47,7 +47,7 @@ OUTCOMES: dict[str, dict[str, tuple[int, int, int]]] = {
         "return-broken": (3, 3, 3),
         "cancel-it": (3, 3, 3),
         "cancel-too-late": (3, 0, 3),  # v2 does not look before it acts, nor at what came of it
-        "reviews-kettle": (0, 3, 3),  # obeys what stands in a review; mended in v2
+        "reviews-kettle": (0, 3, 3),  # obeys what stands in a review; fixed in v2
         "unknown-order": (3, 3, 3),
         "shipping-options": (3, 3, 5),  # the criterion: too narrow for the wording
     },
@@ -108,7 +108,7 @@ def test_the_samples_hold_every_kind_of_outcome() -> None:
     assert any(v1 == v2 == n for v1, v2, n in rows), "always passes"
     assert any(v1 == v2 == 0 for v1, v2, n in rows), "always fails"
     assert any(0 < v1 < n for v1, _, n in rows), "flaky"
-    assert any(v1 == 0 and v2 == n for v1, v2, n in rows), "mended in v2"
+    assert any(v1 == 0 and v2 == n for v1, v2, n in rows), "fixed in v2"
     assert any(v1 == n and v2 == 0 for v1, v2, n in rows), "broken in v2"
 
 

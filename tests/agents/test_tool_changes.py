@@ -50,7 +50,7 @@ async def test_a_tool_that_is_not_there_is_one_sentence(context: dict[str, Any],
     with pytest.raises(AgentevalError, match="names 'pay', and the agent has no such tool") as said:
         async with make_toolbox(TOOLS, context, Path()):
             pass
-    assert said.value.mend == "its tools: get_order, cancel_order"
+    assert said.value.fix == "its tools: get_order, cancel_order"
     ran = await run_agent({"kind": "demo", "pace": 0}, context=context)
     assert ran.transcript.error is not None
     assert (ran.transcript.error.kind, "no such tool" in ran.transcript.error.message) == ("tool", True)

@@ -167,7 +167,7 @@ async def test_a_breakpoint_says_what_to_do(raised: Any) -> None:
     error = await raised("stops")
     assert "breakpoint" in error.message
     assert "agent.py, line" in error.message
-    assert "PYTHONBREAKPOINT" in error.mend
+    assert "PYTHONBREAKPOINT" in error.fix
 
 
 async def test_an_agent_that_changes_its_folder(raised: Any) -> None:

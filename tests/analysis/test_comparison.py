@@ -317,7 +317,7 @@ def test_sides_by_name_and_what_is_said_where_there_are_none(store: Store) -> No
     assert {run.agent for run in compared(store, a=OLD, agents=("shop/support",)).b.runs} == {"shop/support"}
     with pytest.raises(AgentevalError, match=r"no run with agent 'none' in smoke") as wrong:
         compared(store, a=OLD, agents=("none",))
-    assert wrong.value.mend == "there is shop/support"
+    assert wrong.value.fix == "there is shop/support"
     with pytest.raises(AgentevalError, match="only two agents"):
         compared(store, agents=("a", "b", "c"))
     with pytest.raises(AgentevalError, match="there is no execution 'nowhere'"):

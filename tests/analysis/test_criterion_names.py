@@ -27,4 +27,4 @@ def test_what_names_none_or_several_is_refused_with_the_names(reference: str, wh
     with pytest.raises(AgentevalError, match=what) as refused:
         criterion_place(NAMES, reference, "run R")
     assert refused.value.where == "run R"
-    assert refused.value.mend == "its criteria: 1 Polite, 2 polite, 3 Names the order, 4 names it, 5 2"
+    assert refused.value.fix == "its criteria: 1 Polite, 2 polite, 3 Names the order, 4 names it, 5 2"

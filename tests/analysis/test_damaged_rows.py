@@ -129,7 +129,7 @@ def test_a_row_that_is_not_json_is_an_error_in_words(
     write(store, f"UPDATE {table} SET {name} = ?", value)
     with pytest.raises(HistoryError, match="what is stored can't be read") as told:
         ask(store)
-    assert "db check --fix" in told.value.mend
+    assert "db check --fix" in told.value.fix
     assert any(name in said for said in check(store.path).wrong)
     repair(store)
     assert check(store.path).wrong == ()

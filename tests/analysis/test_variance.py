@@ -125,7 +125,7 @@ def test_what_changed_with_the_agent_or_the_criterion_is_not_flaky(tmp_path: Pat
     # (test, agent, text that the criterion wants, whether each run passed)
     ran = [
         ("regressed", "v1", "a", (True, True, True)), ("regressed", "v2", "a", (False, False, False)),
-        ("mended", "v1", "a", (False, False, False)), ("mended", "v1", "b", (True, True, True)),
+        ("fixed", "v1", "a", (False, False, False)), ("fixed", "v1", "b", (True, True, True)),
         ("flaky", "v1", "a", (True, False, True)), ("flaky", "v2", "a", (True, True, True)),
         ("both", "v1", "a", (True, False, False)), ("both", "v1", "b", (True, True, True)),
     ]  # fmt: skip
@@ -149,11 +149,11 @@ def test_what_changed_with_the_agent_or_the_criterion_is_not_flaky(tmp_path: Pat
     assert sorted(one.test_id for one in found.suggestions()) == ["both", "flaky"]
     assert (by_id["regressed"].passed, by_id["regressed"].n, by_id["regressed"].variance) == (3, 6, 0.0)
     assert by_id["regressed"].by_agent == (("v1", 3, 3), ("v2", 0, 3))
-    assert by_id["mended"].by_agent == ()
+    assert by_id["fixed"].by_agent == ()
     assert {one.test_id: one.whose for one in found.tests} == {
-        "regressed": "nobody", "mended": "nobody", "flaky": "agent", "both": "agent",
+        "regressed": "nobody", "fixed": "nobody", "flaky": "agent", "both": "agent",
     }  # fmt: skip
-    assert not any(one.flaky for one in (*found.criteria_of(by_id["regressed"]), *found.criteria_of(by_id["mended"])))
+    assert not any(one.flaky for one in (*found.criteria_of(by_id["regressed"]), *found.criteria_of(by_id["fixed"])))
 
 
 def stepping(store: Store, histories: dict[str, list[str]]) -> None:

@@ -194,7 +194,7 @@ def test_a_suites_programs_need_trust(tmp_path: Path, db: Path) -> None:
     path.write_text(json.dumps(suite))
     with pytest.raises(agenteval.AgentevalError, match="needs your trust") as refused:
         agenteval.run(path, db=db, repeat=1)
-    assert refused.value.mend.endswith("`agenteval trust PATH` trusts it for good, and trust=True allows it once")
+    assert refused.value.fix.endswith("`agenteval trust PATH` trusts it for good, and trust=True allows it once")
 
 
 def test_a_function_is_not_there_in_another_process_and_a_suite_cannot_name_it(db: Path) -> None:

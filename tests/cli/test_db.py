@@ -71,9 +71,9 @@ def test_what_it_is_and_whether_it_is_whole(cli: Any, db: Path) -> None:
     direct.close()
     wrong = cli("--db", db, "db", "check")
     assert (wrong.code, "db check --fix" in wrong.out) == (3, True)
-    mended = cli("--db", db, "db", "check", "--fix")
-    assert (mended.code, "repaired" in mended.out) == (0, True)
-    assert "the history is whole" in mended.out
+    fixed = cli("--db", db, "db", "check", "--fix")
+    assert (fixed.code, "repaired" in fixed.out) == (0, True)
+    assert "the history is whole" in fixed.out
     assert cli("--db", db.with_name("gone.db"), "db").code == 2
 
 

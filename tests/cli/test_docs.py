@@ -81,10 +81,10 @@ def test_a_page_is_found_by_what_a_person_types(asked: str, name: str) -> None:
 def test_a_page_that_is_not_there_suggests_near_names() -> None:
     with pytest.raises(AgentevalError, match="there is no page 'agnets'") as near:
         find_page("agnets")
-    assert near.value.mend == "did you mean agents?"
+    assert near.value.fix == "did you mean agents?"
     with pytest.raises(AgentevalError) as far:
         find_page("zzz")
-    assert far.value.mend == "`agenteval docs` lists the pages"
+    assert far.value.fix == "`agenteval docs` lists the pages"
 
 
 def test_the_command_lists_prints_and_gives_addresses(cli, monkeypatch: pytest.MonkeyPatch) -> None:

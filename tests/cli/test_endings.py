@@ -115,7 +115,7 @@ def test_an_ending_can_be_an_error(cli: Any, ran: Any, reason: str, text: str, o
     assert document["runs"][0]["outcome"] == outcome
     if outcome == "error":
         assert f"finish reason: {reason}" in document["runs"][0]["error"]["message"]
-        assert "`error_on_finish`" in document["runs"][0]["error"]["mend"]
+        assert "`error_on_finish`" in document["runs"][0]["error"]["fix"]
         assert document["runs"][0]["final_output"] == text
         assert cli("why", run, "--db", db).code == 0
 

@@ -93,7 +93,7 @@ def test_a_repository_that_is_gone_is_said(cli: Any, program: Path) -> None:
     assert "no longer there" in cli("trust", "--list").out
     (check,) = [one for one in cli("doctor", "--json").json("doctor")["checks"] if one["name"] == "trust"]
     assert (check["state"], "1 no longer there" in check["message"]) == ("warning", True)
-    assert f"agenteval trust --revoke {folder.resolve()}" in check["mend"]
+    assert f"agenteval trust --revoke {folder.resolve()}" in check["fix"]
 
 
 @pytest.mark.e2e

@@ -8,7 +8,7 @@ from agenteval_tui.core.errors import AgentevalError, Fix, Problem, TextEdit, li
 
 
 def test_an_error_reads_as_one_sentence_with_place_and_remedy() -> None:
-    error = AgentevalError("the port is taken", where="127.0.0.1:80", mend="choose another with --port")
+    error = AgentevalError("the port is taken", where="127.0.0.1:80", fix="choose another with --port")
     assert str(error) == "127.0.0.1:80: the port is taken (choose another with --port)"
 
 

@@ -20,5 +20,5 @@ def test_what_may_be_a_name_is_a_path(text: str, monkeypatch: pytest.MonkeyPatch
 def test_what_can_be_no_name_is_said_with_a_remedy(text: str, words: str) -> None:
     with pytest.raises(AgentevalError, match=words) as caught:
         typed_path(text)
-    assert caught.value.mend
+    assert caught.value.fix
     assert len(caught.value.where) < 100

@@ -701,7 +701,7 @@ def test_what_a_plugin_could_not_look_at_is_said(store: Store, tmp_path: Path) -
     unknown.write_text('{"a": 1}')
     with pytest.raises(AgentevalError, match="this format is unknown") as caught:
         import_file(unknown, store)
-    said = [" ".join(line.split()) for line in caught.value.mend.splitlines()]
+    said = [" ".join(line.split()) for line in caught.value.fix.splitlines()]
     assert said[-2].startswith("broken-reader it failed on this file: KeyError: 'a key")
     assert said[-1].startswith("not-there the importer 'not-there' can't be loaded: ModuleNotFoundError")
     # What agenteval's own formats know comes in all the same.

@@ -190,7 +190,7 @@ def test_other_files_are_refused_in_words(store: Store, tmp_path: Path, text: st
         import_file(write(tmp_path / "x.json", text), store)
     assert said in str(caught.value)
     assert str(tmp_path / "x.json") in str(caught.value)
-    assert "`messages`" in caught.value.mend
+    assert "`messages`" in caught.value.fix
     assert store.counts().executions == 0
 
 
@@ -319,7 +319,7 @@ def test_a_pipe_is_refused_at_once_and_places_are_said(store: Store, tmp_path: P
     for one in (pipe, Path("/dev/zero")):
         with pytest.raises(AgentevalError, match="no file") as refused:
             import_file(one, store)
-        assert refused.value.mend == "write it into a file first"
+        assert refused.value.fix == "write it into a file first"
     said = '{"messages": [{"role": "assistant", "content": "x"}]}'
     path = tmp_path / "broken.jsonl"
     path.write_text("\n".join([said, "{broken", said, said, "{broken", said[:20]]), "utf-8")

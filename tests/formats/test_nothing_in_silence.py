@@ -283,7 +283,7 @@ def test_a_dataset_of_pydantic_evals_still_asks_for_a_suite(store: Store, tmp_pa
     path.write_text(json.dumps({"cases": [{"name": "c", "inputs": "x", "expected_output": "y"}]}), "utf-8")
     with pytest.raises(AgentevalError, match="there are tests in this file") as refused:
         import_file(path, store)
-    assert "--to" in refused.value.mend
+    assert "--to" in refused.value.fix
 
 
 @pytest.mark.shared

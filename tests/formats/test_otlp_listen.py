@@ -455,7 +455,7 @@ def test_a_port_in_use_is_said_with_what_to_do() -> None:
 
     with pytest.raises(AgentevalError, match=r"can't be had: address already in use \(choose") as told:
         asyncio.run(both())
-    assert "--port" in (told.value.mend or "")
+    assert "--port" in (told.value.fix or "")
 
 
 def instrumentor(name: str) -> Any:

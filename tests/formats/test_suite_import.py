@@ -272,7 +272,7 @@ def test_tests_are_no_runs(store: Store, tmp_path: Path) -> None:
     path.write_text(PROMPTFOO, "utf-8")
     with pytest.raises(AgentevalError, match="tests in this file") as caught:
         import_file(path, store)
-    assert "--to" in caught.value.mend
+    assert "--to" in caught.value.fix
 
 
 def test_inspects_samples(suite: Read) -> None:

@@ -129,7 +129,7 @@ def test_a_table_that_is_none_says_where_and_what_to_do(tmp_path: Path, content:
     error = refused(tmp_path, content)
     assert str(tmp_path / "t.csv") in error.where
     assert words[0] in error.what
-    assert words[1] in error.mend
+    assert words[1] in error.fix
 
 
 def test_a_thousand_columns_and_wrong_rows(tmp_path: Path) -> None:

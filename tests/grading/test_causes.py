@@ -294,7 +294,7 @@ def test_messages_of_another_class_are_two() -> None:
 
 def test_an_agents_error_is_known_by_its_code_and_fields_alone() -> None:
     one = RunError("server", "http://a/v1 answered 503", "", ErrorCode.STATUS, {"status": 503})
-    assert agent_cause(one) == agent_cause(replace(one, message="whatever is said of it", mend="else"))
+    assert agent_cause(one) == agent_cause(replace(one, message="whatever is said of it", fix="else"))
     assert agent_cause(one).signature == '["agent","","","","server","status","503"]'
     assert agent_cause(one).title == "the agent failed (server): the server answered 503"
     assert agent_cause(one) != agent_cause(replace(one, fields={"status": 500}))

@@ -1,4 +1,4 @@
-"""Copies, other machines' histories, suites that moved; checking, mending and giving space back."""
+"""Copies, other machines' histories, suites that moved; checking, fixing and giving space back."""
 
 from __future__ import annotations
 
@@ -337,4 +337,4 @@ def test_damage_is_found(path: Path, tmp_path: Path) -> None:
     data[(root - 1) * 4096 : (root - 1) * 4096 + 400] = b"\xff" * 400
     broken.write_bytes(bytes(data))
     assert check(broken).damage
-    assert Path(f"{broken}.check").exists(), "the next opening mends it"
+    assert Path(f"{broken}.check").exists(), "the next opening fixes it"

@@ -121,7 +121,7 @@ def test_other_tables_are_refused_and_salvaged(path: Path, whole: bytes, beyond:
     for read_only in (False, True):
         with pytest.raises(HistoryError, match="has unexpected tables") as refused:
             Store.open(path, read_only=read_only)
-        assert "db salvage" in refused.value.mend
+        assert "db salvage" in refused.value.fix
     assert path.read_bytes() == before
     assert list(path.parent.glob("history.db.version-*")) == []
     new = path.with_name("new.db")
@@ -222,7 +222,7 @@ def test_a_file_of_before_the_first_release_is_refused(path: Path, whole: bytes,
     before = (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode)
     with pytest.raises(HistoryError, match=r"development version before agenteval 0\.1\.0") as refused:
         REFUSED[act](path)
-    assert all(words in refused.value.mend for words in ("export", "the commit that wrote it", "--db"))
+    assert all(words in refused.value.fix for words in ("export", "the commit that wrote it", "--db"))
     assert (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode) == before
     assert [one.name for one in path.parent.iterdir()] == [path.name]
 

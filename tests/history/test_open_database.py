@@ -125,7 +125,7 @@ def test_a_text_file_is_left_alone(tmp_path: Path, name: str) -> None:
     for look in (Store.open, partial(Store.open, read_only=True), check, check_health, salvage_beside):
         with pytest.raises(HistoryError, match="not a history file") as refused:
             look(path)
-        assert refused.value.mend.startswith("name ")
+        assert refused.value.fix.startswith("name ")
     assert path.read_bytes() == before
     assert mode(path) == 0o644
     assert os.listdir(folder) == [name]

@@ -277,7 +277,7 @@ def test_random_damage(path: Path, whole: bytes, tmp_path: Path, seed: int) -> N
     leading = roots(whole, tmp_path)
     pages = dice.sample([page for page in range(2, len(whole) // 4096 + 1) if page not in leading], 4)
     path.write_bytes(overwrite(whole, pages))
-    # The first opening may not see it: reading does, and then the next opening mends.
+    # The first opening may not see it: reading does, and then the next opening fixes.
     for _ in range(3):
         try:
             with Store.open(path) as store:
@@ -294,7 +294,7 @@ def test_random_damage(path: Path, whole: bytes, tmp_path: Path, seed: int) -> N
     assert runs > NUMBER // 2
 
 
-def test_damage_met_while_reading_is_mended_by_the_next_opening(
+def test_damage_met_while_reading_is_fixed_by_the_next_opening(
     path: Path, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(open_database, "_SMALL", 0)  # a large file is not checked as a whole when it is opened

@@ -61,7 +61,7 @@ def script(path: Path, text: str) -> None:
 
 
 def said() -> list[str]:
-    return [f"{one.state}: {one.message}; {one.mend}" for one in doctor._command()]
+    return [f"{one.state}: {one.message}; {one.fix}" for one in doctor._command()]
 
 
 def test_nothing_is_said_where_the_command_is_ours(environment: Path, tmp_path: Path, monkeypatch: Any) -> None:

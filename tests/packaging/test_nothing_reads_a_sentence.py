@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 from sources import modules, of_all_sources
 
-ATTRIBUTES = {"reason", "message", "sentence", "words", "why", "what", "mend", "said", "title"}
+ATTRIBUTES = {"reason", "message", "sentence", "words", "why", "what", "fix", "said", "title"}
 NAMES = {"reason", "message", "sentence", "said", "words", "why"}
 EXCEPTIONS = {"error", "problem", "wrong", "broken", "exc", "exception", "failure", "slow", "unknown", "cause"}
 CUTTING = {"split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix"}
@@ -33,7 +33,7 @@ ALLOWED = {
     ("history/sql_query.py", "pattern.fullmatch(str(error))"): "SQLite has one code for all faults of a query",
     ("agents/models/stream.py", "str(error).startswith('EOF while parsing')"): "pydantic's JSON parser",
     ("agents/http/errors.py", "_STATUS_LINE.match(str(error))"): "httpx gives a proxy's status nowhere else",
-    ("core/errors.py", "'\\n' in self.mend"): "a list of remedies, a line each",
+    ("core/errors.py", "'\\n' in self.fix"): "a list of remedies, a line each",
     # Where an error is made, or comes in: its foreign words are reduced to a field.
     ("transcripts/model.py", "fingerprint(message)"): "RunError.told",
     ("transcripts/model.py", "fingerprint(reduced or message)"): "RunError.raised",

@@ -30,7 +30,7 @@ class Silent:
 
 
 @pytest.mark.parametrize(
-    ("config", "mend"),
+    ("config", "fix"),
     [
         ({"kind": "openai", "model": "x"}, "is the server running?"),
         ({"kind": "http", "url": "http://127.0.0.1:9/"}, "is the server running?"),
@@ -39,13 +39,13 @@ class Silent:
     ],
 )
 async def test_what_is_said_fits_the_kind(
-    config: dict[str, Any], mend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    config: dict[str, Any], fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = Silent()
     monkeypatch.setattr(agent_factory, "make_configured", lambda *_: agent)
     monkeypatch.setattr(agent_factory, "check_limit", lambda *_: 0.01)
     report = await check_configured(Configured("a", config, tmp_path / "agents.yaml", 1), permission_for(()))
-    assert (report.ok, report.message, report.mend) == (False, "no answer within 0 s", mend)
+    assert (report.ok, report.message, report.fix) == (False, "no answer within 0 s", fix)
     assert agent.closed
 
 

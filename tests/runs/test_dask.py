@@ -298,7 +298,7 @@ async def test_another_version_on_a_worker_is_said_before_anything_runs(
     engine, events = job.engine(repeat=2)
     with pytest.raises(InfrastructureError, match=r"worker tcp://\S+ has agenteval \S+, and this is 9\.9\.9") as raised:
         await engine.run()
-    assert raised.value.mend == "install agenteval 9.9.9 on all workers"
+    assert raised.value.fix == "install agenteval 9.9.9 on all workers"
     assert events == []
     assert job.store.executions(limit=5) == []
 
@@ -327,4 +327,4 @@ def test_without_the_extra(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(AgentevalError, match="needs the extra `dask`") as raised:
         engine.prepare()
-    assert raised.value.mend == "pip install 'agenteval-tui[dask]'"
+    assert raised.value.fix == "pip install 'agenteval-tui[dask]'"

@@ -156,7 +156,7 @@ def test_a_limit_on_cost_without_a_price_is_refused(execution: Execute) -> None:
     text = ONE.replace("{kind: scripted}", f"{{kind: openai, base_url: '{url}', model: nobody-knows-this}}")
     with pytest.raises(AgentevalError, match="nobody-knows-this") as raised:
         execution(text, max_cost=1.0).engine.prepare()
-    assert "prices.yaml" in raised.value.mend
+    assert "prices.yaml" in raised.value.fix
     priced = text.replace("nobody-knows-this}", "nobody-knows-this, price: {input: 1, output: 2}}")
     execution(priced, max_cost=1.0).engine.prepare()
     execution(text).engine.prepare()

@@ -58,7 +58,7 @@ async def test_a_server_that_takes_only_so_many_is_worked_through(execution: Exe
     # Far fewer refusals than without a limit, where each of 16 would ask again and again.
     assert len(scripts.requests) < 60 * 4
     refused = one.of(AttemptFailed)
-    assert {(event.kind, event.mend) for event in refused} == {(BUSY.kind, BUSY.mend)}
+    assert {(event.kind, event.fix) for event in refused} == {(BUSY.kind, BUSY.fix)}
     row = max(one.store.runs_of_execution(one.engine.plan.execution_id), key=lambda row: row.attempts)
     kept = one.store.failed_attempts(row.id)
     assert [attempt.number for attempt in kept] == list(range(1, row.attempts))
@@ -255,7 +255,7 @@ async def test_runs_that_are_always_refused_hold_up_nobody(execution: Execute, s
     assert broken.error_kind == "rate_limit"
     assert re.search("refused [34] times", broken.error_message)
     assert "other runs were answered" in broken.error_message
-    assert "concurrency" not in one.store.transcript(broken.id).error.mend
+    assert "concurrency" not in one.store.transcript(broken.id).error.fix
     assert len(scripts.requests) <= 200 + 6 * len(poison), "each refused run asks a few times at most"
 
 

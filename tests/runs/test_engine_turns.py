@@ -141,11 +141,11 @@ async def test_a_turn_that_fails_ends_the_run_or_begins_it_anew(execution: Execu
         kept = one.store.failed_attempts(run)  # of its tokens, 10 have no price
         assert [(a.number, a.kind, a.message, a.input_tokens, a.cost) for a in kept] == [(1, "server", "503", 17, None)]
         told = one.of(AttemptFailed)[0]
-        assert (told.kind, told.mend) == ("server", "try again")
+        assert (told.kind, told.fix) == ("server", "try again")
     else:
         assert one.statuses() == {"talk#1": "error"}
         assert (transcript.final_output, transcript.tool_calls[0].result) == ("well", "found hello")
-        assert one.view.runs[run].mend == "try again"
+        assert one.view.runs[run].fix == "try again"
 
 
 async def test_a_recording_is_taken_whole(execution: Execute, scripts: Any) -> None:

@@ -158,7 +158,7 @@ def test_a_recording_without_a_result_is_continued_before_its_call() -> None:
     for step in (1, 2, 3):
         with pytest.raises(edits.ForkError, match="no result of get_order, which step 2 calls") as told_why:
             fork(heard, step)
-        assert told_why.value.mend == "choose a step before step 2, or drop that step"
+        assert told_why.value.fix == "choose a step before step 2, or drop that step"
     assert told(fork(heard, 0)) == ["user: u"]
     assert told(fork(heard, 3, [Drop(1)])) == ["user: u", "assistant: a", "user: v"]
 

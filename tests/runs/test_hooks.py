@@ -175,7 +175,7 @@ async def test_a_failing_hook_is_an_error_of_the_run(
     assert error.message.startswith("the hook ")
     assert "(before of the test)" in error.message
     assert said in error.message
-    assert error.mend
+    assert error.fix
     assert scripts.requests == [], "the agent was not asked"
     assert [one.phase for one in transcript.hooks] == ["before", "after"], "what is after it runs all the same"
 
@@ -449,7 +449,7 @@ async def test_a_folder_that_can_not_be_copied_is_an_error_of_the_run(
     assert error is not None
     assert (error.kind, error.code, error.fields["why"]) == ("setup", ErrorCode.WORKDIR, why)
     assert said in error.message
-    assert error.mend
+    assert error.fix
     assert scripts.requests == []
     assert not list(tmp_path.glob("history-workdirs/*"))
 

@@ -189,7 +189,7 @@ def test_what_keeps_it_from_its_start_is_told_with_place_and_remedy(tmp_path: Pa
     with pytest.raises(AgentevalError) as caught:
         client.start_verb(asked.command(None, "", trust=False), tmp_path / "h.db")
     assert "no-such-program-here" in caught.value.sentence
-    assert caught.value.mend
+    assert caught.value.fix
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -197,7 +197,7 @@ def test_what_keeps_it_from_its_start_is_told_with_place_and_remedy(tmp_path: Pa
         with pytest.raises(AgentevalError) as caught:
             client.start_verb(ListeningRequest(port).command(), tmp_path / "h.db")
     assert str(port) in caught.value.sentence
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 @pytest.mark.usefixtures("server")

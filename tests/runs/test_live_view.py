@@ -170,12 +170,12 @@ def test_what_streams_stays_in_order() -> None:
 def test_a_later_turn_stands_between_the_answers_and_a_skipped_run_is_no_failure() -> None:
     view = view_after([
         *started(), TextStreamed(3, "r1", "I am"), TurnStarted(4, "r1", 2, "and you?"), TextStreamed(5, "r1", "so so"),
-        Throttled(6, "bot", 2, 8, 1.5), AgentFinished(7, "r1", 1.0, "it broke", "mend it", True),
+        Throttled(6, "bot", 2, 8, 1.5), AgentFinished(7, "r1", 1.0, "it broke", "fix it", True),
         Graded(8, "r2", "skipped", None, (), 0.0),
     ])  # fmt: skip
     run = view.runs["r1"]
     assert [(part.kind, part.text) for part in run.parts] == [("text", "I am"), ("user", "and you?"), ("text", "so so")]
-    assert (run.error, run.mend, run.cached, run.text) == ("it broke", "mend it", True, "I am\n\nso so")
+    assert (run.error, run.fix, run.cached, run.text) == ("it broke", "fix it", True, "I am\n\nso so")
     assert (view.throttled["bot"].limit, view.failures, view.ended_runs) == (2, [], ["r2"])
     view.apply(Throttled(9, "bot", 8, 8))
     assert view.throttled == {}

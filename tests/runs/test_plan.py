@@ -147,7 +147,7 @@ def test_agents_of_the_user_are_found(suite: Load) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "options", "what", "mend"),
+    ("change", "options", "what", "fix"),
     [
         (("", ""), {"tests": ("frist",)}, "there is no test 'frist'", "did you mean 'first'?"),
         (("", ""), {"tags": ("nope",)}, "none of 2 tests is left", ""),
@@ -167,13 +167,13 @@ def test_agents_of_the_user_are_found(suite: Load) -> None:
     ],
 )  # fmt: skip
 def test_what_can_not_be_run_is_said_in_a_sentence(
-    suite: Load, change: tuple[str, str], options: dict[str, Any], what: str, mend: str
+    suite: Load, change: tuple[str, str], options: dict[str, Any], what: str, fix: str
 ) -> None:
     text = SUITE.replace(*change) if change[0] else SUITE
     with pytest.raises(AgentevalError) as raised:
         planned(suite, text, **options)
     assert what in raised.value.what
-    assert mend in raised.value.mend
+    assert fix in raised.value.fix
     if change[0]:
         assert "greetings.suite.yaml:" in raised.value.where
 

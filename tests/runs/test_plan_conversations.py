@@ -103,7 +103,7 @@ def test_messages_may_hold_calls_and_their_results(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "what", "mend"),
+    ("asked", "what", "fix"),
     [
         (CALLS.replace("  - {role: tool, tool_call_id: c2, content: noon}\n", ""), "call of time (c2)", "role: tool"),
         (CALLS.replace("tool_call_id: c2", "tool_call_id: c9"), "call of time (c2)", "tool_call_id: c2"),
@@ -113,12 +113,12 @@ def test_messages_may_hold_calls_and_their_results(ask: Ask) -> None:
         ("turns: [a, '{{nope}}']", '"nope" is not known', "city"),
     ],
 )  # fmt: skip
-def test_what_is_no_conversation_is_said(ask: Ask, asked: str, what: str, mend: str) -> None:
+def test_what_is_no_conversation_is_said(ask: Ask, asked: str, what: str, fix: str) -> None:
     with pytest.raises(AgentevalError) as raised:
         ask(asked)
     assert what in raised.value.what
     assert "test 'talk'" in raised.value.what
-    assert mend in raised.value.mend
+    assert fix in raised.value.fix
     assert raised.value.where.endswith("greetings.suite.yaml:6")
 
 

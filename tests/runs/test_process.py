@@ -395,7 +395,7 @@ async def test_executions_are_found_by_what_people_type(begin: Callable[..., Liv
     assert find(first.execution) == first
     with pytest.raises(AgentevalError, match="more than one execution is running") as raised:
         find()
-    assert first.execution in raised.value.mend
+    assert first.execution in raised.value.fix
     with pytest.raises(AgentevalError, match="matches more than one"):
         find(first.execution[:3])
     with pytest.raises(AgentevalError, match="no execution 'zzz' is running"):
@@ -509,7 +509,7 @@ def test_a_path_too_long_for_a_socket_is_said(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setenv("AGENTEVAL_RUNTIME_DIR", str(tmp_path / ("long" * 30)))
     with pytest.raises(InfrastructureError) as raised:
         start(ExecutionRequest((str(path),)))
-    assert "AGENTEVAL_RUNTIME_DIR" in raised.value.mend
+    assert "AGENTEVAL_RUNTIME_DIR" in raised.value.fix
     assert raised.value.exit_code == INFRASTRUCTURE
 
 

@@ -191,7 +191,7 @@ async def test_cancelled_runs_are_missing_and_errors_only_when_asked(
     assert (row.status, row.passed, row.errors, row.cancelled) == ("finished", 6, 1, 0)
     with pytest.raises(AgentevalError, match="have ended") as raised:
         resume_plan(made.store, identity)
-    assert "--errors" in raised.value.mend
+    assert "--errors" in raised.value.fix
     again = await finish(made, scripts, errors=True)
     assert [run.ref.repetition for run in again.engine.plan.runs] == [1]
     row = made.store.execution(identity)
@@ -214,7 +214,7 @@ async def test_what_can_not_be_resumed_is_said(
     connection.close()
     with pytest.raises(AgentevalError, match="planned from is not stored") as raised:
         resume_plan(store, identity)
-    assert "agenteval run" in raised.value.mend
+    assert "agenteval run" in raised.value.fix
 
 
 async def test_an_execution_that_runs_is_not_resumed(execution: Callable[..., Execution], scripts: Scripts) -> None:
@@ -231,7 +231,7 @@ async def test_an_execution_that_runs_is_not_resumed(execution: Callable[..., Ex
     identity = made.engine.plan.execution_id
     with pytest.raises(AgentevalError, match="is running") as raised:
         resume_plan(made.store, identity[:12])
-    assert "attach" in raised.value.mend
+    assert "attach" in raised.value.fix
     # Nor by two that asked at the same time.
     with pytest.raises(AgentevalError, match="is running"):
         made.store.resume_execution(identity).result()
@@ -262,7 +262,7 @@ async def test_limits_count_from_the_beginning_and_options_are_kept(
     assert (limits.cost, limits.tokens) == (1.75, 95)
     with pytest.raises(AgentevalError, match=r"has cost \$1.75") as raised:
         resume_plan(made.store, identity, PlanOptions(max_cost=1.5))
-    assert "--max-cost" in raised.value.mend
+    assert "--max-cost" in raised.value.fix
     with pytest.raises(AgentevalError, match="85 tokens"):
         resume_plan(made.store, identity, PlanOptions(max_tokens=70))
 
@@ -304,7 +304,7 @@ async def test_a_key_that_was_written_in_is_never_stored(
     path.unlink()
     with pytest.raises(AgentevalError, match="never stored") as raised:
         resume_plan(made.store, identity, user_agents={})
-    assert "environment variable" in raised.value.mend
+    assert "environment variable" in raised.value.fix
 
 
 async def test_a_full_disk_ends_an_execution_that_can_be_resumed(

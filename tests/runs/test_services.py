@@ -168,7 +168,7 @@ async def test_a_service_that_is_not_there_ends_the_execution(
     transcript = made.store.transcript(made.store.runs_of_execution(made.engine.plan.execution_id)[0].id)
     error = transcript.error
     assert (error.kind, error.code, error.fields["why"]) == ("setup", ErrorCode.SERVICE, why)
-    assert error.mend
+    assert error.fix
     assert scripts.requests == []
     assert record(made).services[0].status == "failed"
     assert not any(map(lives, pids(tmp_path)))

@@ -125,7 +125,7 @@ def test_a_plan_is_refused_until_the_folder_is_trusted(suite_at: Callable[..., L
     assert error.where == str(folder)
     assert "command: ./bot --fast" in error.what
     assert "not trusted yet" in error.what
-    assert "--trust" in error.mend
+    assert "--trust" in error.fix
     assert error.needs == (TrustRequirement(folder, ("command: ./bot --fast",)),)
     assert make_plan([loaded], PlanOptions(trust=True), user_agents={}).permission.trusted
     Trust.load().trust(folder)

@@ -37,7 +37,7 @@ def test_variables_are_put_in(text: str, value: str) -> None:
 def test_a_variable_that_is_not_set_is_named() -> None:
     with pytest.raises(AgentevalError, match="OPENAI_BASE_URL is not set") as caught:
         expanded(AgentConfig.model_validate({"kind": "openai", "base_url": "${OPENAI_BASE_URL}"}), {})
-    assert ".env" in caught.value.mend
+    assert ".env" in caught.value.fix
     with pytest.raises(AgentevalError, match="is not an environment variable"):
         expand("${not a name}", {})
 
@@ -118,7 +118,7 @@ def test_a_name_stands_for_the_suites_agent_first() -> None:
     assert resolve_agent("shop/sql", suite, user).kind == "replay"
     with pytest.raises(AgentevalError) as caught:
         resolve_agent("shop/sq", suite, user)
-    assert caught.value.mend == "did you mean shop/sql?"
+    assert caught.value.fix == "did you mean shop/sql?"
     with pytest.raises(AgentevalError, match="no agent given"):
         resolve_agent(None, None, user)
     with pytest.raises(AgentevalError, match='there is no agent "x"'):

@@ -65,7 +65,7 @@ def test_what_is_not_said_or_not_there_is_refused(file: str, split: str | None, 
     dataset = Dataset(file=file, split=split)
     with pytest.raises(AgentevalError, match=said) as error:
         read_rows(dataset, SAVED)  # at once, not with the first row
-    assert error.value.mend
+    assert error.value.fix
     assert not check_dataset(dataset, SAVED).read
 
 
@@ -121,7 +121,7 @@ def test_a_damaged_folder_is_refused_and_never_half_read(name: str, tmp_path: Pa
     damage(tmp_path)
     with pytest.raises(AgentevalError, match=said) as error:
         questions(file, split, base=tmp_path)
-    assert error.value.mend
+    assert error.value.fix
 
 
 def test_parquet_files_without_a_split_are_one_dataset(tmp_path: Path) -> None:

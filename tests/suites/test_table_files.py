@@ -115,7 +115,7 @@ def test_a_file_that_is_none_of_its_kind_is_refused_in_a_sentence(tmp_path: Path
     path.write_bytes(data)
     with pytest.raises(AgentevalError) as error:
         read(path)
-    assert error.value.mend
+    assert error.value.fix
     assert name in error.value.where
 
 
@@ -127,7 +127,7 @@ def test_without_the_extra_a_sentence_says_what_to_install(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(AgentevalError, match=r"needs the extra `data`") as error:
         read(tmp_path / name)
-    assert "pip install 'agenteval-tui[data]'" in error.value.mend
+    assert "pip install 'agenteval-tui[data]'" in error.value.fix
 
 
 def test_no_row_is_added_to_a_table(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_little_does_not_make_much(case: str, monkeypatch: pytest.MonkeyPatch) -
         for way in (render, render_value):
             with pytest.raises(AgentevalError) as caught:
                 way(text, VALUES)
-            assert caught.value.mend
+            assert caught.value.fix
         assert tracemalloc.get_traced_memory()[1] < 400_000_000
     finally:
         tracemalloc.stop()

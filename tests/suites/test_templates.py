@@ -35,7 +35,7 @@ def test_rendering(text: str, rendered: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "where", "what", "mend"),
+    ("text", "where", "what", "fix"),
     [
         ("a\n {{contry}}", "line 2, column 4 of the text", '"contry" is not known', "did you mean `country`?"),
         ("{{ä😀}}", "line 1, column 1 of the text", "this template has an error", None),
@@ -45,12 +45,12 @@ def test_rendering(text: str, rendered: str) -> None:
         ("{% if country %}", "line 1, column 1 of the text", "this template has an error", None),
     ],
 )
-def test_mistakes_have_a_place_and_a_remedy(text: str, where: str, what: str, mend: str | None) -> None:
+def test_mistakes_have_a_place_and_a_remedy(text: str, where: str, what: str, fix: str | None) -> None:
     with pytest.raises(AgentevalError) as caught:
         render(text, VALUES)
     assert what in caught.value.what
     assert caught.value.where == where
-    assert mend is None or caught.value.mend == mend
+    assert fix is None or caught.value.fix == fix
 
 
 def test_all_unknown_variables_are_found_where_they_stand() -> None:

@@ -73,8 +73,8 @@ def test_no_part_of_a_transcript_holds_one() -> None:
 
 def test_in_errors_short_secrets_are_found_as_words() -> None:
     redactor = TranscriptRedactor(["s3cr", "hunter2"])
-    error = RunError("k", "login s3cr:hunter2@host was refused; s3crets are none", "mend hunter2")
-    assert redactor.error(error) == RunError("k", "login ***:***@host was refused; s3crets are none", "mend ***")
+    error = RunError("k", "login s3cr:hunter2@host was refused; s3crets are none", "fix hunter2")
+    assert redactor.error(error) == RunError("k", "login ***:***@host was refused; s3crets are none", "fix ***")
     # Answers are judged as they are: a short word may stand there by chance.
     whole = Transcript(messages=(Message("assistant", "hunter2"),), final_output="hunter2", error=error)
     cleaned = redactor.transcript(whole)

@@ -80,7 +80,7 @@ def transcript_of(text: str, *, broken: bool) -> Transcript:
         ),
         model=text,
         final_output=f"Answer {text}",
-        error=RunError("kind" + text, "message " + text, "mend " + text) if broken else None,
+        error=RunError("kind" + text, "message " + text, "fix " + text) if broken else None,
         log="log " + text,
     )
 

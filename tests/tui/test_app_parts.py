@@ -51,7 +51,7 @@ def test_a_note_with_a_place_names_the_persons_own_key() -> None:
 
 
 def test_a_note_is_one_line_that_keeps_what_decides() -> None:
-    error = AgentevalError("the model calls of run VDQJ were not stored", where="run 01M84RCY9B", mend="record it")
+    error = AgentevalError("the model calls of run VDQJ were not stored", where="run 01M84RCY9B", fix="record it")
     said = str(error)
     for room, shown in (
         (95, said),
@@ -92,7 +92,7 @@ def test_a_bug_is_one_sentence_and_a_path_that_cannot_be_read_is_none() -> None:
     notes = Notes()
     notes.notifier.say_bug(IndexError("list index out of range"), "counting")
     notes.notifier.say_bug(PermissionError(13, "Permission denied", "/etc/shadow"), "reading")
-    notes.notifier.say_bug(AgentevalError("there is no run with this id", mend="look in the history"), "reading")
+    notes.notifier.say_bug(AgentevalError("there is no run with this id", fix="look in the history"), "reading")
     bug, path, known = notes.said()
     assert known == "there is no run with this id (look in the history)"
     assert bug.startswith("A bug in agenteval (counting: IndexError: list index out of range). The traceback is in ")
@@ -279,6 +279,6 @@ def test_pictures_do_not_overwrite_each_other() -> None:
 
 def test_an_error_is_said_with_its_remedy() -> None:
     notes = Notes()
-    notes.notifier.say_error(AgentevalError("no editor is set", where="a:1", mend="set $EDITOR"))
+    notes.notifier.say_error(AgentevalError("no editor is set", where="a:1", fix="set $EDITOR"))
     assert notes[0].severity == "error"
     assert "set $EDITOR" in notes.said()[0]

@@ -182,7 +182,7 @@ async def test_the_mouse_does_what_keys_do_and_a_cut_text_is_put_in_quotes(shop:
         await settle(pilot)
         await pilot.press("f6")
         await settle(pilot)
-        # The prompt is cut by its own `#`: F4 in the field mends the file.
+        # The prompt is cut by its own `#`: F4 in the field fixes the file.
         assert "the prompt ends before `#now?`" in text_of(app)
         screen.query_one("#field-prompt").focus()
         await pilot.press("f4")

@@ -380,7 +380,7 @@ async def test_saving_asks_where_the_suite_could_not_be_run_then(tmp_path: Path)
             await settle(pilot)
             assert isinstance(app.screen, InspectScreen)
             assert file.read_bytes() == before
-            assert text in (None, editor.text), "F4 mends it"
+            assert text in (None, editor.text), "F4 fixes it"
         editor.replace_all(good + "nonsense")
         await settle(pilot)
         await pilot.press("ctrl+s")

@@ -59,7 +59,7 @@ def test_nothing_else_is_opened(data: bytes, media_type: str) -> None:
     keep(data)
     with pytest.raises(AgentevalError, match="agenteval does not open files of this type") as error:
         copy_to_open(attachment(data, media_type))
-    assert "images, PDFs and plain text" in error.value.mend
+    assert "images, PDFs and plain text" in error.value.fix
 
 
 def test_what_is_not_here_is_said() -> None:

@@ -92,7 +92,7 @@ def test_texts_fit_and_are_harmless(text: str, width: int) -> None:
     check(paragraph(text, width), width)
     check(paragraph(text, width, indent=6), width)
     check(labelled("Prompt", text, width), width)
-    check(error_lines(AgentevalError("what " + text, where=text, mend=text), width), width)
+    check(error_lines(AgentevalError("what " + text, where=text, fix=text), width), width)
     check(config_lines('{"a": "' + text + '"} // ' + text, width), width)
     check([flip_line(text, 3, text, "failed", "passed", width)], width)
     fix = Fix(text, (TextEdit(0, 0, text),))
@@ -105,7 +105,7 @@ def test_texts_fit_and_are_harmless(text: str, width: int) -> None:
 
 
 def test_problems_that_have_no_room_are_counted() -> None:
-    found = [Diagnostic("error", "syntax", f"Problem {at}.", at, at + 1, Fix("mend it", ())) for at in range(4)]
+    found = [Diagnostic("error", "syntax", f"Problem {at}.", at, at + 1, Fix("fix it", ())) for at in range(4)]
 
     def said(room: int | None, most: int = 4) -> list[str]:
         return [plain(line).strip() for line in problem_lines(None, found, "x" * 9, 40, most, room)]

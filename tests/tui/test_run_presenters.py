@@ -238,7 +238,7 @@ def test_only_what_changed_of_a_stream_is_laid_out_again() -> None:
     assert before[0] is after[0]
     assert "And then?" in "\n".join(map(plain, after))
     assert plain(after[-1]).endswith("so it is▌")
-    run.mend, run.error, run.status = "start it", "gone", "error"
+    run.fix, run.error, run.status = "start it", "gone", "error"
     assert [plain(line).split() for line in stream.lines(run, 60)[-1:]] == [["remedy", "start", "it"]]
 
 

@@ -64,7 +64,7 @@ def a_busy_execution() -> ExecutionView:
     fresh.apply(replace(planned, runs=(*planned.runs, *extra), max_cost=1.0))
     for state in [run.copy() for run in view.runs.values() if run.status != "queued"]:
         fresh.apply(events.RunShown(0, state))
-    mend = "start it, or change `base_url`"
+    fix = "start it, or change `base_url`"
     stream: list[events.Event] = []
     for number, ref in enumerate(extra[:30]):
         outcome = "error" if number in (4, 5) else "failed" if number % 7 == 3 else "passed"
@@ -74,7 +74,7 @@ def a_busy_execution() -> ExecutionView:
             stream.append(events.AttemptFailed(0, ref.run, 1, "429: too many requests", 2.0, "rate_limit", "wait"))
             stream.append(events.RunStarted(0, ref.run, 2, NOON + 111_000))
         error = REFUSED if outcome == "error" else ""
-        stream.append(events.AgentFinished(0, ref.run, 900.0, error, mend if error else "", cached))
+        stream.append(events.AgentFinished(0, ref.run, 900.0, error, fix if error else "", cached))
         stream.append(events.Graded(0, ref.run, outcome, None, (), 900.0))
     for ref in extra[30:34]:
         stream.append(events.Graded(0, ref.run, "skipped", None, (), 0.0))
@@ -198,8 +198,8 @@ def mine(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def check(one: agent_factory.Configured, _permission: object, **_: Any) -> CheckReport:
         if one.kind == "openai":
-            mend = "set SHOP_TEST_KEY to a key of this server"
-            return CheckReport(False, "the key is not accepted", 161.0, mend, steps)
+            fix = "set SHOP_TEST_KEY to a key of this server"
+            return CheckReport(False, "the key is not accepted", 161.0, fix, steps)
         return CheckReport(True, "it answers", 12.0, steps=(CheckStep("reachable", True, "", 12.0),))
 
     monkeypatch.setattr(agents_controller, "check_configured", check)

@@ -1,7 +1,7 @@
 """Broken and odd configs: what is said about each, what it still means, and what its fixes make of it.
 
 A line of corpus.jsonl: `text`; `by` (parse: the text alone, check: against the types of conftest.py); the `value` that
-is read in spite of all; `problems` as [severity, code, marked text, message]; `mended`, the text after all fixes.
+is read in spite of all; `problems` as [severity, code, marked text, message]; `fixed`, the text after all fixes.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def test_case(case: dict[str, Any], diagnose: Diagnose) -> None:
     assert parse(text).value == case["value"]
     found = look(text)
     assert [[d.severity, d.code, text[d.start : d.end], d.message] for d in found] == case["problems"]
-    mended = text
+    fixed = text
     for _ in range(30):
-        fix = next((d.fix for d in look(mended) if d.fix), None)
+        fix = next((d.fix for d in look(fixed) if d.fix), None)
         if fix is None:
             break
-        mended = fix.apply(mended)
-    assert mended == case.get("mended", text)
+        fixed = fix.apply(fixed)
+    assert fixed == case.get("fixed", text)
 
 
 def test_the_corpus_is_not_small() -> None:

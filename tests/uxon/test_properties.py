@@ -1,4 +1,4 @@
-"""What holds for every text: tokens cover it, reading never fails, JSON means what it means, fixes mend."""
+"""What holds for every text: tokens cover it, reading never fails, JSON means what it means, fixes fix."""
 
 from __future__ import annotations
 
@@ -141,14 +141,14 @@ def _kinds(diagnostics: tuple[Diagnostic, ...]) -> Counter[tuple[str, str]]:
 @example('{"a": 1, "b{{x}}\n": true, "c: [{"d": "T", "e": "x y"}]}')
 @example('{"metrics": [{"type": "T"`, "tools":{"name": "search", "min_calls": 1,arguments": {"q": "x"}}]}]}')
 @example('{"\nxtract_by_regex": "/a(b)/i", "ith_block": true, "m\netrics": [{"type": "TextMatch", "equals": "x y"}]}')
-def test_every_fix_mends_what_it_is_for(diagnose: Diagnose, text: str) -> None:
+def test_every_fix_does_what_it_is_for(diagnose: Diagnose, text: str) -> None:
     found = diagnose(text)
     before = _kinds(found)
     for diagnostic in found:
         if diagnostic.fix is None:
             continue
-        mended = diagnostic.fix.apply(text)
-        assert mended != text
-        after = _kinds(diagnose(mended))
+        fixed = diagnostic.fix.apply(text)
+        assert fixed != text
+        after = _kinds(diagnose(fixed))
         kind = (diagnostic.code, diagnostic.message)
-        assert after[kind] < before[kind], (diagnostic, mended, after)
+        assert after[kind] < before[kind], (diagnostic, fixed, after)

@@ -64,7 +64,7 @@ def test_a_report_says_what_to_do_before_its_steps() -> None:
     lines = printed(report_view(GONE))
     assert lines[:3] == ["! the key is not accepted", "remedy  set SHOP_KEY", ""]
     assert len(lines) == 6
-    assert printed(report_view(replace(WELL, mend=""))) == ["✓ answered"]
+    assert printed(report_view(replace(WELL, fix=""))) == ["✓ answered"]
 
 
 @pytest.mark.parametrize("width", [12, 30, 64])

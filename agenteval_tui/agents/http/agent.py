@@ -95,7 +95,7 @@ class HttpAgent:
             own_request = make_request(self._options, request, None)
             wire = self._wire(self._options, own_request)
         except AgentevalError as error:
-            return CheckReport(False, error.problem, mend=error.mend)
+            return CheckReport(False, error.problem, fix=error.fix)
         except NoWayError as missing:
             return missing.report
         return await (self._try(request) if thorough else _knock(wire))
@@ -173,7 +173,7 @@ class HttpAgent:
             steps.append(CheckStep("streams", True, text, first))
         steps.append(CheckStep("tools", None, "the endpoint calls its own tools"))
         if failed is not None:
-            return CheckReport(False, words, took, failed.error.mend, tuple(steps))
+            return CheckReport(False, words, took, failed.error.fix, tuple(steps))
         return CheckReport(True, "the endpoint answers a prompt", took, "", tuple(steps))
 
     def _wire(
@@ -213,7 +213,7 @@ async def _knock(wire: HttpClient) -> CheckReport:
     took = (time.perf_counter() - began) * 1000
     if failed is not None and failed.error.kind in ("connection", "timeout"):
         steps = (CheckStep("reachable", False, failed.error.message, took), CheckStep("key", None, "not tried"))
-        return CheckReport(False, failed.error.message, took, failed.error.mend, steps)
+        return CheckReport(False, failed.error.message, took, failed.error.fix, steps)
     steps = (
         CheckStep("reachable", True, f"{wire.server.url} answers", took),
         CheckStep("key", None, "only a prompt can tell"),
@@ -245,12 +245,12 @@ def make_request(options: HttpOptions, request: AgentRequest, session: Any) -> H
     url = _filled("url", options.url, _escaped(variables))
     configured, target = urlsplit(options.url), urlsplit(url)
     if (target.scheme, target.netloc) != (configured.scheme, configured.netloc):
-        raise AgentevalError("the template of `url` changes the host", where="url", mend="put templates into its path")
+        raise AgentevalError("the template of `url` changes the host", where="url", fix="put templates into its path")
     headers = {name: _filled(f"headers.{name}", text, variables) for name, text in options.headers.items()}
     for name, text in headers.items():
         if "\n" in text or "\r" in text or "\0" in text:
             raise AgentevalError(
-                f"the header {name} would have several lines", where=f"headers.{name}", mend="put such text into `body`"
+                f"the header {name} would have several lines", where=f"headers.{name}", fix="put such text into `body`"
             )
     query = {name: _filled(f"query.{name}", text, variables) for name, text in options.query.items()}
     content, content_type = _content(options, variables)
@@ -297,7 +297,7 @@ def _content(options: HttpOptions, variables: Mapping[str, Any]) -> tuple[bytes 
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace"), "application/json"
     except (TypeError, ValueError, RecursionError) as error:
-        raise AgentevalError(f"`body` is not JSON: {error}", where="body", mend="check its templates") from None
+        raise AgentevalError(f"`body` is not JSON: {error}", where="body", fix="check its templates") from None
 
 
 def _value(place: str, value: Any, variables: Mapping[str, Any]) -> Any:
@@ -315,7 +315,7 @@ def _filled(place: str, text: str, variables: Mapping[str, Any], *, typed: bool 
         return render_value(text, variables) if typed else render(text, variables)
     except AgentevalError as error:
         where = f"{place}, {error.where}" if error.where else place
-        raise AgentevalError(f"`{place}`: {error.what}", where=where, mend=error.mend) from None
+        raise AgentevalError(f"`{place}`: {error.what}", where=where, fix=error.fix) from None
 
 
 def _escaped(value: Any) -> Any:
@@ -340,7 +340,7 @@ class HttpReply(StreamReply):
     """
 
     protocol = "usable"
-    mend = "check the agent's JMESPath options against a real reply"
+    fix = "check the agent's JMESPath options against a real reply"
 
     def __init__(self, options: HttpOptions) -> None:
         self._options = options

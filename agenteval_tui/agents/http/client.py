@@ -127,7 +127,7 @@ class HttpClient:
                 if question is not None and response.is_success:
                     self._keep(question, response, b"".join(pieces.kept or ()))
         except _FAULTS as error:
-            yield self._failure(error, reply.protocol, reply.mend, reply.streamed)
+            yield self._failure(error, reply.protocol, reply.fix, reply.streamed)
 
     def _question(self, method: str, path: str, body: Any) -> Question | None:
         """A request as it is kept; None: it is not to be."""
@@ -231,22 +231,22 @@ class HttpClient:
             for event in _whole_reply(await pieces.text(), reply, reader):
                 yield event
 
-    def _failure(self, error: Exception, protocol: str, mend: str = "", streamed: bool = False) -> Failed:
+    def _failure(self, error: Exception, protocol: str, fix: str = "", streamed: bool = False) -> Failed:
         if isinstance(error, ProviderError):
             return errors.from_reply(self.server, error.error)
         if isinstance(error, CutReplyError) and streamed:
             return errors.broken_stream(self.server)
         if isinstance(error, CutReplyError):
             message = f"the answer of {self.server.url} stops in the middle of its JSON: {error}"
-            mend = "check whether the server, or a proxy in between, sends a wrong content-length"
-            return self.server.told("protocol", message, f"{mend}; {PAGE}")
+            fix = "check whether the server, or a proxy in between, sends a wrong content-length"
+            return self.server.told("protocol", message, f"{fix}; {PAGE}")
         if isinstance(error, _Packed):
             return errors.undecodable_answer(self.server, str(error))
         if isinstance(error, EmptyResponseError):
             return self.server.told(
                 "protocol",
                 f"{self.server.url} sent no {protocol} reply: {error}",
-                error.mend or mend or f"check `{self.server.option}`{self.server.usual}",
+                error.fix or fix or f"check `{self.server.option}`{self.server.usual}",
             )
         if isinstance(error, _TooLong):
             return self.server.failed(
@@ -254,8 +254,8 @@ class HttpClient:
             )
         if isinstance(error, _Silent):
             message, option = error.args
-            mend = f"raise `timeouts.{option}`"
-            return self.server.failed("timeout", ErrorCode.SILENCE, message, mend, retry=True, after=option)
+            fix = f"raise `timeouts.{option}`"
+            return self.server.failed("timeout", ErrorCode.SILENCE, message, fix, retry=True, after=option)
         if isinstance(error, _NotSent):
             message = f"the request to {self.server.url} would be no JSON: {error}"
             return self.server.told("bad_request", message, "check `extra_body` and the parameters of the tools")

@@ -33,7 +33,7 @@ class NoWayError(Exception):
     @property
     def report(self) -> CheckReport:
         """The result of a check of this agent."""
-        return CheckReport(False, self.failed.error.message, mend=self.failed.error.mend)
+        return CheckReport(False, self.failed.error.message, fix=self.failed.error.fix)
 
 
 async def run_on_client(
@@ -44,7 +44,7 @@ async def run_on_client(
     try:
         wire, agent_events = begin()
     except AgentevalError as error:
-        yield Failed(RunError.told("bad_request", error.what, error.mend))
+        yield Failed(RunError.told("bad_request", error.what, error.fix))
         return
     except NoWayError as missing:
         yield missing.failed
@@ -85,7 +85,7 @@ def api_key(setup: AgentSetup, name: str) -> str:
     try:
         key = key_from(name, setup.env) or ""
     except AgentevalError as error:
-        raise NoWayError(ErrorMapper("").told("auth", error.what, error.mend)) from None
+        raise NoWayError(ErrorMapper("").told("auth", error.what, error.fix)) from None
     if name and not key:
         server = ErrorMapper("")
         message = f"the environment variable {name} is not set"
@@ -119,7 +119,7 @@ def make_client(
     try:
         connection = connections.to(url)
     except AgentevalError as error:
-        raise NoWayError(server.told("connection", error.what, error.mend)) from None
+        raise NoWayError(server.told("connection", error.what, error.fix)) from None
     return HttpClient(
         connection.client,
         url=url,

@@ -113,8 +113,8 @@ def _tls_context() -> ssl.SSLContext:
         raise _unusable(variable, place, error.strerror or "it can't be read") from None
 
 
-def _unusable(variable: str, place: str, why: str, mend: str = "name a PEM file with certificates") -> AgentevalError:
+def _unusable(variable: str, place: str, why: str, fix: str = "name a PEM file with certificates") -> AgentevalError:
     return AgentevalError(
         f"the certificates that {variable} names can't be used: {why}: {place[:300]}",
-        mend=f"{mend}, or unset {variable}; see `agenteval docs network`",
+        fix=f"{fix}, or unset {variable}; see `agenteval docs network`",
     )

@@ -164,20 +164,20 @@ class ErrorMapper(Struct, frozen=True):
         kind: str,
         code: ErrorCode,
         message: str,
-        mend: str = "",
+        fix: str = "",
         *,
         retry: bool = False,
         retry_after_s: float | None = None,
         **fields: Any,
     ) -> Failed:
         """The failure, with the secrets taken out of it. Its sentence is ours alone: the code and fields say it all."""
-        return Failed(RunError(kind, self.clean(message), self.clean(mend), code, fields), retry, retry_after_s)
+        return Failed(RunError(kind, self.clean(message), self.clean(fix), code, fields), retry, retry_after_s)
 
     def told(
         self,
         kind: str,
         message: str,
-        mend: str = "",
+        fix: str = "",
         code: ErrorCode = ErrorCode.TOLD,
         *,
         retry: bool = False,
@@ -185,7 +185,7 @@ class ErrorMapper(Struct, frozen=True):
         **fields: Any,
     ) -> Failed:
         """The same where the sentence quotes the server or a library."""
-        error = RunError.told(kind, self.clean(message), self.clean(mend), code, **fields)
+        error = RunError.told(kind, self.clean(message), self.clean(fix), code, **fields)
         return Failed(error, retry, retry_after_s)
 
     def answered(
@@ -194,7 +194,7 @@ class ErrorMapper(Struct, frozen=True):
         code: ErrorCode,
         message: str,
         words: str,
-        mend: str,
+        fix: str,
         *,
         retry: bool = False,
         retry_after_s: float | None = None,
@@ -202,8 +202,8 @@ class ErrorMapper(Struct, frozen=True):
     ) -> Failed:
         """The failure for an answer with `words` of the server's behind our own, or with none."""
         if words:
-            return self.told(kind, f"{message}{words}", mend, code, retry=retry, retry_after_s=retry_after_s, **fields)
-        return self.failed(kind, code, message, mend, retry=retry, retry_after_s=retry_after_s, **fields)
+            return self.told(kind, f"{message}{words}", fix, code, retry=retry, retry_after_s=retry_after_s, **fields)
+        return self.failed(kind, code, message, fix, retry=retry, retry_after_s=retry_after_s, **fields)
 
 
 def from_status(server: ErrorMapper, status: int, headers: Mapping[str, str], body: str) -> Failed:
@@ -229,11 +229,11 @@ def from_status(server: ErrorMapper, status: int, headers: Mapping[str, str], bo
         return _refused(server, kind, status, words, page=is_markup(body))
     wait = retry_after_s(headers) if retry else None
     through = f" through {server.proxy.named}" if server.proxy is not None and status in (502, 503, 504) else ""
-    mend = _remedy(server, kind, status, wait)
+    fix = _remedy(server, kind, status, wait)
     if through:
-        mend = f"the server or the proxy failed: {mend}; {PAGE}"
+        fix = f"the server or the proxy failed: {fix}; {PAGE}"
     reason = f"{server.url} answered {status}{through}"
-    return server.answered(kind, ErrorCode.STATUS, reason, words, mend, retry=retry, retry_after_s=wait, status=status)
+    return server.answered(kind, ErrorCode.STATUS, reason, words, fix, retry=retry, retry_after_s=wait, status=status)
 
 
 def from_reply(server: ErrorMapper, error: Any) -> Failed:
@@ -244,8 +244,8 @@ def from_reply(server: ErrorMapper, error: Any) -> Failed:
     kind, retry = _kind_of_status(status, body)
     if kind in _REFUSED:
         return _refused(server, kind, status, f": {reason}")
-    mend = _remedy(server, kind, status, None)
-    return server.told(kind, f"{server.url} answered with an error: {reason}", mend, retry=retry)
+    fix = _remedy(server, kind, status, None)
+    return server.told(kind, f"{server.url} answered with an error: {reason}", fix, retry=retry)
 
 
 def from_exception(server: ErrorMapper, error: Exception) -> Failed:
@@ -284,11 +284,11 @@ def from_exception(server: ErrorMapper, error: Exception) -> Failed:
         why = _why_no_connection(error)
         if server.proxy is not None:
             return _dead_proxy(server, why, reason)
-        mend = f"is the server running? check `{server.option}`"
+        fix = f"is the server running? check `{server.option}`"
         if not why:
-            return server.told("connection", f"no connection to {server.url}: {reason}", mend, retry=True)
+            return server.told("connection", f"no connection to {server.url}: {reason}", fix, retry=True)
         reason = f"no connection to {server.url}: {_NO_CONNECTION[why]}"
-        return server.failed("connection", ErrorCode.NO_CONNECTION, reason, mend, retry=True, why=why)
+        return server.failed("connection", ErrorCode.NO_CONNECTION, reason, fix, retry=True, why=why)
     silent = _behind(error, NoAnswerBytesError)
     if silent is not None and silent.tunnel and server.proxy is not None:
         return _dead_proxy(server, "closed_without_answer")
@@ -313,8 +313,8 @@ def from_exception(server: ErrorMapper, error: Exception) -> Failed:
     if isinstance(error, httpx.DecodingError):
         return undecodable_answer(server, f"it does not decompress ({reason})")
     if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL):
-        mend = f"check `{server.option}`"
-        return server.told("bad_request", f"{server.url} is not an address: {reason}", mend)
+        fix = f"check `{server.option}`"
+        return server.told("bad_request", f"{server.url} is not an address: {reason}", fix)
     return server.told("connection", f"the request to {server.url} failed: {reason}", f"check `{server.option}`")
 
 
@@ -392,11 +392,11 @@ def _dead_proxy(server: ErrorMapper, why: str, reason: str = "", kind: str = "co
     """`why`: a key of `_NO_CONNECTION`, or "" where only the library's words say it."""
     proxy = server.proxy
     assert proxy is not None
-    mend = f"check {proxy.variable}, or name the server's host in NO_PROXY; {PAGE}"
+    fix = f"check {proxy.variable}, or name the server's host in NO_PROXY; {PAGE}"
     if not why:
-        return server.told(kind, f"no connection to {proxy.named}: {reason}", mend, retry=True)
+        return server.told(kind, f"no connection to {proxy.named}: {reason}", fix, retry=True)
     reason = f"no connection to {proxy.named}: {_NO_CONNECTION[why]}"
-    return server.failed(kind, ErrorCode.PROXY_UNREACHABLE, reason, mend, retry=True, why=why)
+    return server.failed(kind, ErrorCode.PROXY_UNREACHABLE, reason, fix, retry=True, why=why)
 
 
 def _proxy_wants_a_password(server: ErrorMapper) -> Failed:
@@ -437,12 +437,12 @@ def _not_http(server: ErrorMapper, error: NotHttpError) -> Failed:
     words = f": it sent {text!r}" if text.isprintable() and "\ufffd" not in text else ""
     if server.proxy is not None and (error.tunnel or not server.secure):
         message = f"{server.proxy.named} does not speak HTTP"
-        mend = f"check the port in {server.proxy.variable}; {PAGE}"
-        return server.answered("connection", ErrorCode.NOT_HTTP, message, words, mend)
+        fix = f"check the port in {server.proxy.variable}; {PAGE}"
+        return server.answered("connection", ErrorCode.NOT_HTTP, message, words, fix)
     if _TLS.match(error.head):
         return _http_to_tls(server, "")
-    message, mend = f"{server.url} does not speak HTTP on this port", f"check the port in `{server.option}`"
-    return server.answered("connection", ErrorCode.NOT_HTTP, message, words, mend)
+    message, fix = f"{server.url} does not speak HTTP on this port", f"check the port in `{server.option}`"
+    return server.answered("connection", ErrorCode.NOT_HTTP, message, words, fix)
 
 
 def _http_to_tls(server: ErrorMapper, words: str) -> Failed:
@@ -461,14 +461,14 @@ def _broken_tls(server: ErrorMapper, error: ssl.SSLError) -> Failed:
             f"check the port in `{server.option}`; write http:// if the server speaks plain HTTP",
         )
     wants = error.reason in _WANTS_CERTIFICATE
-    mend = "check which TLS versions and host names the server accepts"
+    fix = "check which TLS versions and host names the server accepts"
     if wants:
-        mend = "the server asks for a client certificate, which agenteval does not send"
+        fix = "the server asks for a client certificate, which agenteval does not send"
     why = f": {reason}" if reason else ""
     if closed:
-        mend = f"try again; check the port in `{server.option}`"
+        fix = f"try again; check the port in `{server.option}`"
     message = f"the TLS handshake with {server.url} failed{why}"
-    return server.told("connection", message, f"{mend}; {PAGE}", retry=closed)
+    return server.told("connection", message, f"{fix}; {PAGE}", retry=closed)
 
 
 def _not_trusted(server: ErrorMapper, error: ssl.SSLCertVerificationError) -> Failed:
@@ -477,12 +477,12 @@ def _not_trusted(server: ErrorMapper, error: ssl.SSLCertVerificationError) -> Fa
     variable, place = named_source()
     if code in (_EXPIRED, _NOT_YET):
         message += "has expired" if code == _EXPIRED else "is not valid yet"
-        mend, why = f"renew it at the server, or set this machine's clock; {PAGE}", _CERTIFICATES[code]
-        return server.failed("connection", ErrorCode.CERTIFICATE, message, mend, why=why)
+        fix, why = f"renew it at the server, or set this machine's clock; {PAGE}", _CERTIFICATES[code]
+        return server.failed("connection", ErrorCode.CERTIFICATE, message, fix, why=why)
     if code in _OTHER_HOST:
         message += "was made for another host"
-        mend = f"write the host that it was made for into `{server.option}`, or renew it; {PAGE}"
-        return server.failed("connection", ErrorCode.CERTIFICATE, message, mend, why="other_host")
+        fix = f"write the host that it was made for into `{server.option}`, or renew it; {PAGE}"
+        return server.failed("connection", ErrorCode.CERTIFICATE, message, fix, why="other_host")
     if code == _SELF_SIGNED:
         message += "is self-signed, and not trusted here"
     elif code in _UNKNOWN_AUTHORITY:
@@ -490,12 +490,12 @@ def _not_trusted(server: ErrorMapper, error: ssl.SSLCertVerificationError) -> Fa
     else:
         message += f"is not trusted: {error.verify_message}"
     what = "it" if code == _SELF_SIGNED else "the authority's certificate"
-    mend = f"write {what} into a PEM file, and its path into SSL_CERT_FILE; {PAGE}"
+    fix = f"write {what} into a PEM file, and its path into SSL_CERT_FILE; {PAGE}"
     if variable:
-        mend = f"add {what} to {place[:200]}, which {variable} names; {PAGE}"
+        fix = f"add {what} to {place[:200]}, which {variable} names; {PAGE}"
     if code in _CERTIFICATES:
-        return server.failed("connection", ErrorCode.CERTIFICATE, message, mend, why=_CERTIFICATES[code])
-    return server.told("connection", message, mend, ErrorCode.CERTIFICATE, why="untrusted")
+        return server.failed("connection", ErrorCode.CERTIFICATE, message, fix, why=_CERTIFICATES[code])
+    return server.told("connection", message, fix, ErrorCode.CERTIFICATE, why="untrusted")
 
 
 def _is_broken(error: Exception) -> bool:
@@ -538,21 +538,21 @@ def _refused(server: ErrorMapper, kind: str, status: int, words: str, *, page: b
     if kind == "permission":
         message = f"{server.url} refused the request ({status}): no permission"
         if page:
-            mend = f"a page answered, not an API: check `{server.option}`; a firewall or proxy may block this machine"
+            fix = f"a page answered, not an API: check `{server.option}`; a firewall or proxy may block this machine"
         elif named:
-            mend = f"the server did not call the key in {named} wrong: give it access to this model or project"
+            fix = f"the server did not call the key in {named} wrong: give it access to this model or project"
         else:
-            mend = "if the server needs a key, name its environment variable in `api_key_env`; if not, ask for access"
-        return server.answered(kind, ErrorCode.NO_PERMISSION, message, words, mend)
+            fix = "if the server needs a key, name its environment variable in `api_key_env`; if not, ask for access"
+        return server.answered(kind, ErrorCode.NO_PERMISSION, message, words, fix)
     if named:
-        message, mend = (
+        message, fix = (
             f"{server.url} refused the key ({status})",
             f"set the environment variable {named} to a key that it accepts",
         )
     else:
         message = f"{server.url} refused the key, or wants one ({status})"
-        mend = "name the environment variable that holds the key in `api_key_env`"
-    return server.answered("auth", ErrorCode.KEY_REFUSED, message, words, mend)
+        fix = "name the environment variable that holds the key in `api_key_env`"
+    return server.answered("auth", ErrorCode.KEY_REFUSED, message, words, fix)
 
 
 def _kind_of_status(status: int, body: str) -> tuple[str, bool]:

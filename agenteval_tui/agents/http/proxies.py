@@ -51,12 +51,12 @@ def proxy_to(url: str) -> Proxy | None:
         parts, address = SplitResult("http", "", "", "", ""), ""
     if not parts.hostname:
         raise AgentevalError(
-            f"{variable} holds no address of a proxy", mend=f"write it like http://proxy.example:3128, {PAGE}"
+            f"{variable} holds no address of a proxy", fix=f"write it like http://proxy.example:3128, {PAGE}"
         )
     if parts.scheme.lower() not in _SCHEMES:
         raise AgentevalError(
             f"the proxy in {variable} can't be used: its address begins with {parts.scheme[:20]}://",
-            mend=f"use http://, https://, socks5:// or socks5h://, {PAGE}",
+            fix=f"use http://, https://, socks5:// or socks5h://, {PAGE}",
         )
     if parts.scheme.lower().startswith("socks"):
         try:
@@ -64,7 +64,7 @@ def proxy_to(url: str) -> Proxy | None:
         except ImportError:
             raise AgentevalError(
                 f"the SOCKS proxy in {variable} needs the extra `socks` of agenteval-tui",
-                mend=f"pip install 'agenteval-tui[socks]', or unset {variable}; {PAGE}",
+                fix=f"pip install 'agenteval-tui[socks]', or unset {variable}; {PAGE}",
             ) from None
     # The path and the query of a proxy's address mean nothing.
     return Proxy(

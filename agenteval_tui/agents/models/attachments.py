@@ -56,7 +56,7 @@ def refuse(file: SentFile, protocol: str, takes: str) -> AgentevalError:
     message = f"{protocol} takes no {file.media_type or 'file of an unknown kind'}" + (
         " by its URL" if file.url else ""
     )
-    return AgentevalError(f"{message}: {file.name or file.url}", mend=takes)
+    return AgentevalError(f"{message}: {file.name or file.url}", fix=takes)
 
 
 def received(part: Mapping[str, Any], kind: str) -> Iterator[AgentEvent]:
@@ -86,6 +86,6 @@ def _sent(attachment: Attachment) -> SentFile:
     if data is None:
         raise AgentevalError(
             f"the bytes of {attachment.name or 'an image or file'} are not on this machine",
-            mend="run the suite again: they are read from its folder then",
+            fix="run the suite again: they are read from its folder then",
         )
     return SentFile(attachment.media_type, name, "", data)

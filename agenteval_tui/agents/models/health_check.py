@@ -92,7 +92,7 @@ async def check_model(
         _say_whether_reached(wire, findings)
     steps = tuple(findings.steps)
     if findings.failed is not None:
-        return CheckReport(False, findings.failed.error.message, total, findings.failed.error.mend, steps)
+        return CheckReport(False, findings.failed.error.message, total, findings.failed.error.fix, steps)
     missing = [step.message for step in steps if step.ok is False]
     words = f"{wire.server.url} answers" + (f" and has {options.model}" if listed else "")
     return CheckReport(True, "; ".join([words, *missing]), total, "", steps)

@@ -49,7 +49,7 @@ class LiteLLMAgent(ModelAgent[LiteLLMOptions]):
             raise AgentevalError(
                 "agents of kind 'litellm' need the package litellm",
                 where=f"agent {setup.name!r}",
-                mend="pip install 'agenteval-tui[litellm]'",
+                fix="pip install 'agenteval-tui[litellm]'",
             )
         super().__init__(setup)
 
@@ -57,7 +57,7 @@ class LiteLLMAgent(ModelAgent[LiteLLMOptions]):
         """There is none: litellm makes the request."""
         raise AgentevalError(
             f"agent {self._setup.name!r} asks through litellm, which makes the request itself",
-            mend="save the small case as a test: --save-test ID",
+            fix="save the small case as a test: --save-test ID",
         )
 
     def _protocol(self, options: LiteLLMOptions) -> ModelProtocol:
@@ -188,10 +188,10 @@ class LiteLLMClient:
         try:
             key = key_from(name, self._env)
         except AgentevalError as error:
-            raise NoWayError(self.server.told("auth", error.what, error.mend)) from None
+            raise NoWayError(self.server.told("auth", error.what, error.fix)) from None
         if not key:
-            message, mend = f"the environment variable {name} is not set", f"set {name} to the provider's key"
-            raise NoWayError(self.server.failed("auth", ErrorCode.KEY_MISSING, message, mend, variable=name))
+            message, fix = f"the environment variable {name} is not set", f"set {name} to the provider's key"
+            raise NoWayError(self.server.failed("auth", ErrorCode.KEY_MISSING, message, fix, variable=name))
         return key
 
     def _take(self, litellm: Any, piece: Any, reply: ChatReply) -> Iterator[AgentEvent]:
@@ -240,9 +240,9 @@ class _Wait:
             message = f"{url} sent no answer within {self._limits.first_token:g} s"
             if self._spoke:
                 message = f"{url} fell silent for {self._limits.silence:g} s in the middle of its answer"
-            mend = f"raise `timeouts.{option}`"
+            fix = f"raise `timeouts.{option}`"
             raise _TooLateError(
-                self._server.failed("timeout", ErrorCode.SILENCE, message, mend, retry=True, after=option)
+                self._server.failed("timeout", ErrorCode.SILENCE, message, fix, retry=True, after=option)
             ) from None
 
     def heard(self, event: AgentEvent) -> None:

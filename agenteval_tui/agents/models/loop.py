@@ -133,7 +133,7 @@ class ModelAgent(ABC, Generic[Options]):
             try:
                 await stack.enter_async_context(toolbox)
             except AgentevalError as error:
-                yield wire.server.told("tool", error.what, error.mend)
+                yield wire.server.told("tool", error.what, error.fix)
                 return
             if toolbox.sources:
                 yield Prepared("start of tool servers", (time.perf_counter() - began) * 1000)
@@ -142,7 +142,7 @@ class ModelAgent(ABC, Generic[Options]):
             try:
                 dialogue = protocol.begin(own_messages, toolbox.specs(), request.seed)
             except AgentevalError as error:  # an image or file that can't be sent
-                yield wire.server.told("bad_request", error.what, error.mend)
+                yield wire.server.told("bad_request", error.what, error.fix)
                 return
             events = converse(wire, protocol.path, dialogue, toolbox, options.max_steps)
             await stack.enter_async_context(aclosing(events))

@@ -47,14 +47,14 @@ class StreamReply(ABC):
 
     `over`: the reply has ended, whatever the server still sends. `complete`: the answer is whole, so a stream that ends
     now was not cut. `streamed`: the reply is a stream (the HTTP client sets this, and `content_type`). `protocol` and
-    `mend` are parts of an error: the expected kind of reply, and how to fix a different one.
+    `fix` are parts of an error: the expected kind of reply, and how to fix a different one.
     """
 
     over = False
     streamed = False
     content_type = ""
     protocol = "JSON"
-    mend = ""
+    fix = ""
 
     @property
     @abstractmethod
@@ -242,11 +242,11 @@ class ProviderError(Exception):
 
 
 class EmptyResponseError(Exception):
-    """This is not a reply of the protocol; the text says what it is instead. `mend`: the next step, if it is known."""
+    """This is not a reply of the protocol; the text says what it is instead. `fix`: the next step, if it is known."""
 
-    def __init__(self, message: str, mend: str = "") -> None:
+    def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
-        self.mend = mend
+        self.fix = fix
 
 
 class CutReplyError(EmptyResponseError):

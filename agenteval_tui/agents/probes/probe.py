@@ -188,8 +188,8 @@ class Probe(Struct, frozen=True):
                             words = (words + printed_text(answer["output"]))[-_PRINTED_KEPT:]
                         returned = answer.get("returned")
         except RaisedError as error:
-            mend = remedy(error.clues, project, around.env)
-            message = without_secrets(str(error), around.env) + (f" ({mend})" if mend else "")
+            fix = remedy(error.clues, project, around.env)
+            message = without_secrets(str(error), around.env) + (f" ({fix})" if fix else "")
             reading = unread(ReadingProblem.RAISED, message=_cut(message))
             traceback = traceback_without_secrets(error.traceback, around.env)
             return replace(reading, traceback=traceback, output=without_secrets(words, around.env))
@@ -236,7 +236,7 @@ def _reading(value: Any) -> Reading:
 
 
 def _said(error: AgentevalError) -> str:
-    return _cut(error.problem + (f" ({error.mend})" if error.mend else ""))
+    return _cut(error.problem + (f" ({error.fix})" if error.fix else ""))
 
 
 def _cut(text: str) -> str:

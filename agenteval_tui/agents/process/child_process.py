@@ -220,7 +220,7 @@ def find_program(word: str, cwd: Path, env: Mapping[str, str]) -> str:
     Raises `AgentevalError` when there is none, or it may not be executed.
     """
     if not cwd.is_dir():
-        raise AgentevalError(f"the folder {cwd} does not exist", mend="check `cwd`")
+        raise AgentevalError(f"the folder {cwd} does not exist", fix="check `cwd`")
     if os.sep not in word:
         program = shutil.which(word, path=env.get("PATH", os.defpath))
         if program is None:
@@ -229,15 +229,15 @@ def find_program(word: str, cwd: Path, env: Mapping[str, str]) -> str:
                 if (cwd / word).exists()
                 else "install it, or give its path"
             )
-            raise AgentevalError(f"there is no program {word!r} in PATH", mend=near)
+            raise AgentevalError(f"there is no program {word!r} in PATH", fix=near)
         return str(cwd / program)
     path = cwd / Path(word).expanduser()
     if path.is_dir():
-        raise AgentevalError(f"{word} is a folder, not a program", mend="name the program in it")
+        raise AgentevalError(f"{word} is a folder, not a program", fix="name the program in it")
     if not path.exists():
-        raise AgentevalError(f"there is no program {word}", mend=f"it is looked for in {cwd}")
+        raise AgentevalError(f"there is no program {word}", fix=f"it is looked for in {cwd}")
     if not os.access(path, os.X_OK):
-        raise AgentevalError(f"{word} is not executable", mend=f"chmod +x {word}, or name what runs it first")
+        raise AgentevalError(f"{word} is not executable", fix=f"chmod +x {word}, or name what runs it first")
     return str(path)
 
 
@@ -280,9 +280,7 @@ async def start(
         raise
     except OSError as error:
         is_over("start", mark)
-        raise AgentevalError(
-            f"{argv[0]} can't be started: {_why(error, program)}", mend=_mend(error, argv[0])
-        ) from None
+        raise AgentevalError(f"{argv[0]} can't be started: {_why(error, program)}", fix=_fix(error, argv[0])) from None
     except ValueError as error:  # a NUL in an argument
         is_over("start", mark)
         raise AgentevalError(f"{argv[0]} can't be started: {error}") from None
@@ -315,7 +313,7 @@ def _first_line(program: str) -> str:
     return f" ({line})" if line.startswith("#!") else ""
 
 
-def _mend(error: OSError, program: str) -> str:
+def _fix(error: OSError, program: str) -> str:
     if error.errno == errno.ENOENT:
         return f"correct that line, or name the interpreter first: [sh, {program}]"
     if error.errno == errno.ENOEXEC:

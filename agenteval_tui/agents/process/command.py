@@ -55,9 +55,9 @@ _BOM = b"\xef\xbb\xbf"
 class OutputError(Exception):
     """The output can't be read. `cut_off`: its last line is not complete."""
 
-    def __init__(self, what: str, mend: str, cut_off: bool = False) -> None:
+    def __init__(self, what: str, fix: str, cut_off: bool = False) -> None:
         super().__init__(what)
-        self.mend = mend
+        self.fix = fix
         self.cut_off = cut_off
 
 
@@ -154,8 +154,8 @@ class OutputReader:
                         True,
                     ) from None
                 what = f"line {self._number} of its output is not an event: {error}: {_shown(line)}"
-                mend = "write one JSON object per line, and everything else to standard error; or set `output: text`"
-                raise OutputError(what, mend) from None
+                fix = "write one JSON object per line, and everything else to standard error; or set `output: text`"
+                raise OutputError(what, fix) from None
         return read
 
 
@@ -199,7 +199,7 @@ class CommandAgent:
             options = options_for(request, self._setup, self._options)
             program = await self._start(options, request.workdir)
         except AgentevalError as error:
-            yield Failed(RunError.told("program", error.problem, error.mend))
+            yield Failed(RunError.told("program", error.problem, error.fix))
             return
         async with program:
             # What it does then is its own business, unless it says with `ready` that it was still starting.
@@ -222,7 +222,7 @@ class CommandAgent:
         try:
             program = find_program(argv[0], self._folder(options), self._env(options))
         except AgentevalError as error:
-            return unreachable(error.problem, error.mend)
+            return unreachable(error.problem, error.fix)
         return await check_answer(self, f"{program} is there and may be executed", began, thorough=thorough)
 
     async def close(self) -> None:
@@ -269,11 +269,11 @@ class CommandAgent:
             # How it ended says more than half a line at its end.
             broken = error.cut_off and await program.exited(GRACE_S) and program.returncode != 0
             if not broken:
-                yield Failed(RunError.told("protocol", self._said(f"{name}: {error}", program, options), error.mend))
+                yield Failed(RunError.told("protocol", self._said(f"{name}: {error}", program, options), error.fix))
                 return
         if program.returncode != 0:
             message = f"{name} {exit_description(program.returncode)}"
-            mend = remedy_for(
+            fix = remedy_for(
                 program.returncode, "run it by hand with the same input; `agenteval docs agents` describes it"
             )
             env = self._env(options)
@@ -282,7 +282,7 @@ class CommandAgent:
                 message = self._said(message, program, options)
             else:
                 message = without_secrets(f"{message}: {raised_words(traceback)}", env)
-            failure = RunError.told("program", message, mend, ErrorCode.EXIT, status=program.returncode)
+            failure = RunError.told("program", message, fix, ErrorCode.EXIT, status=program.returncode)
             yield Failed(replace(failure, traceback=traceback))
         elif spoke:
             if reader.is_text:

@@ -56,8 +56,8 @@ def with_last_words(sentence: str, stderr: str, env: Mapping[str, str]) -> str:
 
 def silence_error(sentence: str) -> RunError:
     """The error of a program that took longer than `timeouts` allows."""
-    mend = "find out what it waits for, or raise `timeouts`"
-    return RunError.told("timeout", sentence, mend, ErrorCode.SILENCE)
+    fix = "find out what it waits for, or raise `timeouts`"
+    return RunError.told("timeout", sentence, fix, ErrorCode.SILENCE)
 
 
 def exit_description(returncode: int | None) -> str:

@@ -12,9 +12,9 @@ PROMPT = "ping"
 _SHOWN = 60
 
 
-def unreachable(message: str, mend: str) -> CheckReport:
+def unreachable(message: str, fix: str) -> CheckReport:
     """The report on a program or a function that doesn't exist."""
-    return CheckReport(False, message, mend=mend, steps=(CheckStep("reachable", False, message),))
+    return CheckReport(False, message, fix=fix, steps=(CheckStep("reachable", False, message),))
 
 
 async def check_answer(agent: Agent, message: str, started: float, *, thorough: bool) -> CheckReport:
@@ -40,7 +40,7 @@ async def _ping(agent: Agent, reachable: CheckStep) -> CheckReport:
     if failed is not None:
         message = failed.error.message
         steps = (reachable, CheckStep("streams", False, message, took))
-        return CheckReport(False, message, took, failed.error.mend, steps)
+        return CheckReport(False, message, took, failed.error.fix, steps)
     transcript = recorder.transcript()
     answer = " ".join(transcript.final_output.split())
     shortened = answer if len(answer) <= _SHOWN else answer[:_SHOWN] + "…"

@@ -65,7 +65,7 @@ def events_of_state(
     if streamed is not None:
         if options.messages is not None:
             raise AgentevalError("`messages` can't be used on an agent that tells its messages itself",
-                                 mend="remove `messages`; `output` alone says what the answer is")  # fmt: skip
+                                 fix="remove `messages`; `output` alone says what the answer is")  # fmt: skip
         answer = _at("output", options.output or "@", state)
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
         if text.strip() != streamed.strip():
@@ -94,7 +94,7 @@ def _at(option: str, path: str, state: Any) -> Any:
         has = f"an object with {', '.join(map(str, state))}" if isinstance(state, Mapping) else type(state).__name__
         raise AgentevalError(
             f"`{option}: {path}` finds nothing in the agent's state, {has}",
-            mend=f"write a path into that state in `{option}`",
+            fix=f"write a path into that state in `{option}`",
         )
     return value
 
@@ -104,7 +104,7 @@ def _filled(place: str, value: Any, variables: Mapping[str, Any]) -> Any:
         try:
             return render_value(value, variables)
         except AgentevalError as error:
-            raise AgentevalError(f"`{place}`: {error.what}", where=place, mend=error.mend) from None
+            raise AgentevalError(f"`{place}`: {error.what}", where=place, fix=error.fix) from None
     if isinstance(value, Mapping):
         return {key: _filled(f"{place}.{key}", inner, variables) for key, inner in value.items()}
     if isinstance(value, list):

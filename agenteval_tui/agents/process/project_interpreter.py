@@ -99,12 +99,12 @@ def named_interpreter(named: str, folder: Path) -> Interpreter:
     if program.is_dir():
         raise AgentevalError(
             f"`python` names the folder {program}, which is not a virtual environment",
-            mend="name the program in it: `python: PATH`",
+            fix="name the program in it: `python: PATH`",
         )
     if not program.is_symlink() and not program.exists():
         raise AgentevalError(
             f"`python` names {program}, which does not exist",
-            mend=f"correct the path, which starts at {folder}; without `python`, the project's environment is used",
+            fix=f"correct the path, which starts at {folder}; without `python`, the project's environment is used",
         )
     _check(program, prefix, version, "`python`", (folder,))
     return Interpreter(named, "option", "`python`", version, prefix if _is_environment(prefix) else None)
@@ -158,14 +158,14 @@ def _of_prefix(prefix: Path, source: str, place: str, folders: Sequence[Path]) -
     if not prefix.is_dir():
         raise AgentevalError(
             f"{place} names the environment {prefix}, which does not exist",
-            mend=f"activate another environment, or unset {place}" if place in _VARIABLES else _remedy(folders),
+            fix=f"activate another environment, or unset {place}" if place in _VARIABLES else _remedy(folders),
         )
     programs = [prefix / "bin" / name for name in _PYTHONS]
     program = next((program for program in programs if program.is_symlink() or program.exists()), None)
     if program is None:
         windows = (prefix / "Scripts").is_dir() or (prefix / "python.exe").is_file()
         what = "was made on Windows" if windows else "has no bin/python"
-        raise AgentevalError(f"the environment {prefix} {what}", mend=_remedy(folders))
+        raise AgentevalError(f"the environment {prefix} {what}", fix=_remedy(folders))
     version = _version(prefix, program)
     _check(program, prefix, version, place, folders)
     return Interpreter(str(program), source, place, version, prefix)
@@ -187,23 +187,23 @@ def _check(program: Path, prefix: Path, version: str, place: str, folders: Seque
     if not program.exists():
         raise AgentevalError(
             f"the Python of {prefix} is gone: {program} leads to {os.path.realpath(program)}, which does not exist",
-            mend=_remedy(folders),
+            fix=_remedy(folders),
         )
     if not os.access(program, os.X_OK):
-        raise AgentevalError(f"{program} is not executable", mend=f"chmod +x {program}, or {_remedy(folders)}")
+        raise AgentevalError(f"{program} is not executable", fix=f"chmod +x {program}, or {_remedy(folders)}")
     head = _head(program)
     if head is not None and not head.startswith(_PROGRAMS):
-        raise AgentevalError(f"{program} is not a program", mend=_remedy(folders))
+        raise AgentevalError(f"{program} is not a program", fix=_remedy(folders))
     theirs = None if head is None else _system_of(head)
     if theirs is not None:
         ours = f"{os.uname().sysname} ({platform.machine()})"
-        raise AgentevalError(f"{program} is a program for {theirs}, and this is {ours}", mend=_remedy(folders))
+        raise AgentevalError(f"{program} is a program for {theirs}, and this is {ours}", fix=_remedy(folders))
     numbers = tuple(int(digits) for digits in re.findall(r"\d+", version)[:2])
     if len(numbers) == 2 and numbers < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise AgentevalError(
             f"{program} is Python {version}; agenteval runs code with Python {oldest} or later",
-            mend=f"use a newer Python for the project, or name one in the agent: `python: PATH` (found by {place})",
+            fix=f"use a newer Python for the project, or name one in the agent: `python: PATH` (found by {place})",
         )
 
 

@@ -202,11 +202,11 @@ class EventReader:
         message = _text(event, "message")
         wait = event.get("retry_after_s")
         wait_s = duration_in(wait)  # the same bounds do for seconds
-        kind, mend = str(event.get("kind") or "agent"), truncate_for_store(str(event.get("mend") or ""))
+        kind, fix = str(event.get("kind") or "agent"), truncate_for_store(str(event.get("fix") or ""))
         error = (
-            RunError.told(kind, message, mend)
+            RunError.told(kind, message, fix)
             if message
-            else RunError(kind, "the agent gave no reason", mend, ErrorCode.NO_REASON)
+            else RunError(kind, "the agent gave no reason", fix, ErrorCode.NO_REASON)
         )
         return [Failed(error, event.get("retry") is True, wait_s)]
 

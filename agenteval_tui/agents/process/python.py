@@ -101,7 +101,7 @@ class PythonAgent:
             reused = self._reused_hosts(options) if options.reuse else None
             host = await (self._host(options) if reused is None else reused.take())
         except AgentevalError as error:
-            yield Failed(RunError.told("program", error.problem, error.mend))
+            yield Failed(RunError.told("program", error.problem, error.fix))
             return
         except (HostError, RaisedError) as error:
             if error.printed.strip():
@@ -131,7 +131,7 @@ class PythonAgent:
             if (raised := _raised(await self._tree(options).told())) is not None:
                 raise raised
         except AgentevalError as error:
-            return unreachable(error.problem, error.mend)
+            return unreachable(error.problem, error.fix)
         except (HostError, RaisedError) as error:
             return unreachable(*self._said(error, getattr(error, "program", None), options))
         return await check_answer(self, f"{options.callable} is there", began, thorough=thorough)
@@ -201,7 +201,7 @@ class PythonAgent:
         try:
             how = mapping_of(options, document)
         except AgentevalError as error:
-            yield Failed(RunError.told("bad_request", error.what, error.mend))
+            yield Failed(RunError.told("bad_request", error.what, error.fix))
             return
         place = {} if request.workdir is None else self._place(request.workdir)
         asking = host.events(
@@ -251,11 +251,11 @@ class PythonAgent:
             words += _written_since(printed_before, host.program)
             yield Failed(silence_error(with_last_words(sentence, words, self._environment(options))))
         except AgentevalError as error:
-            yield Failed(RunError.told("protocol", error.what, error.mend))
+            yield Failed(RunError.told("protocol", error.what, error.fix))
         except EventError as error:
-            mend = "`agenteval docs agents` says what a function may return"
+            fix = "`agenteval docs agents` says what a function may return"
             sentence = f"{options.callable} gave something that is not an event: {error}"
-            yield Failed(RunError.told("protocol", sentence, mend))
+            yield Failed(RunError.told("protocol", sentence, fix))
         except (HostError, RaisedError) as error:
             async for event in self._rest_of_output(host, printed_before, options):
                 yield event
@@ -287,19 +287,17 @@ class PythonAgent:
     def _failed(
         self, error: Exception, program: HostProcess | None, options: PythonOptions, words: str | None = None
     ) -> Failed:
-        sentence, mend = self._said(error, program, options, words)
+        sentence, fix = self._said(error, program, options, words)
         env = self._environment(options)
         if isinstance(error, RaisedError):
             reduced = sentence if error.wrong else without_secrets(f"{options.callable} raised {error.reduced}", env)
             traceback = traceback_without_secrets(error.traceback, env)
-            return Failed(RunError.raised(sentence, mend, reduced=reduced, traceback=traceback))
+            return Failed(RunError.raised(sentence, fix, reduced=reduced, traceback=traceback))
         crash, code = None, None if program is None else program.returncode
         if program is not None and code is not None and -code in _FATAL:
             frames = frames_in_dump(program.stderr, self._setup.base_dir, fatal=True)
             crash = Traceback((RaisedException(signal_name(code), frames=frames),)) if frames else None
-        return Failed(
-            replace(RunError.told("program", sentence, mend), traceback=traceback_without_secrets(crash, env))
-        )
+        return Failed(replace(RunError.told("program", sentence, fix), traceback=traceback_without_secrets(crash, env)))
 
     def _said(
         self, error: Exception, program: HostProcess | None, options: PythonOptions, words: str | None = None
@@ -312,23 +310,23 @@ class PythonAgent:
                     str(error), env
                 ), "`agenteval docs agents` says what may be named, and what it may give"
             sentence = f"{options.callable} raised {error}"
-            mend = self._remedy(error, options)
-            mend = next((_REMEDIES[kind] for kind in error.kinds if kind in _REMEDIES), mend)
-            return without_secrets(sentence, env), mend
+            fix = self._remedy(error, options)
+            fix = next((_REMEDIES[kind] for kind in error.kinds if kind in _REMEDIES), fix)
+            return without_secrets(sentence, env), fix
         code = None if program is None else program.returncode
         ended = str(error) if code is None else f"{error}, its process {exit_description(code)}"
-        mend = remedy_for(code, _LOOK)
+        fix = remedy_for(code, _LOOK)
         if isinstance(error, HostError) and error.too_much:
-            mend = "give less, or raise `max_reply_mb`"
+            fix = "give less, or raise `max_reply_mb`"
         if words is None:
             words = "" if program is None else program.stderr
-        return with_last_words(f"{options.callable} {ended}", words, env), mend
+        return with_last_words(f"{options.callable} {ended}", words, env), fix
 
     def _remedy(self, error: RaisedError, options: PythonOptions) -> str:
         try:
             return remedy(error.clues, self._project(options), self._environment(options))
         except AgentevalError as problem:  # it changed meanwhile
-            return problem.mend
+            return problem.fix
 
 
 def _written_since(before: str, program: HostProcess) -> str:

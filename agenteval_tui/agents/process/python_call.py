@@ -131,8 +131,8 @@ def run(
     if not reader.gave:
         gives, missing = ("yielded", "yield") if streamed else ("returned", "return")
         message = f"{target} {gives} nothing" + ("" if streamed else " (None)")
-        mend = f"is `{missing}` missing? For an empty answer give an empty text"
-        tell({"type": "error", "kind": "protocol", "message": message, "mend": mend})
+        fix = f"is `{missing}` missing? For an empty answer give an empty text"
+        tell({"type": "error", "kind": "protocol", "message": message, "fix": fix})
 
 
 class _Entered:

@@ -382,7 +382,7 @@ def _line(request: Mapping[str, Any]) -> bytes:
 def _no_more(error: OSError) -> AgentevalError:
     return AgentevalError(
         f"another process can't be started: {error.strerror or error}",
-        mend="lower `concurrency`, or raise the limit of open files (ulimit -n)",
+        fix="lower `concurrency`, or raise the limit of open files (ulimit -n)",
     )
 
 

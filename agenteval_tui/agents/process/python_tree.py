@@ -123,12 +123,12 @@ class Start(Struct):
         reasons = [_reason(code, detail) for code, detail in self.unsafe]
         if not reasons:
             return ""
-        mend = "with `reuse: true`, a process serves many runs"
+        fix = "with `reuse: true`, a process serves many runs"
         if any(code not in _OF_SYSTEM for code, _ in self.unsafe):
-            mend = f"do that in the function, and not when the module is imported; {mend}"
+            fix = f"do that in the function, and not when the module is imported; {fix}"
         return (
             f"{', '.join(self.targets)}: each run imports the modules again, which takes longer than a fork, because "
-            f"{', and '.join(dict.fromkeys(reasons))}; {mend}"
+            f"{', and '.join(dict.fromkeys(reasons))}; {fix}"
         )
 
 
@@ -371,7 +371,7 @@ class Tree:
         sentence = with_last_words(
             f"{program} doesn't run as a Python: {ended}", host.program.stderr, dict(self.root.env)
         )
-        return AgentevalError(sentence, mend="make the environment again, or name another Python: `python: PATH`")
+        return AgentevalError(sentence, fix="make the environment again, or name another Python: `python: PATH`")
 
     # Processes for one run each
 

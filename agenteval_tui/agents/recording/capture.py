@@ -251,8 +251,8 @@ class CapturingAgent:
         events: list[AgentEvent] = [*used, *self._usage(cut), Captured(transcript, tape, self._answers)]
         if session.misses and (self._options is None or self._options.on_miss == "error"):
             message = session.misses[0].said
-            mend = "record it again, or set `on_miss: live` of the cassette"
-            return [*events, Failed(RunError.told("cassette", message, mend))]
+            fix = "record it again, or set `on_miss: live` of the cassette"
+            return [*events, Failed(RunError.told("cassette", message, fix))]
         if isinstance(end, Done):
             end = replace(
                 end, finish_reason=transcript.finish_reason or end.finish_reason, model=transcript.model or end.model

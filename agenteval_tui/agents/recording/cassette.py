@@ -52,7 +52,7 @@ def parse(text: str, where: str) -> Cassette:
     volatile: tuple[Volatile, ...] = ()
     numbered = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not numbered:
-        raise AgentevalError("this cassette is empty", where=where, mend="record it again: agenteval record --cassette")
+        raise AgentevalError("this cassette is empty", where=where, fix="record it again: agenteval record --cassette")
     for place, (number, line) in enumerate(numbered):
         at = f"{where}:{number}"
         try:
@@ -66,7 +66,7 @@ def parse(text: str, where: str) -> Cassette:
         except ValueError as error:
             reason = _not_json(line) if isinstance(error, json.JSONDecodeError) else str(error)
             raise AgentevalError(
-                f"this line of the cassette can't be read: {reason}", where=at, mend="fix the line, or record it again"
+                f"this line of the cassette can't be read: {reason}", where=at, fix="fix the line, or record it again"
             ) from None
     return Cassette(tuple(exchanges), volatile)
 
@@ -79,15 +79,15 @@ def read(path: Path) -> Cassette:
         raise AgentevalError(
             "there is no such cassette",
             where=str(path),
-            mend=f"record it: agenteval record --cassette {path.name} -- PROGRAM",
+            fix=f"record it: agenteval record --cassette {path.name} -- PROGRAM",
         ) from None
     except OSError as error:
         raise AgentevalError(
-            f"this cassette can't be read: {str(error.strerror).lower()}", where=str(path), mend="name another file"
+            f"this cassette can't be read: {str(error.strerror).lower()}", where=str(path), fix="name another file"
         ) from None
     except UnicodeDecodeError:
         raise AgentevalError(
-            "this is not a cassette: it is not UTF-8", where=str(path), mend="name another file, or record it again"
+            "this is not a cassette: it is not UTF-8", where=str(path), fix="name another file, or record it again"
         ) from None
     return parse(text, str(path))
 
@@ -136,13 +136,13 @@ def _head(value: Any, at: str) -> tuple[Volatile, ...]:
         raise AgentevalError(
             "this is not a cassette: its first line does not say so",
             where=at,
-            mend=f'a cassette begins with {{"{_KEY}": {VERSION}}}; `agenteval docs record` says how to make one',
+            fix=f'a cassette begins with {{"{_KEY}": {VERSION}}}; `agenteval docs record` says how to make one',
         )
     if type(version) is not int or version != VERSION:
         raise AgentevalError(
             f"this cassette has version {version!r:.40}, and this program reads version {VERSION}",
             where=at,
-            mend="record it again, or use the version of agenteval that wrote it",
+            fix="record it again, or use the version of agenteval that wrote it",
         )
     try:
         return tuple(convert(value.get("volatile", []), list[Volatile]))
@@ -150,7 +150,7 @@ def _head(value: Any, at: str) -> tuple[Volatile, ...]:
         raise AgentevalError(
             "`volatile` of this cassette is wrong",
             where=at,
-            mend='write it as [{"at": "messages[*].content", "like": "date"}], or record it again',
+            fix='write it as [{"at": "messages[*].content", "like": "date"}], or record it again',
         ) from None
 
 

@@ -71,7 +71,7 @@ class Journal:
             raise AgentevalError(
                 f"this file can't be written: {(error.strerror or str(error)).lower()}",
                 where=str(path.with_name(path.name + _SUFFIX)),
-                mend="check the folder, its permissions and the space on its disk",
+                fix="check the folder, its permissions and the space on its disk",
             ) from None
 
     def add(self, exchange: Exchange) -> None:

@@ -45,7 +45,7 @@ def shimmed(file: Path | None, argv: Sequence[str], cwd: Path) -> Iterator[tuple
         if words == tuple(argv):
             raise AgentevalError(
                 f"no word of the program's command is {file}, so it would not read the copy that is recorded",
-                mend="name the file in the command (--mcp-config FILE, say), "
+                fix="name the file in the command (--mcp-config FILE, say), "
                 "or begin the servers' commands with `agenteval record --mcp --`",
             )
         yield words
@@ -119,13 +119,13 @@ def _wrapped(file: Path) -> dict[str, Any]:
             f"no server of this MCP configuration is a command: {listed(others)} "
             f"{'is' if len(others) == 1 else 'are'} asked over HTTP, which can't be recorded",
             where=str(file),
-            mend="leave out --mcp-config: the descriptions of their tools for the model are still recorded",
+            fix="leave out --mcp-config: the descriptions of their tools for the model are still recorded",
         )
     if not wrapped:
         raise AgentevalError(
             "this MCP configuration has no server that is a command",
             where=str(file),
-            mend='a server over stdio is {"mcpServers": {"NAME": {"command": "...", "args": []}}}',
+            fix='a server over stdio is {"mcpServers": {"NAME": {"command": "...", "args": []}}}',
         )
     return config
 
@@ -159,13 +159,13 @@ def _read(file: Path) -> dict[str, Any]:
         raise AgentevalError(
             f"this MCP configuration can't be read: {str(error.strerror).lower()}",
             where=str(file),
-            mend="check the path",
+            fix="check the path",
         ) from None
     except (ValueError, RecursionError):
         raise AgentevalError(
             "this MCP configuration is not JSON",
             where=str(file),
-            mend="begin the servers' commands in it with `agenteval record --mcp --`",
+            fix="begin the servers' commands in it with `agenteval record --mcp --`",
         ) from None
     return dict(document) if isinstance(document, Mapping) else {}
 

@@ -91,7 +91,7 @@ def require_otlp() -> None:
     """Raises `AgentevalError` where the package that reads OTLP's protobuf is not installed."""
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.proto") is None:
         raise AgentevalError(
-            "the package that reads OTLP's protobuf is not installed", mend="pip install 'agenteval-tui[otel]'"
+            "the package that reads OTLP's protobuf is not installed", fix="pip install 'agenteval-tui[otel]'"
         )
 
 

@@ -58,7 +58,7 @@ async def run_program(
                 is_over("start", mark)
                 raise AgentevalError(
                     f"{argv[0]} can't be started: {getattr(error, 'strerror', None) or error}",
-                    mend="run it by hand; a script needs a line like #!/bin/sh, or an interpreter before its name",
+                    fix="run it by hand; a script needs a line like #!/bin/sh, or an interpreter before its name",
                 ) from None
             ends_with_us("tree", process.pid)
             is_over("start", mark)

@@ -50,7 +50,7 @@ def upstreams(env: Mapping[str, str], own_addresses: Mapping[str, str] | None = 
     names = [provider.name for provider in PROVIDERS]
     for name in own_addresses:
         if name not in names:
-            raise AgentevalError(f"there is no provider {name!r}", mend=f"providers: {listed(names, 9)}")
+            raise AgentevalError(f"there is no provider {name!r}", fix=f"providers: {listed(names, 9)}")
     addresses = {}
     for provider in PROVIDERS:
         variable = next((name for name in provider.variables if env.get(name, "").strip()), "")
@@ -119,6 +119,6 @@ def _checked(address: str, variable: str) -> str:
         fine = False
     if not fine:
         raise AgentevalError(
-            f"{variable} is not the address of a server: {address[:80]}", mend="write it like https://api.openai.com/v1"
+            f"{variable} is not the address of a server: {address[:80]}", fix="write it like https://api.openai.com/v1"
         )
     return address.rstrip("/")

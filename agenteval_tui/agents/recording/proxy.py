@@ -68,7 +68,7 @@ class Proxy:
             raise InfrastructureError(
                 f"port {port} can't be had: {error.strerror}",
                 where=HOST,
-                mend="choose another with --port, or leave it out to get a free one",
+                fix="choose another with --port, or leave it out to get a free one",
             ) from None
 
     @property

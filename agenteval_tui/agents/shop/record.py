@@ -58,7 +58,7 @@ def record_suite(path: Path) -> dict[str, str]:
     file name -> JSON lines. Writes nothing."""
     suite = load_suite(path).suite
     if suite is None:
-        raise AgentevalError("this suite can't be read", where=str(path), mend="see `agenteval validate`")
+        raise AgentevalError("this suite can't be read", where=str(path), fix="see `agenteval validate`")
     files = {f"demo-rules-{version}.jsonl": asyncio.run(_lines(suite, version)) for version in VERSIONS}
     return files | {LABELLED: asyncio.run(_labelled(path.parent.parent / "support.suite.yaml"))}
 
@@ -78,7 +78,7 @@ async def _labelled(path: Path) -> str:
     test_id, agent, many = _LABELLED
     test = next(test for test in suite.tests if test.id == test_id) if suite is not None else None
     if suite is None or test is None:
-        raise AgentevalError("this suite can't be read", where=str(path), mend="see `agenteval validate`")
+        raise AgentevalError("this suite can't be read", where=str(path), fix="see `agenteval validate`")
     lines = []
     for repetition in range(1, many + 1):
         transcript = await _record(test, str(suite.agents[agent].options["version"]), repetition)

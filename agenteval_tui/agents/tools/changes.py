@@ -51,7 +51,7 @@ class ToolChanges(Struct, frozen=True, omit_defaults=True):
                 if name not in known:
                     raise AgentevalError(
                         f"`{option}` names {name!r}, and the agent has no such tool",
-                        mend=f"its tools: {', '.join(known) or 'none'}",
+                        fix=f"its tools: {', '.join(known) or 'none'}",
                     )
 
     def laid_over(self, context: Mapping[str, Any]) -> dict[str, Any]:

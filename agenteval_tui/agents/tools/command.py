@@ -39,7 +39,7 @@ class CommandTool(Struct, frozen=True):
         try:
             find_program(self.argv[0], self.folder, self.env)
         except AgentevalError as error:
-            raise AgentevalError(f"tool {self.spec.name!r}: {error.what}", mend=error.mend) from None
+            raise AgentevalError(f"tool {self.spec.name!r}: {error.what}", fix=error.fix) from None
         return [self]
 
     async def close(self) -> None:

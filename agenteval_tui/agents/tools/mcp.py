@@ -59,7 +59,7 @@ class McpTools:
         missing = [name for name in only or () if name not in names]
         if missing:
             raise AgentevalError(
-                f"the MCP server {server.name} has no tool {missing[0]!r}", mend=f"it has {', '.join(names) or 'none'}"
+                f"the MCP server {server.name} has no tool {missing[0]!r}", fix=f"it has {', '.join(names) or 'none'}"
             )
         prefix = self._options.prefix
         return [
@@ -166,7 +166,7 @@ class ToolHost:
 def check_installed(server: str) -> None:
     """Raises `AgentevalError` when the package that speaks the protocol is not there."""
     if not mcp_package.is_installed():
-        raise AgentevalError(f"the tools of {server} need the package mcp", mend="pip install 'agenteval-tui[mcp]'")
+        raise AgentevalError(f"the tools of {server} need the package mcp", fix="pip install 'agenteval-tui[mcp]'")
 
 
 def server_environment(env: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
@@ -310,7 +310,7 @@ class McpServer:
             self._key = key or ""
             if not self._key:
                 raise AgentevalError(
-                    f"the environment variable {named} is not set", mend=f"set {named} to the server's key"
+                    f"the environment variable {named} is not set", fix=f"set {named} to the server's key"
                 )
         headers = dict(self._options.headers)
         if self._key:
@@ -373,7 +373,7 @@ class McpServer:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         if isinstance(error, AgentevalError):
-            return f"can't be used: {error.what}" + (f" ({error.mend})" if error.mend else "")
+            return f"can't be used: {error.what}" + (f" ({error.fix})" if error.fix else "")
         if isinstance(error, asyncio.CancelledError):
             return "was ended before it said what tools it has"
         return f"does not answer: {_in_a_line(error)}"
@@ -384,7 +384,7 @@ class McpServer:
             words = stderr_tail(self._program.stderr, {**self._env, **self._options.env})
         message = f"the MCP server {self.name} {message}" + (f": {words}" if words else "")
         place = "its program" if self._options.command is not None else "its address"
-        return AgentevalError(self._clean(message), mend=f"check {place} in the agent's `tools`")
+        return AgentevalError(self._clean(message), fix=f"check {place} in the agent's `tools`")
 
     def _clean(self, text: str) -> str:
         if self._key:

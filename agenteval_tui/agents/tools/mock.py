@@ -41,7 +41,7 @@ def mock_tool(entry: MockEntry) -> MockTool:
         if not isinstance(pair, Mapping) or not {"request", "requests", "arguments"} & set(pair):
             raise AgentevalError(
                 f"tool {entry.name!r}: pair {number} does not say for which call it is",
-                mend="add `request`, `requests` or `arguments`",
+                fix="add `request`, `requests` or `arguments`",
             )
     otherwise = entry.sample_response
     return MockTool(spec, tuple(pairs), None if otherwise is None else _as_text(otherwise))

@@ -157,14 +157,14 @@ def read_entry(raw: Mapping[str, Any], *, mock: bool = False) -> Entry:
     if mock and kinds:
         raise AgentevalError(
             f"tool {name!r} of the testing context has `{kinds[0]}`",
-            mend="a context has mock tools only; put the tool into the agent's `tools`",
+            fix="a context has mock tools only; put the tool into the agent's `tools`",
         )
     if len(kinds) > 1:
-        raise AgentevalError(f"tool {name!r} has {' and '.join(f'`{kind}`' for kind in kinds)}", mend="keep only one")
+        raise AgentevalError(f"tool {name!r} has {' and '.join(f'`{kind}`' for kind in kinds)}", fix="keep only one")
     model = _KINDS[kinds[0]] if kinds else MockEntry
     problems = option_problems(model, raw)
     if problems:
         message = "; ".join(message for _, message in problems)
         options = ", ".join(sorted((option_names(model) | {*model.model_fields}) - {"type", "strict"}))
-        raise AgentevalError(f"tool {name!r}: {message}", mend=f"options of such a tool: {options}")
+        raise AgentevalError(f"tool {name!r}: {message}", fix=f"options of such a tool: {options}")
     return model.model_validate(dict(raw))

@@ -60,7 +60,7 @@ class PythonTools:
         except HostError as error:
             first = self.entries[0]
             words = self._words(error, error.program)
-            raise AgentevalError(f"tool {first.name!r}: {first.python}: {words}", mend=_MEND) from None
+            raise AgentevalError(f"tool {first.name!r}: {first.python}: {words}", fix=_MEND) from None
         return [self._tool(entry, answer) for entry, answer in zip(self.entries, answers, strict=True)]
 
     async def close(self) -> None:
@@ -104,7 +104,7 @@ class PythonTools:
     def _tool(self, entry: PythonEntry, answer: Mapping[str, Any]) -> PythonTool:
         if "raised" in answer:
             error = RaisedError.of(answer)
-            raise AgentevalError(f"tool {entry.name!r}: {entry.python}: {error}", mend=self._remedy(error))
+            raise AgentevalError(f"tool {entry.name!r}: {entry.python}: {error}", fix=self._remedy(error))
         if entry.parameters is not None:
             spec = ToolSpec(entry.name, entry.said, entry.parameters)
         else:

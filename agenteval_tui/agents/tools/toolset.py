@@ -151,7 +151,7 @@ class Toolbox(Struct):
         # A place was kept for a tool whose signature was not known yet.
         if not isinstance(self.tools.get(name, _NOT_YET), _NotYet):
             raise AgentevalError(
-                f"two tools are called {name!r}", mend="rename one; an MCP server's tools can have a `prefix`"
+                f"two tools are called {name!r}", fix="rename one; an MCP server's tools can have a `prefix`"
             )
         self.tools[name] = tool
 
@@ -237,7 +237,7 @@ class _Making:
             self._add_server(entry)
             return
         if entry.name in self.tools:
-            raise AgentevalError(f"two tools are called {entry.name!r}", mend="rename one")
+            raise AgentevalError(f"two tools are called {entry.name!r}", fix="rename one")
         if isinstance(entry, MockEntry):
             self.tools[entry.name] = mock_tool(entry)
             return

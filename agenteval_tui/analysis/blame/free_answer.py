@@ -158,14 +158,14 @@ def blame_of(store: Store, row: RunRow, inputs: Given = NOTHING) -> Blame:
         raise NothingToBlameError(
             f"there is nothing to blame: {states.get(row.status, f'it is {row.status}')}",
             where=f"run {row.id}",
-            mend="agenteval history --runs --outcome failed lists runs that failed",
+            fix="agenteval history --runs --outcome failed lists runs that failed",
         )
     transcript = store.transcript(row.id) if inputs.transcript is None else inputs.transcript
     if not transcript.messages:
         raise NothingToBlameError(
             "the run has no messages, so no step can be at fault",
             where=f"run {row.id}",
-            mend=f"agenteval why {row.id}{db_option(store.path)}",
+            fix=f"agenteval why {row.id}{db_option(store.path)}",
         )
     results = store.results(row.id) if inputs.results is None else inputs.results
     specs: dict[str, CriterionSpec] = {}

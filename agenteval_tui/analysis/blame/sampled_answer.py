@@ -35,7 +35,7 @@ class Sampling:
         if not self.steps:
             raise AgentevalError(
                 "the run has no step that the agent could repeat",
-                mend="agenteval blame without --samples uses only its transcript",
+                fix="agenteval blame without --samples uses only its transcript",
             )
         self._look = Search(len(self.steps), samples=samples)
         self.newest = self.steps[0]

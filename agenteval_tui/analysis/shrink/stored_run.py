@@ -51,7 +51,7 @@ def question_of(store: Store, row: RunRow, options: ShrinkOptions = DEFAULTS) ->
         raise ShrinkError(
             f"there is nothing to shrink: this run is {row.status}",
             where=f"run {row.id}",
-            mend="agenteval history --runs --outcome failed lists runs that failed",
+            fix="agenteval history --runs --outcome failed lists runs that failed",
         )
     criterion = options.criterion
     results, failures = store.results(row.id), causes.failures(store, [row.rowid])
@@ -59,9 +59,9 @@ def question_of(store: Store, row: RunRow, options: ShrinkOptions = DEFAULTS) ->
     meant = [failure for failure, name in zip(failures, names, strict=True) if name.casefold() == criterion.casefold()]
     if criterion and not meant:
         failed = ", ".join(dict.fromkeys(filter(None, names))) or "none"
-        raise ShrinkError(f"criterion {criterion!r} did not fail in this run", mend=f"criteria that failed: {failed}")
+        raise ShrinkError(f"criterion {criterion!r} did not fail in this run", fix=f"criteria that failed: {failed}")
     if not failures:
-        raise ShrinkError("why this run failed is unknown", where=f"run {row.id}", mend="agenteval why shows more")
+        raise ShrinkError("why this run failed is unknown", where=f"run {row.id}", fix="agenteval why shows more")
     failure = (meant or failures)[0]
     transcript = store.transcript(row.id)
     step = _last_given(transcript, _blamed(store, row, transcript)) if options.at is None else options.at - 1
@@ -156,5 +156,5 @@ def _last_given(transcript: Transcript, blamed: int) -> int:
             return step
     answered = [step for step, message in enumerate(transcript.messages) if message.role in ANSWERED]
     if not answered:
-        raise ShrinkError("the run has no message for an agent to answer", mend="agenteval show prints it")
+        raise ShrinkError("the run has no message for an agent to answer", fix="agenteval show prints it")
     return answered[0]

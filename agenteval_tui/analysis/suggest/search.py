@@ -175,14 +175,14 @@ def _check_labels(examples: Examples) -> None:
         what = (
             ("all labelled runs are bad, which is not enough for a criterion") if examples.bad else "no run is labelled"
         )
-        raise AgentevalError(what, mend=words)
+        raise AgentevalError(what, fix=words)
     good = [examples.given[number].transcript for number in numbers(examples.good)]
     if not examples.bad and not any(
         transcript.final_output or transcript.tool_calls or transcript.state for transcript in good
     ):
         raise AgentevalError(
             "the runs labelled good have no answer, no tool call and no state",
-            mend="label runs in which the agent did something: agenteval label RUN passed",
+            fix="label runs in which the agent did something: agenteval label RUN passed",
         )
 
 

@@ -84,7 +84,7 @@ def _examples(
     rows = [row for row in rows if row.status in _ENDED and not row.error_kind]
     if not rows:
         what = f"test {test_id} has" if test_id else "this execution has"
-        raise AgentevalError(f"{what} no run that ended with an answer", mend="agenteval run PATH")
+        raise AgentevalError(f"{what} no run that ended with an answer", fix="agenteval run PATH")
     if from_judge:
         criterion, opinions = _judged(store, rows[: 2 * MOST_RUNS], criterion)
     else:
@@ -94,7 +94,7 @@ def _examples(
     opinions = {**opinions, **more}
     if missing := sorted(set(more) - {row.id for row in rows}):
         raise AgentevalError(
-            f"run {missing[0]} is not one of these runs, or has no answer", mend="label runs of one test"
+            f"run {missing[0]} is not one of these runs, or has no answer", fix="label runs of one test"
         )
     labelled = [row for row in rows if row.id in opinions][:_MOST_LABELLED]
     others = [row for row in rows if row.id not in opinions][: max(0, MOST_RUNS - len(labelled))]
@@ -147,9 +147,9 @@ def _judged(store: Store, rows: Sequence[RunRow], criterion: str) -> tuple[str, 
             if is_judged(result) and result.outcome in (Outcome.PASSED, Outcome.FAILED):
                 verdicts.setdefault(result.criterion, {})[row.id] = result.outcome is Outcome.PASSED
     if not verdicts:
-        raise AgentevalError("no judge gave a verdict on a run of this test", mend="leave out --from-judge")
+        raise AgentevalError("no judge gave a verdict on a run of this test", fix="leave out --from-judge")
     if not criterion and len(verdicts) > 1:
         names = listed([f'"{name}"' for name in verdicts])
-        raise AgentevalError(f"several criteria of this test ask a judge: {names}", mend="name one: TEST/CRITERION")
+        raise AgentevalError(f"several criteria of this test ask a judge: {names}", fix="name one: TEST/CRITERION")
     name = [*verdicts][criterion_place([*verdicts], criterion) if criterion else 0]
     return name, verdicts[name]

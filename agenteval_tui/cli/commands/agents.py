@@ -50,7 +50,7 @@ def command(
         unknown = [name for name in names if name not in {agent.name for agent in agents}]
         if unknown:
             configured = ", ".join(agent.name for agent in agents) or "none"
-            raise AgentevalError(f"there is no agent {unknown[0]!r}", mend=f"configured: {configured}")
+            raise AgentevalError(f"there is no agent {unknown[0]!r}", fix=f"configured: {configured}")
         agents = [agent for agent in agents if agent.name in names]
     reports: dict[int, CheckReport] = {}
     if verb == "check":
@@ -86,7 +86,7 @@ def check_all(
         try:
             may = permission if permission is not None else await asyncio.to_thread(check_agents, [agent])
         except NotTrustedError as error:
-            return CheckReport(False, error.problem, mend=error.mend)
+            return CheckReport(False, error.problem, fix=error.fix)
         return await check_configured(agent, may, thorough=thorough)
 
     async def every() -> list[CheckReport]:
@@ -111,7 +111,7 @@ def _data(agent: Configured, report: CheckReport | None) -> ListedAgent:
         description=agent.about,
         ok=None if report is None else report.ok,
         message="" if report is None else report.message,
-        mend="" if report is None else report.mend,
+        fix="" if report is None else report.fix,
         latency_ms=None if report is None else report.latency_ms,
         steps=() if report is None else report.steps,
     )

@@ -55,7 +55,7 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, stri
     selection = named(paths_given(paths))
     files = discover(selection.paths)
     if not files:
-        raise AgentevalError("no suites found", mend="a suite is a file `*.suite.yaml`, or `suite.yaml`")
+        raise AgentevalError("no suites found", fix="a suite is a file `*.suite.yaml`, or `suite.yaml`")
     audited: list[tuple[Path, list[TestAudit]]] = []
     with invocation.store(to_look=True) as store:
         for path in files:

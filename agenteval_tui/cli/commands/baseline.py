@@ -73,12 +73,12 @@ def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: st
         execution = references.execution(reference) if named is not None else references.either(reference)
         if isinstance(execution, RunRow):
             if tests:
-                raise AgentevalError("a run belongs to one test: --test can't be given", mend="leave it out")
+                raise AgentevalError("a run belongs to one test: --test can't be given", fix="leave it out")
             _say(invocation.out, set_baseline_run(store, execution.id, who=name), f"run {execution.id}")
             return 0
         chosen: list[TestKey] | None = [named] if named is not None else None
         if tests and named is not None:
-            raise AgentevalError(f"{reference} is already a test: --test can't be given", mend="leave it out")
+            raise AgentevalError(f"{reference} is already a test: --test can't be given", fix="leave it out")
         if tests:
             rows = store.runs_of_execution(execution.id)
             chosen = _chosen(
@@ -98,11 +98,11 @@ def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: st
 def clear(invocation: Invocation, tests: tuple[str, ...], everything: bool, yes: bool) -> int:
     """Clear the baselines of TESTs (ids), or of all tests. Asks first; the runs stay in the history."""
     if bool(tests) == everything:
-        raise AgentevalError("say which baselines", mend="name tests, or give --all")
+        raise AgentevalError("say which baselines", fix="name tests, or give --all")
     with invocation.store() as store:
         keys = {(baseline.suite_key, baseline.test_id) for baseline in baselines(store)}
         if not keys:
-            raise AgentevalError("no test has a baseline", mend="agenteval baseline set EXECUTION sets one")
+            raise AgentevalError("no test has a baseline", fix="agenteval baseline set EXECUTION sets one")
         chosen = sorted(keys) if everything else _chosen(keys, tests, "the baselines")
         _ask(invocation, chosen, yes=yes)
         gone = clear_baselines(store, chosen)
@@ -116,7 +116,7 @@ def _ask(invocation: Invocation, keys: list[TestKey], *, yes: bool) -> None:
     suites = len({key for key, _ in keys})
     what = f"the baseline of {count(len(keys), 'test')} in {count(suites, 'suite')}"
     if not can_ask(invocation):
-        raise AgentevalError(f"{what} would be cleared, and there is no terminal to ask in", mend="give --yes")
+        raise AgentevalError(f"{what} would be cleared, and there is no terminal to ask in", fix="give --yes")
     names = ", ".join(one_line(test, 40) for _, test in keys[:5])
     if not confirm(invocation, f"Clear {what} ({names}{', …' if len(keys) > 5 else ''})?"):
         raise AgentevalError("nothing was cleared")
@@ -132,7 +132,7 @@ def _chosen(keys: set[TestKey], tests: tuple[str, ...], where: str) -> list[Test
             near = get_close_matches(name, [test for _, test in keys], n=1)
             hint = f"did you mean {near[0]}?" if near else "`agenteval baseline list` lists them"
             what = f"{reference!r} is in several suites" if matching else f"there is no test {reference!r}"
-            raise AgentevalError(what, where=where, mend="name it as FILE::ID" if matching else hint)
+            raise AgentevalError(what, where=where, fix="name it as FILE::ID" if matching else hint)
         chosen += matching
     return chosen
 

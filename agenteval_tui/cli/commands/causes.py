@@ -74,14 +74,14 @@ def scope_of(find: References, references: tuple[str, ...], tests: tuple[str, ..
     if not paths:
         if len(references) > 1:
             raise AgentevalError(
-                "causes belong to one execution, or to suites", where=" ".join(references), mend="name one execution"
+                "causes belong to one execution, or to suites", where=" ".join(references), fix="name one execution"
             )
         return execution_scope(store, find.execution(references[0] if references else "").id, tests)
     if len(paths) < len(references):
         other = next(reference for reference in references if reference not in paths)
-        raise AgentevalError("there is no such file or folder", where=other, mend="check the path")
+        raise AgentevalError("there is no such file or folder", where=other, fix="check the path")
     keys = [str(path.resolve()) for path in discover(paths)]
     scope = newest_scope(store, keys, tests) if keys else None
     if scope is None or not scope.runs:
-        raise AgentevalError("these suites have no stored runs", where=" ".join(paths), mend="run them first")
+        raise AgentevalError("these suites have no stored runs", where=" ".join(paths), fix="run them first")
     return scope

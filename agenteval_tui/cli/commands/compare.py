@@ -63,7 +63,7 @@ def command(
     """
 
     if as_json and as_markdown:
-        raise AgentevalError("--json and --md can't be used together", mend="give only one")
+        raise AgentevalError("--json and --md can't be used together", fix="give only one")
     with invocation.store(to_look=True) as store:
         references = invocation.references(store)
         if not b and not (a and (len(agents) > 1 or len(variations) > 1)):

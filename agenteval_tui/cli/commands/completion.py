@@ -28,7 +28,7 @@ def command(invocation: Invocation, shell: str) -> int:
     except OSError as error:
         reason = error.strerror or str(error)
         raise InfrastructureError(
-            f"the script can't be read: {reason}", where=str(path), mend="install agenteval again"
+            f"the script can't be read: {reason}", where=str(path), fix="install agenteval again"
         ) from error
     invocation.out.line(script.rstrip("\n"))
     return 0

@@ -90,13 +90,13 @@ def _set_paused(invocation: Invocation, reference: str | None, wanted: bool) -> 
         raise AgentevalError(
             "other programs send the runs of this execution, so it can't be paused",
             where=live.execution,
-            mend=f"agenteval cancel {live.execution}{invocation.db_option} ends it",
+            fix=f"agenteval cancel {live.execution}{invocation.db_option} ends it",
         )
     if view.ended is not None:
         raise AgentevalError(
             "this execution has ended",
             where=live.execution,
-            mend=f"agenteval show {live.execution}{invocation.db_option}",
+            fix=f"agenteval show {live.execution}{invocation.db_option}",
         )
     state = "paused" if wanted else "running"
     invocation.out.line(

@@ -68,9 +68,9 @@ def command(
     number in the list, or as `current`.
     """
     if sum(option is not None for option in (diff, compared, restore)) > 1:
-        raise AgentevalError("--diff, --compare and --restore can't be used together", mend="give only one")
+        raise AgentevalError("--diff, --compare and --restore can't be used together", fix="give only one")
     if as_json and (diff or restore):
-        raise AgentevalError("--json is for the list and for --compare", mend="leave it out")
+        raise AgentevalError("--json is for the list and for --compare", fix="leave it out")
     with invocation.store(to_look=True) as store:
         versions = _find(store, reference, suite)
         if diff is not None:
@@ -95,18 +95,18 @@ def _find(store: Store, reference: str, suite: str | None) -> Versions:
     tests = [entry for entry in named if all(is_file(entry[0], place) for place in (suite, file) if place)]
     if not tests:
         raise AgentevalError(
-            f"there is no test {test!r} with runs in the history", mend="`agenteval history --runs` lists them"
+            f"there is no test {test!r} with runs in the history", fix="`agenteval history --runs` lists them"
         )
     if len(tests) > 1:
         files = ", ".join(test[0] for test in tests)
         raise AgentevalError(
-            f"several suites have a test {test!r}: {files}", mend="name it as FILE::ID, or give --suite FILE"
+            f"several suites have a test {test!r}: {files}", fix="name it as FILE::ID, or give --suite FILE"
         )
     key, _, test_id = tests[0]
     names = store.read(lambda connection: criteria_of_test(connection, key, test_id))
     listed = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1)) or "it has none"
     if not slash or not criterion:
-        raise AgentevalError(f"name a criterion of {test_id}", mend=f"{test_id}/NAME, one of: {listed}")
+        raise AgentevalError(f"name a criterion of {test_id}", fix=f"{test_id}/NAME, one of: {listed}")
     return versions(store, key, test_id, names[criterion_place(names, criterion, f"test {test_id}")])
 
 

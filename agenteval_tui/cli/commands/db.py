@@ -72,7 +72,7 @@ def existing(invocation: Invocation) -> Path:
     """The history file; raises AgentevalError when there is none."""
     path = directories.history_file(invocation.db)
     if not path.exists():
-        raise AgentevalError("there is no history yet", where=str(path), mend=RUN_SOMETHING)
+        raise AgentevalError("there is no history yet", where=str(path), fix=RUN_SOMETHING)
     return path
 
 
@@ -156,7 +156,7 @@ def _print(out: Output, state: HistoryHealth, options: str) -> None:
     is_flag=True,
     help="Repair totals, the search index and dangling rows.",
 )
-@click.option("--mend", "fixing", is_flag=True, hidden=True)  # its first name
+@click.option("--fix", "fixing", is_flag=True, hidden=True)  # its first name
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @common_options
 @pass_invocation
@@ -173,32 +173,32 @@ def check_command(invocation: Invocation, deep: bool, fixing: bool, as_json: boo
         with invocation.store() as store:
             repair(store)
         before, result = result.wrong, check(path, deep=deep)
-        mended = tuple(mistake for mistake in before if mistake not in result.wrong)
+        fixed = tuple(mistake for mistake in before if mistake not in result.wrong)
     else:
-        mended = ()
+        fixed = ()
     if as_json:
         invocation.out.json(
             HistoryCheck(
                 damage=result.damage,
                 wrong=result.wrong,
-                mended=mended,
+                fixed=fixed,
                 lost=result.lost,
                 lost_evidence=result.lost_evidence,
             )
         )
     else:
-        _print_check(invocation, result, mended, time.monotonic() - began)
+        _print_check(invocation, result, fixed, time.monotonic() - began)
     return INFRASTRUCTURE if result.damage or result.wrong else 0
 
 
-def _print_check(invocation: Invocation, result: Any, mended: tuple[str, ...], seconds: float) -> None:
+def _print_check(invocation: Invocation, result: Any, fixed: tuple[str, ...], seconds: float) -> None:
     out, options = invocation.out, invocation.db_option
     for damage in result.damage:
         out.line(("✗ ", "bad"), f"damaged: {damage}")
     for mistake in result.wrong:
         out.line(("! ", "warn"), mistake)
-    for fixed in mended:
-        out.line(("✓ ", "good"), f"repaired: {fixed}")
+    for mistake in fixed:
+        out.line(("✓ ", "good"), f"repaired: {mistake}")
     if result.lost:
         out.line(
             ("! ", "warn"),
@@ -323,14 +323,14 @@ def move_command(invocation: Invocation, old: str, new: str) -> int:
     existing(invocation)
     there = Path(os.path.realpath(new))
     if not there.exists():
-        raise AgentevalError("there is no such file or folder", where=new, mend="name the new place of the suites")
+        raise AgentevalError("there is no such file or folder", where=new, fix="name the new place of the suites")
     with invocation.store() as store:
         # Not resolved: it may be gone, and links in it lead elsewhere now.
         done = move_suites(store, os.path.abspath(Path(old).expanduser()), str(there))  # noqa: PTH100
     if not done.suites:
         raise AgentevalError(
             f"the history has no suite in {old}",
-            mend=f"agenteval history --json{invocation.db_option} lists the suites",
+            fix=f"agenteval history --json{invocation.db_option} lists the suites",
         )
     joined = f"; {count(done.merged, 'test')} had runs under both paths" if done.merged else ""
     invocation.out.line(f"{count(done.suites, 'suite')} moved to {there}{joined}")
@@ -386,7 +386,7 @@ def cutoff(text: str, now: int) -> int:
         return int(datetime.fromisoformat(text.strip()).timestamp() * 1000)
     except (ValueError, OverflowError, OSError):
         raise AgentevalError(
-            f"{text!r} is not an age or a day", mend="such as 90d, 12h, 2w, 6mo, 1y, or 2026-08-01"
+            f"{text!r} is not an age or a day", fix="such as 90d, 12h, 2w, 6mo, 1y, or 2026-08-01"
         ) from None
 
 
@@ -440,7 +440,7 @@ def _tell(invocation: Invocation, at: int, of: int) -> bool:
 def _sure(invocation: Invocation, prunable: Prunable, as_json: bool) -> bool:
     if as_json or not can_ask(invocation):
         raise AgentevalError(
-            "this removes runs permanently, and there is no terminal to ask in", mend="--yes, or --dry-run to look"
+            "this removes runs permanently, and there is no terminal to ask in", fix="--yes, or --dry-run to look"
         )
     return confirm(invocation, f"Remove {count(len(prunable.runs), 'run')} of all projects for good?")
 

@@ -72,8 +72,8 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool) -> i
 
 def _print(out: Output, check: DoctorCheck) -> None:
     out.line(_MARKS[check.state], f" {check.name:<14} {' '.join(check.message.split())}")
-    if check.mend and check.state != "ok":
-        out.line(f"{'':<17}", (check.mend, "dim"))
+    if check.fix and check.state != "ok":
+        out.line(f"{'':<17}", (check.fix, "dim"))
 
 
 def _checks(invocation: Invocation, paths: Sequence[Path]) -> Iterator[DoctorCheck]:
@@ -125,7 +125,7 @@ def _command() -> Iterator[DoctorCheck]:
 def _refused(name: str, error: AgentevalError) -> DoctorCheck:
     """What can't be read; what to do about it has a line of its own."""
     place = f"{error.where}: " if error.where else ""
-    return DoctorCheck(name, "error", f"{place}{error.what}", error.mend)
+    return DoctorCheck(name, "error", f"{place}{error.what}", error.fix)
 
 
 def _terminal(out: Output) -> Iterator[DoctorCheck]:
@@ -145,8 +145,8 @@ def _terminal(out: Output) -> Iterator[DoctorCheck]:
         yield DoctorCheck("terminal", "ok", message)
     yield _clipboard()
     if out.ascii_only:
-        mend = "set LANG to a UTF-8 locale, such as C.UTF-8"
-        yield DoctorCheck("characters", "warning", "the terminal's encoding is not UTF-8", mend)
+        fix = "set LANG to a UTF-8 locale, such as C.UTF-8"
+        yield DoctorCheck("characters", "warning", "the terminal's encoding is not UTF-8", fix)
 
 
 def _clipboard() -> DoctorCheck:
@@ -200,8 +200,8 @@ def _judged(path: Path, health: Health) -> DoctorCheck:
     runs = count(health.rows.get("runs", 0), "run")
     message = f"{path}: {runs}, {(health.size + health.log_size) / 1e6:.1f} MB, version {health.version}"
     if health.problems:
-        mend = "start agenteval: it moves a damaged file aside and saves what can be read"
-        return DoctorCheck("history", "error", f"{message}; damaged: {health.problems[0]}", mend)
+        fix = "start agenteval: it moves a damaged file aside and saves what can be read"
+        return DoctorCheck("history", "error", f"{message}; damaged: {health.problems[0]}", fix)
     if health.wrong:
         return DoctorCheck(
             "history",
@@ -311,8 +311,8 @@ def _extra_keyring() -> DoctorCheck:
         backend = keyring.get_keyring()
         usable = float(backend.priority) > 0
     except Exception as error:  # backends are plug-ins of others
-        mend = "keys still come from the environment or .env"
-        return DoctorCheck("keyring", "warning", f"the system's keyring does not answer: {error}", mend)
+        fix = "keys still come from the environment or .env"
+        return DoctorCheck("keyring", "warning", f"the system's keyring does not answer: {error}", fix)
     if not usable:
         return DoctorCheck(
             "keyring", "ok", "installed, but this system has no keyring: keys come from the environment or .env"
@@ -396,9 +396,9 @@ def _agents(paths: Sequence[Path]) -> Iterator[DoctorCheck]:
         report = reports[number]
         took = f" ({duration(report.latency_ms)})" if report.latency_ms is not None else ""
         state: State = "ok" if report.ok else "error"
-        yield DoctorCheck("agent", state, f"{agent.name} ({agent.kind}): {report.message}{took}", report.mend)
+        yield DoctorCheck("agent", state, f"{agent.name} ({agent.kind}): {report.message}{took}", report.fix)
         for around in agent.surroundings():
-            state = "error" if around.mend else "ok"
-            yield DoctorCheck(around.name, state, f"of {agent.name}: {around.said}", around.mend)
+            state = "error" if around.fix else "ok"
+            yield DoctorCheck(around.name, state, f"of {agent.name}: {around.said}", around.fix)
     if not agents:
         yield DoctorCheck("agents", "ok", "none configured, except in suites")

@@ -73,10 +73,10 @@ def _escaped(match: re.Match[str]) -> str:
 def _tests(invocation: Invocation, what: str, file: Path, format_name: str, force: bool) -> int:
     path = Path(what)
     if not path.is_file():
-        raise AgentevalError("there is no such suite", where=what, mend="name the file of a suite")
+        raise AgentevalError("there is no such suite", where=what, fix="name the file of a suite")
     loaded = load_suite(path)
     if loaded.suite is None or not loaded.ok:
-        raise AgentevalError("this suite has errors", where=what, mend=f"agenteval validate {what}")
+        raise AgentevalError("this suite has errors", where=what, fix=f"agenteval validate {what}")
     if format_name == UMBRACO:
         written, notes = tests_of(loaded.suite, path.name)
         number, kind = len(written), "Umbraco tests"
@@ -104,7 +104,7 @@ def _write(invocation: Invocation, file: Path, pieces: Iterator[str], force: boo
 
     if file.exists() and not is_special(file) and not force:
         if not can_ask(invocation):
-            raise AgentevalError("this file already exists", where=str(file), mend="--force overwrites it")
+            raise AgentevalError("this file already exists", where=str(file), fix="--force overwrites it")
         if not confirm(invocation, f"{file} already exists. Overwrite it?"):
             raise AgentevalError("nothing was written", where=str(file))
         force = True

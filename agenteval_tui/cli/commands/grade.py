@@ -237,7 +237,7 @@ def _opened(file: Path, name: str) -> Iterator[Source]:
     except AgentevalError as error:
         if error.where != str(file) or str(file) == name:
             raise
-        raise AgentevalError(error.what, where=name, mend=error.mend) from None
+        raise AgentevalError(error.what, where=name, fix=error.fix) from None
 
 
 def _print_notes(invocation: Invocation, run: GivenRun) -> None:
@@ -347,7 +347,7 @@ def _grade_stored(
             raise AgentevalError(
                 "no stored run matches these criteria",
                 where=f"execution {row.id}",
-                mend=f"the tests of its runs are {names}; a suite's tests need the same ids, and a suite of "
+                fix=f"the tests of its runs are {names}; a suite's tests need the same ids, and a suite of "
                 "this execution grades only its own runs",
             )
         saved = ""

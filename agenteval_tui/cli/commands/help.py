@@ -30,8 +30,8 @@ def command(context: click.Context, words: tuple[str, ...]) -> int:
             command = inside.get_command(current, word) if isinstance(inside, click.Group) else None
             if command is None:
                 parts = ", ".join(inside.list_commands(current)) if isinstance(inside, click.Group) else ""
-                mend = f"its parts: {parts}" if parts else f"agenteval help {path}"
-                raise AgentevalError(f"{path} has no part {word!r}", mend=mend)
+                fix = f"its parts: {parts}" if parts else f"agenteval help {path}"
+                raise AgentevalError(f"{path} has no part {word!r}", fix=fix)
         path = f"{path} {word}".strip()
         current = click.Context(command, info_name=word, parent=current)
     context.ensure_object(Invocation).out.line(current.get_help())

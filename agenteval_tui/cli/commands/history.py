@@ -56,7 +56,7 @@ def command(
     search = " ".join(searches)
     query = HistoryQuery.parse(search)
     if query.problem:
-        raise AgentevalError(query.problem, where=search, mend="`agenteval history --help` lists the fields")
+        raise AgentevalError(query.problem, where=search, fix="`agenteval history --help` lists the fields")
     searched = query.filter(now_ms())
 
     # What is typed and what is given as an option must both hold.

@@ -76,7 +76,7 @@ def _import(
     alone = len(paths) == 1 and not files[0].is_dir()
     if to is not None:
         if not alone:
-            raise AgentevalError("--to takes the tests of one file", mend="name one file for each --to")
+            raise AgentevalError("--to takes the tests of one file", fix="name one file for each --to")
         return _tests(invocation, paths[0][0], to, options)
     done: list[ImportedFile] = []
     with invocation.store() as store:

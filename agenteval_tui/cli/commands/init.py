@@ -294,9 +294,9 @@ def command(
     `python` come with a small agent to start from. Existing files are never overwritten.
     """
     if kind is not None and (chosen or listing):
-        raise AgentevalError("--agent-kind writes a sample, and searches nothing", mend="leave it out")
+        raise AgentevalError("--agent-kind writes a sample, and searches nothing", fix="leave it out")
     if as_json and not listing:
-        raise AgentevalError("--json is for --list", mend="add --list")
+        raise AgentevalError("--json is for --list", fix="add --list")
     findings = find_agents(folder) if kind is None and folder.is_dir() else Findings()
     if listing:
         _list(invocation, findings, folder, as_json)
@@ -341,7 +341,7 @@ def _choose(invocation: Invocation, findings: Findings, folder: Path, chosen: st
             raise AgentevalError(
                 f"there are several agents: {names}{more}",
                 where=str(folder),
-                mend="name one: --agent 1; --list says what they are; --agent-kind demo writes a sample",
+                fix="name one: --agent 1; --list says what they are; --agent-kind demo writes a sample",
             )
         return next(iter(whole or agents), None)
     err = invocation.err
@@ -360,7 +360,7 @@ def _choose(invocation: Invocation, findings: Findings, folder: Path, chosen: st
         answer = sys.stdin.readline()
         word = answer.strip()
         if not answer:
-            raise AgentevalError("nothing was chosen", mend="name an agent: --agent 1")
+            raise AgentevalError("nothing was chosen", fix="name an agent: --agent 1")
         if agents and word.casefold() in ("s", "sample"):
             return None
         if not agents:
@@ -382,7 +382,7 @@ def _named(findings: Findings, folder: Path, chosen: str) -> FoundAgent:
             return agent
     near = get_close_matches(chosen, [agent.name for agent in agents], n=1)
     problem = f"there is no agent {chosen!r}" + (f"; did you mean {near[0]}?" if near else "")
-    raise AgentevalError(problem, where=str(folder), mend="agenteval init --list shows what is found")
+    raise AgentevalError(problem, where=str(folder), fix="agenteval init --list shows what is found")
 
 
 def _write_suite_of(invocation: Invocation, agent: FoundAgent, folder: Path, *, coding_agents: bool) -> int:
@@ -412,7 +412,7 @@ def _write_sample(invocation: Invocation, folder: Path, kind: str, *, coding_age
     existing = [name for name in texts if os.path.lexists(folder / name)]
     if existing:
         raise AgentevalError(
-            f"{', '.join(existing)} already exists: nothing was written", where=str(folder), mend="name another folder"
+            f"{', '.join(existing)} already exists: nothing was written", where=str(folder), fix="name another folder"
         )
     _write(folder, texts)
     out = invocation.out
@@ -440,7 +440,7 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
         for path in written:
             path.unlink(missing_ok=True)
         raise InfrastructureError(
-            f"this can't be written: {error.strerror}", where=str(error.filename or folder), mend="check the folder"
+            f"this can't be written: {error.strerror}", where=str(error.filename or folder), fix="check the folder"
         ) from error
 
 

@@ -99,7 +99,7 @@ def find_criterion(references: References, reference: str) -> tuple[RunRow, int,
     if len(judged) != 1:
         names = ", ".join(f"{number} ({result.criterion})" for number, result in judged)
         message = f"run {row.id} has {len(judged) or 'no'} judged criteri{'on' if len(judged) == 1 else 'a'}"
-        raise AgentevalError(message, mend=f"name one as RUN/NUMBER: {names}" if judged else "")
+        raise AgentevalError(message, fix=f"name one as RUN/NUMBER: {names}" if judged else "")
     return row, *judged[0]
 
 

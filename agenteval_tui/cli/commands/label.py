@@ -116,7 +116,7 @@ def _remove(out: Output, store: Store, run_id: str, criterion: str, who: str) ->
         raise AgentevalError(
             f"{who} has no label on {criterion or 'the run'}",
             where=f"run {run_id}",
-            mend=f"labelled by {others}: give --who" if others else "it has no label",
+            fix=f"labelled by {others}: give --who" if others else "it has no label",
         )
     status = remove_label(store, LabelSaved(own[-1], own[-1].id, ""))
     out.view((Paragraph(text(*label_given(own[-1], status, taken_back=True), (f"  {run_id}", "dim"))),))
@@ -151,7 +151,7 @@ def _feedback(
         row, criterion = invocation.references(store).address(reference)
         if criterion:
             raise AgentevalError(
-                "feedback is of a run, not of a criterion", where=reference, mend=f"name the run: {row.id}"
+                "feedback is of a run, not of a criterion", where=reference, fix=f"name the run: {row.id}"
             )
         who = who or current_user()
         if remove:
@@ -170,7 +170,7 @@ def _remove_feedback(out: Output, store: Store, run_id: str, key: str, who: str)
         raise AgentevalError(
             f"{who} gave no feedback {key}",
             where=f"run {run_id}",
-            mend=f"given by {others}: give --who" if others else "it has none",
+            fix=f"given by {others}: give --who" if others else "it has none",
         )
     store.write(TakeBackLabel(own[-1].id)).result()
     out.line(f"taken back: {feedback_score(own[-1])}", (f"  {run_id}", "dim"))

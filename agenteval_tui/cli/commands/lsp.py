@@ -25,7 +25,7 @@ def command(invocation: Invocation) -> int:
         if (missing.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
         raise AgentevalError(
-            "the language server needs the extra `lsp`", mend="pip install 'agenteval-tui[lsp]'"
+            "the language server needs the extra `lsp`", fix="pip install 'agenteval-tui[lsp]'"
         ) from missing
     serve(invocation.db)
     return 0

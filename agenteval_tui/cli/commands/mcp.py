@@ -30,7 +30,7 @@ def command(invocation: Invocation, folder: Path, allow_edit: bool, allow_run: b
     stored run, grade and validate. Without --allow-edit and --allow-run it only reads.
     """
     if max_cost is not None and not allow_run:
-        raise AgentevalError("--max-cost limits what --allow-run runs", mend="give --allow-run too")
+        raise AgentevalError("--max-cost limits what --allow-run runs", fix="give --allow-run too")
     try:
         # Here, to say what is missing where the extra is not installed.
         from agenteval_tui.cli.mcp_server import Allowed, make_server
@@ -38,7 +38,7 @@ def command(invocation: Invocation, folder: Path, allow_edit: bool, allow_run: b
         if (missing.name or "").partition(".")[0] != "mcp":
             raise
         raise AgentevalError(
-            "a server for coding agents needs the extra `mcp`", mend="pip install 'agenteval-tui[mcp]'"
+            "a server for coding agents needs the extra `mcp`", fix="pip install 'agenteval-tui[mcp]'"
         ) from missing
     server = make_server(
         folder, invocation.db.absolute() if invocation.db else None, Allowed(allow_edit, allow_run, max_cost)

@@ -36,7 +36,7 @@ def command(invocation: Invocation, address: str) -> int:
     if not on_a_terminal():
         raise AgentevalError(
             "the app needs a terminal, and this is not one",
-            mend=f"`agenteval show {start.target}{invocation.db_option}` prints it",
+            fix=f"`agenteval show {start.target}{invocation.db_option}` prints it",
         )
     return invocation.launch_app(start)
 

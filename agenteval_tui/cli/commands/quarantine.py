@@ -123,13 +123,13 @@ def find_test(store: Store, reference: str) -> TestName:
         matching = [name for name in test_names if name.test_id == reference]
         if len(matching) > 1:
             listed = ", ".join(f"{name.suite_key}::{name.test_id}" for name in matching[:5])
-            raise AgentevalError(f"several suites have a test {reference!r}: {listed}", mend="name it as FILE::ID")
+            raise AgentevalError(f"several suites have a test {reference!r}: {listed}", fix="name it as FILE::ID")
         if matching:
             return matching[0]
         near = get_close_matches(reference, [name.test_id for name in test_names], n=1)
         raise AgentevalError(
             f"the history has no test {reference!r}",
-            mend=f"did you mean {near[0]}?" if near else "name one that never ran as FILE::ID",
+            fix=f"did you mean {near[0]}?" if near else "name one that never ran as FILE::ID",
         )
     keys = {file, str(Path(file).resolve())}
     for name in test_names:
@@ -142,7 +142,7 @@ def find_test(store: Store, reference: str) -> TestName:
         if test.id == test_id:
             assert loaded.suite is not None
             return TestName(0, loaded.key, loaded.suite.name or "", test.id, test.name or test.id)
-    raise AgentevalError(f"there is no test {test_id!r}", where=file, mend="agenteval validate FILE names its problems")
+    raise AgentevalError(f"there is no test {test_id!r}", where=file, fix="agenteval validate FILE names its problems")
 
 
 def _check_criterion(store: Store, test: TestName, criterion: str) -> None:
@@ -153,5 +153,5 @@ def _check_criterion(store: Store, test: TestName, criterion: str) -> None:
     names = list(summary.criteria) if summary is not None else []
     if names and criterion not in names:
         raise AgentevalError(
-            f"{test.test_id} has no criterion {criterion!r}", mend=f"it has {', '.join(map(repr, names))}"
+            f"{test.test_id} has no criterion {criterion!r}", fix=f"it has {', '.join(map(repr, names))}"
         )

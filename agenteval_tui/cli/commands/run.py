@@ -84,7 +84,7 @@ def command(invocation: Invocation, /, paths: tuple[Path, ...], resume: str | No
     if resume is None:
         _check(given, ending, reports)
         if STDIN in paths and ending.detach:
-            raise AgentevalError("a suite on standard input can't be detached", mend="write it into a file first")
+            raise AgentevalError("a suite on standard input can't be detached", fix="write it into a file first")
     else:
         _check_resumed(paths, given)
 
@@ -102,7 +102,7 @@ def _check_resumed(paths: tuple[Path, ...], given: dict[str, Any]) -> None:
     if paths or wrong:
         what = wrong[0] if wrong else str(paths[0])
         raise AgentevalError(
-            f"a resumed execution already has its runs: {what} can't be given", mend="leave it out, or start a new run"
+            f"a resumed execution already has its runs: {what} can't be given", fix="leave it out, or start a new run"
         )
 
 
@@ -110,18 +110,18 @@ def _check(given: dict[str, Any], ending: Ending, reports: ReportFiles) -> None:
     """Raise `AgentevalError` where options do not go together."""
     if given["plan"]:
         if ending.detach:
-            raise AgentevalError("--plan runs nothing, so --detach has nothing to start", mend="give only one")
+            raise AgentevalError("--plan runs nothing, so --detach has nothing to start", fix="give only one")
         written = [kind for kind, name in reports.files if (kind, name) != ("json", "-")]
         if written:
             raise AgentevalError(
-                f"--plan runs nothing that --{written[0]} could report", mend="for the plan itself: --json -"
+                f"--plan runs nothing that --{written[0]} could report", fix="for the plan itself: --json -"
             )
     if given["ab"]:
         for name in ("agent", "variation"):
             if given[name] is not None:
-                raise AgentevalError(f"--ab and --{name} can't be used together", mend=f"leave out --{name}")
+                raise AgentevalError(f"--ab and --{name} can't be used together", fix=f"leave out --{name}")
         if name := ending.baseline.first:
             raise AgentevalError(
                 f"--ab and {name} can't be used together: a baseline has one agent",
-                mend=f"leave out {name}: --ab compares A and B with each other",
+                fix=f"leave out {name}: --ab compares A and B with each other",
             )

@@ -31,7 +31,7 @@ def command(invocation: Invocation, name: str, listed: bool, folder: Path | None
         return 0
     if folder is not None:
         if not folder.is_dir():
-            raise AgentevalError("there is no such folder", where=str(folder), mend="make it first")
+            raise AgentevalError("there is no such folder", where=str(folder), fix="make it first")
         for document in SCHEMAS:
             (folder / f"{document}.json").write_text(json_text(schema(document)) + "\n", "utf-8")
         invocation.out.line(f"{len(SCHEMAS)} schemas written to {folder}")

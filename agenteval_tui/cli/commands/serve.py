@@ -51,7 +51,7 @@ def command(invocation: Invocation, paths: tuple[Path, ...], host: str, port: in
         # Here, to say what is missing where the extra is not installed.
         from agenteval_tui.cli.web_server import ServerOptions, serve
     except ModuleNotFoundError as missing:
-        raise AgentevalError("the app in a browser needs the extra `serve`", mend=_NO_EXTRA) from missing
+        raise AgentevalError("the app in a browser needs the extra `serve`", fix=_NO_EXTRA) from missing
 
     def ready(address: str) -> None:
         out = invocation.out

@@ -36,7 +36,7 @@ def command(invocation: Invocation, /, what: str, file: Path | None, force: bool
         file = file or Path(share_name(target))
         if file.exists() and not is_special(file) and not force:
             if not can_ask(invocation):
-                raise AgentevalError("this file already exists", where=str(file), mend="give --force")
+                raise AgentevalError("this file already exists", where=str(file), fix="give --force")
             if not confirm(invocation, f"{file} exists. Overwrite it?"):
                 raise AgentevalError("nothing was written", where=str(file))
             force = True

@@ -81,13 +81,13 @@ def command(
         references = invocation.references(store)
         if other and not request:
             if only_transcript:
-                raise AgentevalError("--transcript and --diff can't be used together", mend="give only one")
+                raise AgentevalError("--transcript and --diff can't be used together", fix="give only one")
             return show_difference(
                 invocation.out, store, references.run(reference), references.run(other), as_json=as_json
             )
         if request:
             if other or only_transcript or only_output:
-                raise AgentevalError("--request can't be used with other parts of a run", mend="leave out the others")
+                raise AgentevalError("--request can't be used with other parts of a run", fix="leave out the others")
             # What reads recordings is imported only where it is asked for.
             from agenteval_tui.cli.show_requests import show_requests
 
@@ -100,7 +100,7 @@ def command(
         row = references.either(reference)
         if isinstance(row, ExecutionRow):
             if only_transcript:
-                raise AgentevalError("an execution has many transcripts", where=reference, mend="name one of its runs")
+                raise AgentevalError("an execution has many transcripts", where=reference, fix="name one of its runs")
             return _show_execution(invocation.out, store, row, as_json)
         return _show_run(invocation.out, store, row, as_json, only_transcript)
 
@@ -179,8 +179,8 @@ def print_transcript(out: Output, transcript: Transcript, results: Sequence[Crit
     if transcript.workdir:
         out.line((f"working folder: {one_line(transcript.workdir)}", "dim"))
     if transcript.error is not None:
-        mend = f" ({transcript.error.mend})" if transcript.error.mend else ""
-        out.line((f"{transcript.error.kind}: {transcript.error.message}{mend}", "broken"))
+        fix = f" ({transcript.error.fix})" if transcript.error.fix else ""
+        out.line((f"{transcript.error.kind}: {transcript.error.message}{fix}", "broken"))
         if transcript.error.traceback is not None:
             out.view(traceback_view(transcript.error.traceback, 2))
     for raised in raised_around(transcript, results):

@@ -77,7 +77,7 @@ def _other(invocation: Invocation, reference: str, *, costs: bool, count_errors:
         elif row.options.get("ab"):
             figures = compare_ab(runs, count_errors=count_errors)
         else:
-            raise AgentevalError("this execution does not compare two sides", mend="agenteval run PATH --ab NAME NAME")
+            raise AgentevalError("this execution does not compare two sides", fix="agenteval run PATH --ab NAME NAME")
     if as_json:
         invocation.out.json(
             costs_document(row.id, figures) if isinstance(figures, Costs) else ab_document(row.id, figures)

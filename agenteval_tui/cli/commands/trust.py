@@ -38,7 +38,7 @@ def command(invocation: Invocation, path: Path | None, listed: bool, revoke: Pat
     if revoke is not None:
         folder = trust.revoke(revoke)
         if not folder:
-            raise AgentevalError("this was not trusted", where=str(revoke), mend="agenteval trust --list")
+            raise AgentevalError("this was not trusted", where=str(revoke), fix="agenteval trust --list")
         invocation.out.line("no longer trusted: ", one_line(folder))
     elif listed or as_json:
         _list(invocation, trust, as_json)
@@ -52,9 +52,9 @@ def command(invocation: Invocation, path: Path | None, listed: bool, revoke: Pat
 
 def _folder(path: Path) -> Path:
     if not path.exists():
-        raise AgentevalError("there is no such folder", where=str(path), mend="check the path")
+        raise AgentevalError("there is no such folder", where=str(path), fix="check the path")
     if not path.is_dir() and not path.is_file():
-        raise AgentevalError("this is not a folder", where=str(path), mend="name the folder of your suites")
+        raise AgentevalError("this is not a folder", where=str(path), fix="name the folder of your suites")
     folder = path if path.is_dir() else path.resolve().parent
     require_project(folder)
     return folder
@@ -62,7 +62,7 @@ def _folder(path: Path) -> Path:
 
 def _list(invocation: Invocation, trust: Trust, as_json: bool) -> None:
     if trust.problem:
-        raise AgentevalError(trust.problem, mend="remove the file, and trust the repositories that you know again")
+        raise AgentevalError(trust.problem, fix="remove the file, and trust the repositories that you know again")
     if as_json:
         invocation.out.json(TrustedRepositories(repositories=tuple(map(_row, trust.listed()))))
         return

@@ -28,7 +28,7 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
     """
 
     if as_json and as_markdown:
-        raise AgentevalError("--json and --markdown can't be used together", mend="give only one")
+        raise AgentevalError("--json and --markdown can't be used together", fix="give only one")
     with invocation.store(to_look=True) as store:
         row, criterion = invocation.references(store).address(reference, failure=True)
         explanation = stored_explanation(store, row, criterion)

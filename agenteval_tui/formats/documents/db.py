@@ -52,7 +52,7 @@ class HistoryCheck(Document, frozen=True, kw_only=True):
     version: Literal[1] = 1
     damage: Annotated[tuple[str, ...], Meta(description="what SQLite can't read")]
     wrong: Annotated[tuple[str, ...], Meta(description="what can be read and does not fit")]
-    mended: tuple[str, ...]
+    fixed: tuple[str, ...]
     lost: Annotated[Count, Meta(description="runs whose transcript is gone for good")]
     lost_evidence: Annotated[Count, Meta(description="runs whose evidence is gone for good")]
 

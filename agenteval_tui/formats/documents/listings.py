@@ -127,7 +127,7 @@ class ListedAgent(Document, frozen=True, kw_only=True):
     description: str
     ok: Annotated[bool | None, Meta(description="null: the agent was not checked")] = None
     message: str = ""
-    mend: str = ""
+    fix: str = ""
     latency_ms: float | None = None
     steps: tuple[CheckStep, ...] = ()
 
@@ -138,7 +138,7 @@ class DoctorCheck(Document, frozen=True):
     name: str
     state: Annotated[Literal["ok", "warning", "error"], one_of("ok", "warning", "error")]
     message: str
-    mend: str = ""
+    fix: str = ""
 
 
 class Doctor(Document, frozen=True, kw_only=True):

@@ -126,7 +126,7 @@ class ErrorEvent(_Event, frozen=True, kw_only=True, tag="error"):
 
     message: str
     kind: str | UnsetType = UNSET
-    mend: str | UnsetType = UNSET
+    fix: str | UnsetType = UNSET
     retry: Annotated[bool | UnsetType, Meta(description="another attempt may succeed")] = UNSET
     retry_after_s: float | UnsetType = UNSET
 

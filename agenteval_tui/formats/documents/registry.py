@@ -138,8 +138,8 @@ def schema(name: str) -> Schema:
     """The schema of that name, with `$schema` and `title`. Raises `AgentevalError` for another name."""
     if name not in SCHEMAS:
         near = get_close_matches(name, SCHEMAS, n=1)
-        mend = f"did you mean {near[0]}?" if near else f"schemas: {', '.join(SCHEMAS)}"
-        raise AgentevalError(f"there is no schema {name!r}", mend=mend)
+        fix = f"did you mean {near[0]}?" if near else f"schemas: {', '.join(SCHEMAS)}"
+        raise AgentevalError(f"there is no schema {name!r}", fix=fix)
     about, source = SCHEMAS[name]
     body = source() if isinstance(source, FunctionType) else schema_of(source)
     head = {"$schema": body.get("$schema", DIALECT), **({"$id": body["$id"]} if "$id" in body else {})}

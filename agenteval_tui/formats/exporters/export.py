@@ -49,13 +49,13 @@ def exporter_named(name: str) -> Exporter:
     """The exporter of that name. Raises `AgentevalError`."""
     point = entry_points.find(EXPORTERS, name)
     if point is None:
-        raise AgentevalError(f"there is no format {name!r} to export", mend=f"formats: {', '.join(exporters())}")
+        raise AgentevalError(f"there is no format {name!r} to export", fix=f"formats: {', '.join(exporters())}")
     loaded = point.load_as("exporter")
     if not isinstance(loaded, Exporter) or loaded.name != name:
         raise AgentevalError(
             f"the exporter {name!r} is not an Exporter of that name",
             where=point.target,
-            mend="an exporter is an `Exporter` (see formats/exporters/exporter.py)",
+            fix="an exporter is an `Exporter` (see formats/exporters/exporter.py)",
         )
     return loaded
 

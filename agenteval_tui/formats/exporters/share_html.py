@@ -158,9 +158,7 @@ def share(
             break
         parts_by_run[row.id] = line, section
     if not parts_by_run:
-        raise AgentevalError(
-            "no run fits into this size", where=f"{options.max_mb:g} MB", mend="give a larger --max-mb"
-        )
+        raise AgentevalError("no run fits into this size", where=f"{options.max_mb:g} MB", fix="give a larger --max-mb")
     made_share = Share((), len(parts_by_run), len(rows) - len(parts_by_run), len(every) - len(rows))
     missing = [f'<p class="bad">Not in this file: {line_html(made_share.missing)}.</p>'] if made_share.missing else []
     tests: dict[tuple[str, ...], list[RunRow]] = {}

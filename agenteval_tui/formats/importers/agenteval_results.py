@@ -29,7 +29,7 @@ def results_of(data: Any, transcript: Transcript) -> tuple[CriterionResult, ...]
         return tuple(_result(result_from_json(replace_non_finite(entry)), transcript) for entry in data)
     except (KeyError, ValueError, TypeError, AttributeError, OverflowError):
         raise AgentevalError(
-            "its `results` are none of this program's", mend="`agenteval schema grade` prints their form"
+            "its `results` are none of this program's", fix="`agenteval schema grade` prints their form"
         ) from None
 
 

@@ -161,7 +161,7 @@ def _packed(file: IO[bytes]) -> Iterator[Recording | Skipped]:
     header, problem, passed_over = _header(archive)
     if not samples and "eval" not in header:
         raise AgentevalError(
-            "this ZIP archive is not an Inspect log: it has neither a header nor samples", mend="name the `.eval` file"
+            "this ZIP archive is not an Inspect log: it has neither a header nor samples", fix="name the `.eval` file"
         )
     if archive.cut_off:
         yield Skipped("the archive is cut off", cut_off=True, counts=False, place="the log")

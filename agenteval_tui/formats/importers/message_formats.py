@@ -168,7 +168,7 @@ class _Conversation:
             self._pydantic_ai(message)
         else:
             raise AgentevalError(
-                f"message {number + 1} has no role", mend="a message is an object with `role` and `content`"
+                f"message {number + 1} has no role", fix="a message is an object with `role` and `content`"
             )
 
     def _told_calls(self, message: Mapping[str, Any], number: int) -> None:

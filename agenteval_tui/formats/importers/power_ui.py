@@ -52,7 +52,7 @@ def tests(source: Source) -> FoundTests:
     if not rows[CASES]:
         raise AgentevalError(
             "there are criteria in this file and no test cases", where=str(source.path),
-            mend="name the export of AI_TEST_CASE, or put both into one folder",
+            fix="name the export of AI_TEST_CASE, or put both into one folder",
         )  # fmt: skip
     by_case: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows[CRITERIA]:

@@ -91,7 +91,7 @@ def tests(source: Source) -> FoundTests:
     """The tests. Raises `AgentevalError` when there is no configuration."""
     document = read_document(source, "js-yaml")
     if not isinstance(document, Mapping):
-        raise AgentevalError("this is not a promptfoo configuration", where=str(source.path), mend=FORMAT.described)
+        raise AgentevalError("this is not a promptfoo configuration", where=str(source.path), fix=FORMAT.described)
     return tests_of(document, source.path)
 
 

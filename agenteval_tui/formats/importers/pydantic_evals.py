@@ -53,7 +53,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
         raise AgentevalError(
             f"there are tests in this file ({NAME}) and no runs",
             where=str(source.path),
-            mend="write them into a suite: --to NAME.suite.yaml",
+            fix="write them into a suite: --to NAME.suite.yaml",
         )
     reader = source.reader()
     try:

@@ -95,7 +95,7 @@ def suite_text(imported: FoundTests, *, source: str) -> str:
         raise AgentevalError(
             f"there are {len(imported.tests):,} tests in this file, more than a suite should have ({LARGEST:,})",
             where=source,
-            mend="make it a dataset: `dataset: {file: ...}` in a test",
+            fix="make it a dataset: `dataset: {file: ...}` in a test",
         )
     lines = [
         f"name: {_scalar(imported.name or Path(source).stem)}",

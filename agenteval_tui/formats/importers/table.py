@@ -90,13 +90,13 @@ def tests(source: Source) -> FoundTests:
         raise AgentevalError(
             "the name of this file does not say that it is a table",
             where=str(path),
-            mend=f"rename it to end in one of {', '.join(KINDS)}",
+            fix=f"rename it to end in one of {', '.join(KINDS)}",
         )
     rows, problems = _read(path)
     if not rows:
         first = problems[0] if problems else None
         reason, fix = ("it has no rows", "add rows below the heading") if first is None else (first.message, first.fix)
-        raise AgentevalError(reason, where=f"{path}:{first.line if first else 1}", mend=fix or "")
+        raise AgentevalError(reason, where=f"{path}:{first.line if first else 1}", fix=fix or "")
     names = tuple(dict.fromkeys(name for row in rows for name in row.variables if name != EXPECTED))
     if EXPECTED in rows[0].variables and not any(name.casefold() in _ANSWERS for name in names):
         names = (*names, EXPECTED)
@@ -114,7 +114,7 @@ def tests(source: Source) -> FoundTests:
     if messages_of(rows[0].variables) is None and prompt.casefold() not in PROMPT_COLUMNS:
         if not prompt.isidentifier():
             raise AgentevalError(
-                f"no template can name the column {prompt!r}", where=f"{path}:1", mend="call it `input`"
+                f"no template can name the column {prompt!r}", where=f"{path}:1", fix="call it `input`"
             )
         test["prompt"] = "{{ " + prompt + " }}"
     test["dataset"] = {"file": path.name}
@@ -142,7 +142,7 @@ def _columns(path: Path, names: tuple[str, ...], rows: Sequence[DatasetRow]) -> 
 
     prompts = named(_PROMPTS)
     if not prompts:
-        raise AgentevalError(_without_prompt(names), where=f"{path}:1", mend=_name_it(names))
+        raise AgentevalError(_without_prompt(names), where=f"{path}:1", fix=_name_it(names))
     answers = [name for name in named(_ANSWERS) if name != prompts[0]]
     keywords = named(_KEYWORDS)
     described = [lower[name] for name in lower if _DESCRIBED.match(name) and lower[name] not in (*answers, *keywords)]

@@ -52,7 +52,7 @@ class Receiver:
             raise InfrastructureError(
                 f"port {port} can't be had: {error.strerror}",
                 where=host,
-                mend="choose another with --port, and set OTEL_EXPORTER_OTLP_ENDPOINT to match",
+                fix="choose another with --port, and set OTEL_EXPORTER_OTLP_ENDPOINT to match",
             ) from None
 
     @property

@@ -132,8 +132,8 @@ class TracedAgent:
                 try:
                     await receiver.start(self._port)
                 except InfrastructureError as error:
-                    mend = "end what listens there, or choose another `capture_port`"
-                    raise AgentevalError(error.what, mend=mend) from None
+                    fix = "end what listens there, or choose another `capture_port`"
+                    raise AgentevalError(error.what, fix=fix) from None
                 self._receiver = receiver
             return self._receiver
 

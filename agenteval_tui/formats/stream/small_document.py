@@ -129,7 +129,7 @@ def _counted(value: Any, where: str, number: Callable[[float], float] | None) ->
         room[0] -= 1
         if room[0] < 0 or depth > 100:
             raise AgentevalError(
-                f"this document has more than {LARGEST:,} values or 100 levels", where=where, mend="split it"
+                f"this document has more than {LARGEST:,} values or 100 levels", where=where, fix="split it"
             )
         if isinstance(node, Mapping):
             return {str(key): plain(inner, depth + 1) for key, inner in node.items()}

@@ -100,7 +100,7 @@ class Source:
             raise AgentevalError(
                 f"this file is larger than {LARGEST_DOCUMENT // 1_000_000} MB: too large for one that holds tests",
                 where=str(self.path),
-                mend="split it",
+                fix="split it",
             )
         return data
 
@@ -130,7 +130,7 @@ def _unpack(path: Path, into: IO[bytes]) -> str:
             room -= len(block)
             if room < 0:
                 raise AgentevalError(
-                    f"this file unpacks to more than {most:,} bytes", where=str(path), mend="unpack it yourself"
+                    f"this file unpacks to more than {most:,} bytes", where=str(path), fix="unpack it yourself"
                 )
             into.write(block)
     into.flush()

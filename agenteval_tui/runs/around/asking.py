@@ -33,7 +33,7 @@ def asked_with(run: RunPlan, variables: Mapping[str, Any]) -> RunPlan:
     try:
         conversation = Conversations(_test(asks), Path(run.around.folder)).of(variables, asks.row)
     except AgentevalError as error:
-        raise AgentevalError(f"test {run.ref.test!r}: {error.what}", where=error.where, mend=error.mend) from error
+        raise AgentevalError(f"test {run.ref.test!r}: {error.what}", where=error.where, fix=error.fix) from error
     user = run.user if run.user is None or conversation.user is None else replace(run.user, brief=conversation.user)
     return replace(
         run,

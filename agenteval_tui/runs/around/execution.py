@@ -257,7 +257,7 @@ class RunSurroundings:
                 )
             except AgentevalError as error:
                 why = error.why if isinstance(error, WorkdirError) else "missing"
-                raise SetupFailed(RunError.told(SETUP, error.what, error.mend, ErrorCode.WORKDIR, why=why)) from None
+                raise SetupFailed(RunError.told(SETUP, error.what, error.fix, ErrorCode.WORKDIR, why=why)) from None
         self._opened = True
         for hook in around.of_phase("before"):
             result = await execution.hooks.run(hook, await self._task(around), attempt)
@@ -338,4 +338,4 @@ def _first(failed: list[HookRun]) -> RunError:
 
 
 def _error_of(error: AgentevalError, hook: str, phase: str) -> RunError:
-    return RunError.told(SETUP, error.what, error.mend, ErrorCode.HOOK, phase=phase, hook=hook, why="start")
+    return RunError.told(SETUP, error.what, error.fix, ErrorCode.HOOK, phase=phase, hook=hook, why="start")

@@ -109,7 +109,7 @@ class Hooks:
         except TimeoutError:
             running.fail("timeout", f"did not end within {hook.timeout_s:g} s", _TIMEOUT_MEND)
         except AgentevalError as error:
-            running.fail("start", error.sentence if error.where else error.what, error.mend, joint=": ")
+            running.fail("start", error.sentence if error.where else error.what, error.fix, joint=": ")
         took_ms = (time.monotonic() - began) * 1000
         output = without_secrets(running.output, running.env)
         return HookResult(HookRun(hook.phase, hook.name, took_ms, output, running.error, attempt), variables)
@@ -147,10 +147,10 @@ class Hooks:
             code = program.returncode
         if code != 0:
             words = stderr_tail(program.stderr or running.printed[-1000:], running.env)
-            mend = remedy_for(
+            fix = remedy_for(
                 code, "run it by hand in the same folder; `agenteval docs services-and-hooks` describes it"
             )
-            running.fail("exit", exit_description(code) + (f": {words}" if words else ""), mend, status=code)
+            running.fail("exit", exit_description(code) + (f": {words}" if words else ""), fix, status=code)
             return {}
         if hook.phase not in ("before_all", "before"):
             return {}
@@ -224,20 +224,20 @@ class _Running:
         self.printed = (self.printed + printed)[-2 * MOST_VARIABLES :]
         self._errors = errors
 
-    def fail(self, why: str, message: str, mend: str, *, joint: str = " ", status: int | None = None) -> None:
+    def fail(self, why: str, message: str, fix: str, *, joint: str = " ", status: int | None = None) -> None:
         """It failed. `why` is a word for how; the sentence says it after the hook's name."""
         more = {} if status is None else {"status": status}
         words = without_secrets(f"{self._called}{joint}{message}", self.env)
-        self.error = RunError.told(SETUP, words, mend, ErrorCode.HOOK, phase=self.hook.phase, why=why, **more)
+        self.error = RunError.told(SETUP, words, fix, ErrorCode.HOOK, phase=self.hook.phase, why=why, **more)
 
-    def raised(self, error: RaisedError, mend: str) -> None:
+    def raised(self, error: RaisedError, fix: str) -> None:
         """Its function raised an exception."""
         joint = ": " if error.wrong else " raised "
-        self.fail("raised", str(error), mend, joint=joint)
+        self.fail("raised", str(error), fix, joint=joint)
         assert self.error is not None
         traceback = traceback_without_secrets(error.traceback, self.env)
         self.error = RunError(
-            self.error.kind, self.error.message, self.error.mend, self.error.code, self.error.fields, traceback
+            self.error.kind, self.error.message, self.error.fix, self.error.code, self.error.fields, traceback
         )
 
     def read(self, *, whole: bool) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ def problems_around(transcript: Transcript, specs: Iterable[CriterionSpec]) -> I
     criterion says it of its own probe."""
     for hook in transcript.hooks:
         if hook.phase == "after" and hook.error is not None:
-            yield AroundProblem("after", hook.name, hook.error.message, hook.error.mend)
+            yield AroundProblem("after", hook.name, hook.error.message, hook.error.fix)
     if not transcript.state:
         return
     asked = {_probe_of(spec) for spec in specs}

@@ -26,7 +26,7 @@ class ServiceState(Struct, frozen=True, omit_defaults=True):
     ready_ms: Annotated[float | None, Meta(description="how long it took to be ready")] = None
     output: Annotated[str, Meta(description="the end of what it printed: the last 64 KB")] = ""
     error: str = ""
-    mend: str = ""
+    fix: str = ""
 
 
 class AroundRecord(Struct, frozen=True, omit_defaults=True):

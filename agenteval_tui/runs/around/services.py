@@ -173,9 +173,9 @@ class _Running:
                 await self._program.end(GRACE_S)
                 raise _StartError("timeout", message, "check its `ready`, or raise its `timeout`") from None
         except _StartError as error:
-            self._fail(FAILED, error.why, str(error), error.mend, error.status)
+            self._fail(FAILED, error.why, str(error), error.fix, error.status)
         except AgentevalError as error:
-            self._fail(FAILED, "start", f"can't be started: {error.what}", error.mend)
+            self._fail(FAILED, "start", f"can't be started: {error.what}", error.fix)
         else:
             self._set(READY, ready_ms=(time.monotonic() - began) * 1000)
 
@@ -187,8 +187,8 @@ class _Running:
         host, port = address
         if not self.plan.reuse_existing:
             message = f"can't be started: port {port} of {host} is taken by another program"
-            mend = "stop that program, choose another port, or set `reuse_existing: true` to use it"
-            raise _StartError("port", message, mend)
+            fix = "stop that program, choose another port, or set `reuse_existing: true` to use it"
+            raise _StartError("port", message, fix)
         if self.plan.url and (problem := await asyncio.to_thread(_problem_of, self._url())):
             message = f"can't be used: what is at {host}:{port} is not ready: {problem}"
             raise _StartError("port", message, "stop that program, or check `url`")
@@ -253,11 +253,11 @@ class _Running:
         if any(re.search(self.plan.log, line.decode("utf-8", "replace")) for line in (*lines, self._line)):
             self._matched.set()
 
-    def _fail(self, status: str, why: str, message: str, mend: str, code: int | None = None) -> None:
+    def _fail(self, status: str, why: str, message: str, fix: str, code: int | None = None) -> None:
         more = {} if code is None else {"status": code}
         words = without_secrets(f"the service {self.plan.name} {message}", self._env)
-        self.error = RunError.told(SETUP, words, mend, ErrorCode.SERVICE, service=self.plan.name, why=why, **more)
-        self._set(status, error=self.error.message, mend=mend)
+        self.error = RunError.told(SETUP, words, fix, ErrorCode.SERVICE, service=self.plan.name, why=why, **more)
+        self._set(status, error=self.error.message, fix=fix)
         self._failed(self.plan, self.error)
 
     def _set(self, status: str, **more: Any) -> None:
@@ -292,10 +292,10 @@ class _Running:
 
 
 class _StartError(Exception):
-    def __init__(self, why: str, message: str, mend: str, status: int | None = None) -> None:
+    def __init__(self, why: str, message: str, fix: str, status: int | None = None) -> None:
         super().__init__(message)
         self.why = why
-        self.mend = mend
+        self.fix = fix
         self.status = status
 
 

@@ -27,8 +27,8 @@ class WorkdirError(AgentevalError):
     """A working folder that can't be made. `why` is a word for it: missing, link, special, size, history, unreadable,
     full."""
 
-    def __init__(self, why: str, what: str, *, where: str = "", mend: str = "") -> None:
-        super().__init__(what, where=where, mend=mend)
+    def __init__(self, why: str, what: str, *, where: str = "", fix: str = "") -> None:
+        super().__init__(what, where=where, fix=fix)
         self.why = why
 
 
@@ -46,7 +46,7 @@ def make_workdir(around: Surroundings, root: Path, run: str, *, trusted: bool) -
         remove_workdirs(root, [run])
         message = f"the run's working folder can't be created: {error.strerror or error}"
         raise WorkdirError(
-            "full", message, where=str(folder), mend="check the permissions and the space there"
+            "full", message, where=str(folder), fix="check the permissions and the space there"
         ) from None
     except BaseException:
         remove_workdirs(root, [run])
@@ -59,8 +59,8 @@ def _source(around: Surroundings, root: Path, trusted: bool) -> Path:
     source = require_inside(around.copied, Path(around.folder), trusted=trusted, what="folder")
     if not source.is_dir():
         what = "is not a folder" if source.exists() else "does not exist"
-        mend = f"it is looked for in {around.folder}"
-        raise WorkdirError("missing", f"the folder to copy, {around.copied}, {what}", where=where, mend=mend)
+        fix = f"it is looked for in {around.folder}"
+        raise WorkdirError("missing", f"the folder to copy, {around.copied}, {what}", where=where, fix=fix)
     if root.resolve().is_relative_to(source):
         raise _has_history(source)
     return source
@@ -69,7 +69,7 @@ def _source(around: Surroundings, root: Path, trusted: bool) -> Path:
 def _has_history(source: Path) -> WorkdirError:
     message = f"the folder to copy, {source.name}, holds the history of this execution"
     return WorkdirError(
-        "history", message, where=str(source), mend="copy a folder without it, or move it with --db FILE"
+        "history", message, where=str(source), fix="copy a folder without it, or move it with --db FILE"
     )
 
 
@@ -91,14 +91,14 @@ def _copy(source: Path, target: Path) -> None:
                 continue
             if not stat.S_ISREG(status.st_mode):
                 message = f"{shown} in the folder to copy is not a file, a folder or a link"
-                raise WorkdirError("special", message, where=str(path), mend="remove it, or copy another folder")
+                raise WorkdirError("special", message, where=str(path), fix="remove it, or copy another folder")
             if is_of_open_history(path):  # to open it would let go of SQLite's locks
                 raise _has_history(source)
             size += status.st_size
             if size > MOST_BYTES or files > MOST_FILES:
                 limit = f"{MOST_BYTES / 1e6:,.0f} MB" if size > MOST_BYTES else f"{MOST_FILES:,} files"
                 message = f"the folder to copy has more than {limit}"
-                raise WorkdirError("size", message, where=str(source), mend="copy a smaller folder for each run")
+                raise WorkdirError("size", message, where=str(source), fix="copy a smaller folder for each run")
             shutil.copy2(path, place / name)
 
 
@@ -106,10 +106,10 @@ def _copy_link(source: Path, link: Path, target: Path) -> None:
     to = link.readlink()
     if to.is_absolute() or not Path(os.path.normpath(link.parent / to)).is_relative_to(source):
         message = f"the link {link.relative_to(source)} leads out of the folder to copy, to {to}"
-        raise WorkdirError("link", message, where=str(link), mend="copy what it leads to into the folder")
+        raise WorkdirError("link", message, where=str(link), fix="copy what it leads to into the folder")
     target.symlink_to(to)
 
 
 def _raise(error: OSError) -> None:
     message = f"the folder to copy can't be read: {error.strerror or error}"
-    raise WorkdirError("unreadable", message, where=str(error.filename or ""), mend="check its permissions") from None
+    raise WorkdirError("unreadable", message, where=str(error.filename or ""), fix="check its permissions") from None

@@ -65,7 +65,7 @@ class DaskExecutor:
             raise AgentevalError(
                 "a key is written into the configuration, and no key is ever sent to a cluster",
                 where=f"{'.'.join(written[0])} of agent {agent.name!r}",
-                mend="write it as ${NAME}, and set NAME where the workers run",
+                fix="write it as ${NAME}, and set NAME where the workers run",
             )
         return ClusterAgent(self, agent, here, permission)
 
@@ -191,7 +191,7 @@ class DaskExecutor:
             raise InfrastructureError(
                 "the cluster has no workers",
                 where=self._scheduler,
-                mend=f"start some: dask worker {self._scheduler}",
+                fix=f"start some: dask worker {self._scheduler}",
             )
         return sum(map(int, threads.values()))
 
@@ -208,14 +208,14 @@ class DaskExecutor:
                 raise InfrastructureError(
                     f"worker {address} has {what}, and this is {__version__}",
                     where=self._scheduler,
-                    mend=f"install agenteval {__version__} on all workers",
+                    fix=f"install agenteval {__version__} on all workers",
                 )
             their_python = ".".join(str(worker["packages"]["python"]).split(".")[:2])
             if their_python != python:
                 raise InfrastructureError(
                     f"worker {address} has Python {their_python}, and this is {python}",
                     where=self._scheduler,
-                    mend="run workers and agenteval with the same Python",
+                    fix="run workers and agenteval with the same Python",
                 )
 
     async def _gone(self) -> str:
@@ -287,7 +287,7 @@ def _unreachable(scheduler: str, error: BaseException) -> InfrastructureError:
     return InfrastructureError(
         f"the scheduler can't be reached: {reason}",
         where=scheduler,
-        mend="check --scheduler tcp://HOST:PORT, and that `dask scheduler` runs there",
+        fix="check --scheduler tcp://HOST:PORT, and that `dask scheduler` runs there",
     )
 
 
@@ -297,7 +297,7 @@ def _library() -> Any:
             import distributed
         except ImportError as error:
             raise AgentevalError(
-                "running on a Dask cluster needs the extra `dask`", mend="pip install 'agenteval-tui[dask]'"
+                "running on a Dask cluster needs the extra `dask`", fix="pip install 'agenteval-tui[dask]'"
             ) from error
     return distributed
 

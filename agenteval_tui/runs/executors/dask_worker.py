@@ -106,7 +106,7 @@ class _Attempt:
             agent, config = self._made(task)
         except AgentevalError as error:
             where = f"on worker {self._worker.address}: "
-            self._gathered.add(Failed(RunError.told("worker", where + error.what, error.mend)))
+            self._gathered.add(Failed(RunError.told("worker", where + error.what, error.fix)))
             return
         try:
             await self._listen(agent, replace(task.request, config=config))
@@ -123,13 +123,13 @@ class _Attempt:
         if task.version != __version__:
             raise AgentevalError(
                 f"agenteval is {__version__} there, and the execution's is {task.version}",
-                mend="install the same version on all workers",
+                fix="install the same version on all workers",
             )
         agent_plan = task.agent
         if agent_plan.config.get("kind") in _PROGRAMS and not agent_plan.base_dir.is_dir():
             raise AgentevalError(
                 f"the folder {agent_plan.base_dir} is not there",
-                mend="put the suite's folder at the same path on all workers, or on a shared disk",
+                fix="put the suite's folder at the same path on all workers, or on a shared disk",
             )
         env = environment_for(agent_plan.base_dir, os.environ, agent_plan.config)
         config = expanded(agent_plan, env)

@@ -61,9 +61,7 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
     end = end_of_step(transcript, last)
     later = [message for message in messages[end + 1 :] if message.role == "user"]
     if any(message.attachments for message in later):
-        raise ForkError(
-            "the user sent an image or a file later, which can't be asked again", mend="choose a later step"
-        )
+        raise ForkError("the user sent an image or a file later, which can't be asked again", fix="choose a later step")
     edited = {one.step for one in edits if not isinstance(one, System | Tools)}
     edited |= {end_of_step(transcript, one.step) for one in edits if isinstance(one, Insert)}
     unseen, shortened = unseen_before(transcript, end)
@@ -170,7 +168,7 @@ def _require_results(transcript: Transcript, told: Mapping[int, Message], known:
         if names:
             raise ResultWithoutCallError(
                 f"the recording has no result of {listed(names, 5)}, which step {number + 1} calls",
-                mend=f"choose a step before step {number + 1}, or drop that step",
+                fix=f"choose a step before step {number + 1}, or drop that step",
             )
 
 
@@ -189,7 +187,7 @@ def edits_of(transcript: Transcript, step: int, given: Mapping[str, Any]) -> tup
     check_step(transcript, step)
     unknown = [name for name in given if name not in CHANGES]
     if unknown:
-        raise ForkError(f"a step has no {unknown[0]!r} to change", mend=f"what can be changed: {', '.join(CHANGES)}")
+        raise ForkError(f"a step has no {unknown[0]!r} to change", fix=f"what can be changed: {', '.join(CHANGES)}")
     made: list[AnyEdit] = []
     if given.get("system") is not None:
         made.append(System(_text(given, "system")))
@@ -258,7 +256,7 @@ def _arguments(transcript: Transcript, step: int, value: Any) -> Arguments:
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
-            raise ForkError("these arguments are not JSON", mend='write an object, as {"id": 7}') from None
+            raise ForkError("these arguments are not JSON", fix='write an object, as {"id": 7}') from None
     call = transcript.messages[step].tool_call
     if call is not None:
         asked = next((number for number, one in enumerate(transcript.messages) if call in one.tool_calls), step)
@@ -272,14 +270,14 @@ def _arguments(transcript: Transcript, step: int, value: Any) -> Arguments:
 def _insert(step: int, given: Any) -> Insert:
     role = given.get("role") if isinstance(given, Mapping) else None
     if role not in ("user", "assistant", "system") or not isinstance(given.get("text"), str):
-        raise ForkError("an inserted message needs a role and a text", mend="the role is user, assistant or system")
+        raise ForkError("an inserted message needs a role and a text", fix="the role is user, assistant or system")
     return Insert(step, role, given["text"])
 
 
 def _names(given: Any) -> tuple[str, ...]:
     names = [one.strip() for one in re.split(r"[,\n]", given) if one.strip()] if isinstance(given, str) else given
     if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
-        raise ForkError("`without_tools` is a list of tool names", mend="write a list, as [issue_voucher]")
+        raise ForkError("`without_tools` is a list of tool names", fix="write a list, as [issue_voucher]")
     return tuple(names)
 
 
@@ -293,7 +291,7 @@ def complete(conversation: Conversation, turns: Iterable[str] = ()) -> Conversat
     if not messages or messages[-1].role not in ANSWERED or not any(one.role == "user" for one in messages):
         raise NothingToAnswerError(
             "nothing is left for the agent to answer",
-            mend="choose an earlier step, or insert a user message",
+            fix="choose an earlier step, or insert a user message",
         )
     return Conversation(
         messages, conversation.tool_calls, tuple(left), tools=conversation.tools, unseen_tools=conversation.unseen_tools
@@ -309,7 +307,7 @@ def check_calls(conversation: Conversation) -> None:
             if message.tool_call is None or message.tool_call not in open_calls:
                 raise ResultWithoutCallError(
                     f"message {number + 1} is the result of a missing call",
-                    mend="keep the call, or drop both",
+                    fix="keep the call, or drop both",
                 )
             open_calls.discard(message.tool_call)
             continue
@@ -319,7 +317,7 @@ def check_calls(conversation: Conversation) -> None:
         made |= open_calls
     if open_calls:
         names = ", ".join(conversation.tool_calls[call].name for call in sorted(open_calls))
-        raise ResultWithoutCallError(f"a call has no result: {names}", mend="keep the result, or drop both")
+        raise ResultWithoutCallError(f"a call has no result: {names}", fix="keep the result, or drop both")
 
 
 def check_step(transcript: Transcript, step: int) -> None:
@@ -327,7 +325,7 @@ def check_step(transcript: Transcript, step: int) -> None:
     if not 0 <= step < len(transcript.messages):
         last = len(transcript.messages) - 1
         known = f"its steps are 1 to {last + 1}" if last >= 0 else "its transcript is empty"
-        raise UnknownStepError(f"this run has no step {step + 1}", mend=known)
+        raise UnknownStepError(f"this run has no step {step + 1}", fix=known)
 
 
 def end_of_step(transcript: Transcript, step: int) -> int:
@@ -365,5 +363,5 @@ def _renumbered(messages: Sequence[Message], calls: Sequence[ToolCall]) -> Conve
     return Conversation(told, made)
 
 
-def _wrong(transcript: Transcript, step: int, what: str, mend: str) -> WrongStepError:
-    return WrongStepError(f"step {step + 1} ({transcript.messages[step].role}) has {what}", mend=mend)
+def _wrong(transcript: Transcript, step: int, what: str, fix: str) -> WrongStepError:
+    return WrongStepError(f"step {step + 1} ({transcript.messages[step].role}) has {what}", fix=fix)

@@ -194,6 +194,6 @@ class Oracle:
             raise InfrastructureError(
                 ended.message or "the execution broke off",
                 where=f"execution {plan.execution_id}",
-                mend="ask again: the finished continuations are stored",
+                fix="ask again: the finished continuations are stored",
             )
         return "it was stopped" if ended.status == "cancelled" else ended.message

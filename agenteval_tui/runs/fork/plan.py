@@ -79,14 +79,14 @@ def questions_of(
     for number, entry in enumerate(sweep or ({},), 1):
         unknown = sorted(str(name) for name in entry if name not in (*CHANGES, "at", "label"))
         if unknown:
-            mend = f"known: {', '.join((*CHANGES, 'at', 'label'))}"
-            raise ForkError(f"entry {number} of the sweep has {unknown[0]!r}", mend=mend)
+            fix = f"known: {', '.join((*CHANGES, 'at', 'label'))}"
+            raise ForkError(f"entry {number} of the sweep has {unknown[0]!r}", fix=fix)
         wanted = entry.get("at", at)
         if wanted is not None and (not isinstance(wanted, int) or isinstance(wanted, bool)):
-            raise ForkError(f"`at` of entry {number} is not the number of a message", mend="write a number from 1 on")
+            raise ForkError(f"`at` of entry {number} is not the number of a message", fix="write a number from 1 on")
         changes = {**given, **{name: one for name, one in entry.items() if name in CHANGES}}
         if wanted is None and set(changes) - set(WHOLE):
-            raise ForkError("no step was given to change", mend="give a step: the number of a message")
+            raise ForkError("no step was given to change", fix="give a step: the number of a message")
         step = first_question(transcript) if wanted is None else wanted - 1
         edits = edits_of(transcript, step, changes)
         left_out, shortened = unseen_before(transcript, end_of_step(transcript, step))
@@ -197,7 +197,7 @@ def check_agent(agent: AgentPlan) -> None:
         raise CannotContinueError(
             f"this agent can't continue a conversation: it {problem}",
             where=f"agent {agent.name!r} of kind {kind}",
-            mend=fix,
+            fix=fix,
         )
 
 
@@ -212,7 +212,7 @@ def check_tools(agent: AgentPlan) -> None:
     if not takes_tools(agent):
         raise ForkError(
             f"agent {agent.name!r} of kind {agent.config.get('kind')} has its own tools, which can't be left out",
-            mend="leave it out in the agent's program, and replay the run: `agenteval replay`",
+            fix="leave it out in the agent's program, and replay the run: `agenteval replay`",
         )
 
 
@@ -331,7 +331,7 @@ def requested_plan(
     planned = fork_plan(store, source, questions, request.n)
     if not planned.runs:
         raise ForkError(
-            "all these continuations are already stored: there is nothing to ask", mend="ask for more continuations"
+            "all these continuations are already stored: there is nothing to ask", fix="ask for more continuations"
         )
     return execution_plan(
         source,

@@ -24,7 +24,7 @@ def request_of(source: Source, conversation: Conversation, permission: Permissio
     if not isinstance(agent, WritesRequests):
         raise AgentevalError(
             f"agent {plan.name!r} of kind {plan.config.get('kind')} asks no model by HTTP itself",
-            mend="its small case can be saved as a test: --save-test ID",
+            fix="its small case can be saved as a test: --save-test ID",
         )
 
     async def written() -> WrittenRequest:

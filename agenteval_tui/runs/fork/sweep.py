@@ -19,11 +19,11 @@ def read_sweep(path: Path) -> list[Mapping[str, Any]]:
     """The changes in a YAML or JSON file. Raises `AgentevalError` if the file is not a list of changes."""
     text = read_small(path, "the file of a sweep")
     if text is None:
-        raise AgentevalError("there is no such file", where=str(path), mend="name a YAML or JSON file with a list")
+        raise AgentevalError("there is no such file", where=str(path), fix="name a YAML or JSON file with a list")
 
     def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
         line, column = LineIndex(text).line_and_column(start)
-        raise AgentevalError(message, where=f"{path}:{line}:{column}", mend=fix or "")
+        raise AgentevalError(message, where=f"{path}:{line}:{column}", fix=fix or "")
 
     root, _ = compose(text, report)
     data = plain_data(root) if root is not None else None
@@ -31,7 +31,7 @@ def read_sweep(path: Path) -> list[Mapping[str, Any]]:
         raise AgentevalError(
             "a sweep is a list of changes",
             where=str(path),
-            mend='write - {label: empty, tool_result: ""}, one per branch',
+            fix='write - {label: empty, tool_result: ""}, one per branch',
         )
     return data
 

@@ -51,4 +51,4 @@ def expanded(agent: AgentPlan, env: Mapping[str, str]) -> dict[str, Any]:
     try:
         return dict(expand(agent.config, env))
     except AgentevalError as error:
-        raise AgentevalError(error.what, where=error.where or f"agent {agent.name!r}", mend=error.mend) from error
+        raise AgentevalError(error.what, where=error.where or f"agent {agent.name!r}", fix=error.fix) from error

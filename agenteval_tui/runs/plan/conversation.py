@@ -184,20 +184,20 @@ def conversation_of(messages: Sequence[Mapping[str, Any]]) -> Transcript:
             if not _named(call):
                 raise AgentevalError(
                     f"message {number} has a tool call without a name",
-                    mend='write {id: ..., type: function, function: {name: ..., arguments: "{...}"}}',
+                    fix='write {id: ..., type: function, function: {name: ..., arguments: "{...}"}}',
                 )
     transcript = from_openai_messages(messages)
     for call in transcript.tool_calls:
         if call.status == "pending":
             raise AgentevalError(
                 f"the call of {call.name} ({call.id}) in `messages` has no result",
-                mend=f"add a message {{role: tool, tool_call_id: {call.id}, content: ...}} after it",
+                fix=f"add a message {{role: tool, tool_call_id: {call.id}, content: ...}} after it",
             )
     for number, one in enumerate(transcript.messages, 1):
         if one.role == "tool" and one.tool_call is None:
             raise AgentevalError(
                 f"message {number} is the result of a missing tool call",
-                mend="name the `id` of a call before it as its `tool_call_id`",
+                fix="name the `id` of a call before it as its `tool_call_id`",
             )
     return transcript
 
@@ -224,7 +224,7 @@ def _of_row(row: Mapping[str, Any], user: UserBrief | None) -> Conversation:
         if user is None and not answers_last(transcript.messages):
             raise AgentevalError(
                 f"the row's last message has the role {transcript.messages[-1].role}, which an agent can't answer",
-                mend="end the messages with a user message",
+                fix="end the messages with a user message",
             )
         return Conversation(transcript.messages, transcript.tool_calls, user=user)
     prompt = prompt_of(row)
@@ -233,7 +233,7 @@ def _of_row(row: Mapping[str, Any], user: UserBrief | None) -> Conversation:
     if prompt is None:
         raise AgentevalError(
             "neither the test nor this row says what to ask the agent",
-            mend="write `prompt:` in the test, or call a column input, prompt or question",
+            fix="write `prompt:` in the test, or call a column input, prompt or question",
         )
     return Conversation((Message("user", prompt),), user=user)
 

@@ -179,7 +179,7 @@ def check_executor(options: PlanOptions) -> None:
     if not options.scheduler:
         raise AgentevalError(
             "the address of the cluster's scheduler is missing",
-            mend=f"give --scheduler tcp://HOST:PORT, or set {variable}",
+            fix=f"give --scheduler tcp://HOST:PORT, or set {variable}",
         )
 
 
@@ -196,7 +196,7 @@ def check_surroundings(runs: Iterable[RunPlan], executor: str) -> None:
                 "executor",
                 f"test {run.ref.test!r} needs services, hooks or a working folder, which are on this machine, and its "
                 f"agent would run on a cluster ({executor})",
-                mend="run it without --executor",
+                fix="run it without --executor",
             )
 
 
@@ -225,8 +225,8 @@ def check_arms(names: tuple[str, ...]) -> None:
     """Raises `OptionError` unless there are none, or two."""
     if names and len(names) != len(ARMS):
         raise OptionError(
-            "ab", f"an A/B comparison needs two agents or variations, not {len(names)}", mend="give --ab NAME NAME"
+            "ab", f"an A/B comparison needs two agents or variations, not {len(names)}", fix="give --ab NAME NAME"
         )
     for name in names:
         if not name.strip():
-            raise OptionError("ab", "an agent of the A/B comparison has no name", mend="give --ab NAME NAME")
+            raise OptionError("ab", "an agent of the A/B comparison has no name", fix="give --ab NAME NAME")

@@ -121,7 +121,7 @@ def _check(options: PlanOptions) -> None:
         checked_note(options.note)
         checked_meta(options.meta)
     except DescriptionError as error:
-        raise OptionError(error.option, error.what, mend=error.mend) from error
+        raise OptionError(error.option, error.what, fix=error.fix) from error
 
 
 def _nothing(chosen: Sequence[SelectedTest], options: PlanOptions) -> AgentevalError:
@@ -130,11 +130,11 @@ def _nothing(chosen: Sequence[SelectedTest], options: PlanOptions) -> AgentevalE
     if options.failed_from is not None:
         return AgentevalError(
             f"the tests that failed in execution {options.failed_from} are gone, or not selected",
-            mend="run the tests without --failed",
+            fix="run the tests without --failed",
         )
     if options.variation:
-        return OptionError("variation", f"no chosen test has a variation {options.variation!r}", mend=variations)
-    return AgentevalError("there is nothing to run", mend="each chosen test has `repeat: 0`")
+        return OptionError("variation", f"no chosen test has a variation {options.variation!r}", fix=variations)
+    return AgentevalError("there is nothing to run", fix="each chosen test has `repeat: 0`")
 
 
 def _title(chosen: Sequence[SelectedTest], options: PlanOptions) -> str:

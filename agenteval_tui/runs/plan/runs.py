@@ -91,12 +91,12 @@ class TestRuns:
                 if self._failed is None or self._wanted(case):
                     yield case
         except AgentevalError as error:
-            raise AgentevalError(f"test {test.id!r}: {error.what}", where=error.where, mend=error.mend) from error
+            raise AgentevalError(f"test {test.id!r}: {error.what}", where=error.where, fix=error.fix) from error
         if not rows:
             raise AgentevalError(
                 f"the dataset of test {test.id!r} has no rows",
                 where=str(self.chosen.folder / test.dataset.file),
-                mend="add rows, or take `dataset` out of the test",
+                fix="add rows, or take `dataset` out of the test",
             )
 
     def runs(self, cases: Iterable[RunSpec], specs: Specs) -> Iterator[RunPlan]:
@@ -150,9 +150,9 @@ class TestRuns:
         """The error with the test, and the line of the dataset's file where a row is to blame."""
         test = self.chosen.test
         if not case.row or test.dataset is None:
-            return AgentevalError(f"test {test.id!r}: {error.what}", where=self.chosen.where, mend=error.mend)
+            return AgentevalError(f"test {test.id!r}: {error.what}", where=self.chosen.where, fix=error.fix)
         where = f"{self.chosen.folder / test.dataset.file}:{case.line}"
-        return AgentevalError(f"test {test.id!r}, row {case.row}: {error.what}", where=where, mend=error.mend)
+        return AgentevalError(f"test {test.id!r}, row {case.row}: {error.what}", where=where, fix=error.fix)
 
 
 def _as_far_as_known(
@@ -314,7 +314,7 @@ def _arms(
         raise OptionError(
             "agent",
             f"both arms name their agent, so --agent {options.agent} has no effect",
-            mend="leave --agent out, or compare variations",
+            fix="leave --agent out, or compare variations",
         )
     repeat = _repeat(chosen, base, options)
     for arm, name in zip(ARMS, options.ab, strict=True):
@@ -330,7 +330,7 @@ def _arms(
                 "ab",
                 f"arm {arm} is {name!r}, but test {chosen.test.id!r} has no agent or variation of that name",
                 where=chosen.where,
-                mend=f"known here: {', '.join(dict.fromkeys(known))}" if known else "configure an agent",
+                fix=f"known here: {', '.join(dict.fromkeys(known))}" if known else "configure an agent",
             )
         agent = _agent(chosen, variation, options, user_agents)
         yield Configuration(label, agent, merged_context(chosen.test, variation), repeat)
@@ -354,7 +354,7 @@ def _agent(
             "agent",
             f"test {chosen.test.id!r} has no agent, and neither does its suite",
             where=chosen.where,
-            mend="write `agent: NAME` at the top of the suite, or give --agent NAME",
+            fix="write `agent: NAME` at the top of the suite, or give --agent NAME",
         )
     return _agent_named(chosen, name, variation, user_agents)
 
@@ -366,7 +366,7 @@ def _agent_named(
     try:
         return agent_plan(name, chosen.suite, chosen.folder, user_agents, over)
     except AgentevalError as error:
-        raise OptionError("agent", error.what, where=error.where or chosen.where, mend=error.mend) from error
+        raise OptionError("agent", error.what, where=error.where or chosen.where, fix=error.fix) from error
 
 
 def _user_agent(chosen: SelectedTest, name: str, user_agents: Mapping[str, AgentConfig]) -> AgentPlan:
@@ -374,7 +374,7 @@ def _user_agent(chosen: SelectedTest, name: str, user_agents: Mapping[str, Agent
     try:
         return _agent_named(chosen, name, None, user_agents)
     except AgentevalError as error:
-        raise AgentevalError(f"the simulated user: {error.what}", where=error.where, mend=error.mend) from error
+        raise AgentevalError(f"the simulated user: {error.what}", where=error.where, fix=error.fix) from error
 
 
 def _repeat(chosen: SelectedTest, variation: Variation | None, options: PlanOptions) -> int:

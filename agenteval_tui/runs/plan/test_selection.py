@@ -84,7 +84,7 @@ def _plain(variation: str, base: str) -> str:
 def choose(loaded: Sequence[LoadedSuite], options: PlanOptions, failed: Failed | None) -> list[SelectedTest]:
     """The tests that `options` name, in the order of the suites. Raises `AgentevalError` when none is left."""
     if not loaded:
-        raise AgentevalError("there is no suite to run", mend="name a file `*.suite.yaml`, or a folder with some")
+        raise AgentevalError("there is no suite to run", fix="name a file `*.suite.yaml`, or a folder with some")
     for loaded_suite in loaded:
         _check_valid(loaded_suite, named=bool(options.tests))
     every = [
@@ -97,7 +97,7 @@ def choose(loaded: Sequence[LoadedSuite], options: PlanOptions, failed: Failed |
         if not any(_means(name, selected_test) for selected_test in every):
             raise AgentevalError(
                 f"there is no test {name!r}",
-                mend=_close_names(name, [selected_test.test.id for selected_test in every]),
+                fix=_close_names(name, [selected_test.test.id for selected_test in every]),
             )
     tags = {tag.casefold() for tag in options.tags}
     chosen = [
@@ -130,7 +130,7 @@ def _check_valid(loaded: LoadedSuite, *, named: bool) -> None:
     raise AgentevalError(
         f"the suite can't be run: {first.message}{more}",
         where=f"{first.file}:{first.line}:{first.column}",
-        mend=first.fix or f"`agenteval validate {loaded.path}` lists all problems",
+        fix=first.fix or f"`agenteval validate {loaded.path}` lists all problems",
     )
 
 

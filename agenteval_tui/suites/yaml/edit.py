@@ -223,7 +223,7 @@ class YamlFragment(Struct, frozen=True):
             start, message, fix = complaints[0]
             line = self.text.count("\n", 0, start) + 1
             column = start - (self.text.rfind("\n", 0, start) + 1) + 1
-            raise AgentevalError(message, where=f"line {line}, column {column}", mend=fix or "")
+            raise AgentevalError(message, where=f"line {line}, column {column}", fix=fix or "")
         return root
 
     @property

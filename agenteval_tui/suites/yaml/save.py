@@ -18,7 +18,7 @@ class FileChanged(AgentevalError):  # noqa: N818  (part of the API)
 
     def __init__(self, where: str, diff: str) -> None:
         super().__init__(
-            "this file has changed on disk since it was read", where=where, mend="load it again, then edit again"
+            "this file has changed on disk since it was read", where=where, fix="load it again, then edit again"
         )
         self.diff = diff
 
@@ -39,18 +39,18 @@ def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str
         new_text.encode("utf-8")
     except UnicodeEncodeError:
         raise SaveFailed(
-            "this config holds half a character (a lone surrogate)", where=where, mend="remove it"
+            "this config holds half a character (a lone surrogate)", where=where, fix="remove it"
         ) from None
     check_unchanged(loaded, read_again(loaded))
     node = loaded.config_node(test_id, criterion)
     if loaded.root is None or not loaded.whole:
-        raise SaveFailed("the file has a YAML error further down", where=where, mend="fix that first")
+        raise SaveFailed("the file has a YAML error further down", where=where, fix="fix that first")
     result = splice(loaded.text, loaded.root, node, new_text)
     if result is None:
         raise SaveFailed(
             "this config can't be written without other changes",
             where=f"{where}:{loaded.places.line_and_column(node.start)[0]}",
-            mend="if it is shared through an anchor or `<<`, edit the file itself",
+            fix="if it is shared through an anchor or `<<`, edit the file itself",
         )
     if result == loaded.text:
         return loaded
@@ -72,7 +72,7 @@ def read_again(loaded: LoadedSuite) -> bytes:
     try:
         return read_bytes(loaded.path)
     except AgentevalError as error:
-        raise SaveFailed(error.what, where=error.where, mend="the edited text is not lost; save it elsewhere") from None
+        raise SaveFailed(error.what, where=error.where, fix="the edited text is not lost; save it elsewhere") from None
 
 
 def check_unchanged(loaded: LoadedSuite, data: bytes) -> None:
@@ -99,7 +99,7 @@ def write_over(loaded: LoadedSuite, data: bytes) -> None:
     try:
         before = path.stat()
         if not os.access(path, os.W_OK):
-            raise SaveFailed("this file is read-only", where=where, mend="change its permissions, or save elsewhere")
+            raise SaveFailed("this file is read-only", where=where, fix="change its permissions, or save elsewhere")
 
         def check(_: Path) -> None:
             check_unchanged(loaded, read_again(loaded))  # once more, just before: others write as well
@@ -109,5 +109,5 @@ def write_over(loaded: LoadedSuite, data: bytes) -> None:
         reason = error.strerror or str(error)
         raise SaveFailed(
             f"this file can't be saved: {reason}", where=where,
-            mend="check the permissions and the space of its folder; the edited text is not lost",
+            fix="check the permissions and the space of its folder; the edited text is not lost",
         ) from None  # fmt: skip

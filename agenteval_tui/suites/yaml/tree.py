@@ -490,7 +490,7 @@ _NO_QUOTE = r"found unexpected end of stream"
 _NO_BRACKET, _NO_BRACE = r"expected ',' or '\]'", r"expected ',' or '\}'"
 _WHERE_IT_OPENS = (_NO_COLON, _NO_QUOTE, _NO_BRACKET, _NO_BRACE)
 
-# PyYAML has no codes: its words are all that there is. (pattern on the parser's words, what is said, how to mend it)
+# PyYAML has no codes: its words are all that there is. (pattern on the parser's words, what is said, how to fix it)
 _SAYINGS: list[tuple[str, str, str]] = [
     (r"mapping values are not allowed", "a second colon on this line can't start a value",
      "put quotes around the text with the colon, or start a new line"),

@@ -64,7 +64,7 @@ def raised_lines(
 
 def _head(error: RunError, width: int) -> list[Line]:
     lines: list[Line] = [(), *paragraph(f"{error.kind}: {error.message}", width - 1, "error", 1)]
-    return [*lines, *paragraph(error.mend, width - 1, "", 1)] if error.mend else lines
+    return [*lines, *paragraph(error.fix, width - 1, "", 1)] if error.fix else lines
 
 
 def _traceback(

@@ -24,7 +24,7 @@ class ErrorGroup(Struct):
 
     agent: str
     message: str
-    mend: str
+    fix: str
     retried: bool
     runs: list[str]
     places: list[str]
@@ -34,19 +34,19 @@ def error_groups(view: ExecutionView) -> list[ErrorGroup]:
     """What ended runs first, most frequent first; then what was tried again."""
     groups: dict[tuple[str, str, bool], ErrorGroup] = {}
 
-    def add(run: RunState, message: str, mend: str, retried: bool) -> None:
+    def add(run: RunState, message: str, fix: str, retried: bool) -> None:
         key = (run.ref.agent, _shape(message), retried)
         group = groups.get(key)
         if group is None:
-            group = groups[key] = ErrorGroup(run.ref.agent, message, mend, retried, [], [])
-        group.mend = group.mend or mend
+            group = groups[key] = ErrorGroup(run.ref.agent, message, fix, retried, [], [])
+        group.fix = group.fix or fix
         if not group.runs or group.runs[-1] != run.ref.run:
             group.runs.append(run.ref.run)
             group.places.append(_place(run))
 
     for run in _erring(view):
         if run.status == "error":
-            add(run, run.error or _why(run), run.mend, False)
+            add(run, run.error or _why(run), run.fix, False)
         for message in run.retries:
             add(run, message, "", True)
     return sorted(groups.values(), key=lambda error_group: (error_group.retried, -len(error_group.runs)))
@@ -68,8 +68,8 @@ def group_detail(group: ErrorGroup, width: int) -> list[Line]:
         fit(((one_line(group.agent, 60), "bold"), (f"   {count(len(group.runs), 'run')} {sign}", "dim")), width)
     ]
     lines += paragraph(group.message, width)
-    if group.mend:
-        lines += [(), (("Remedy", "accent"),), *paragraph(group.mend, width)]
+    if group.fix:
+        lines += [(), (("Remedy", "accent"),), *paragraph(group.fix, width)]
     lines.append(())
     places = group.places[:5]
     more = len(group.places) - len(places)

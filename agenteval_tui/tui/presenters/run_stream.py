@@ -95,12 +95,12 @@ def _ending(run: RunState, width: int) -> list[Line]:
         lines += [(), *_ended_by(describe_ending(run.ending, run.finish_reason), width)]
     if run.error:
         lines += [(), *labelled(f"{glyph('error')} error", run.error, width, label_style="error", style="")]
-        if run.mend:
-            lines += labelled("remedy", run.mend, width, label_style="accent", style="")
+        if run.fix:
+            lines += labelled("remedy", run.fix, width, label_style="accent", style="")
     for problem in run.around:
         lines += [(), *labelled(problem.kind, around_sentence(problem), width, label_style="warning", style="")]
-        if problem.mend:
-            lines += labelled("remedy", problem.mend, width, label_style="accent", style="")
+        if problem.fix:
+            lines += labelled("remedy", problem.fix, width, label_style="accent", style="")
     if run.failed:
         lines.append(())
         for name, why in run.failed:

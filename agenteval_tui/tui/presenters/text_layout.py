@@ -93,7 +93,7 @@ def nothing_here(elsewhere: int, purpose: str = "") -> list[Line]:
 def error_lines(error: AgentevalError, width: int) -> list[Line]:
     """What is wrong, where, and how to fix it, as a short text."""
     lines = paragraph(f"! {error.what}", width, "bold error")
-    for text in (error.where, "" if error.remedies else error.mend):
+    for text in (error.where, "" if error.remedies else error.fix):
         if text:
             lines += paragraph(text, width, "dim", 2)
     # A list keeps a line for each, so that it can be looked through; a sheet has no room for more.

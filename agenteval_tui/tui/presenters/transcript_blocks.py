@@ -122,7 +122,7 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
         yield len(messages), Block(("log", 0), "log", "dim", "dim", _FOLDED["log"], text=log, is_step=False)
     if transcript.error is not None:
         error = transcript.error
-        text = f"{error.kind}: {error.message}" + (f"\n{error.mend}" if error.mend else "")
+        text = f"{error.kind}: {error.message}" + (f"\n{error.fix}" if error.fix else "")
         yield len(messages), Block(("error", 0), "error", "error", "error", None, text=text, sign="!")
 
 

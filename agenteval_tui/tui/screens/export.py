@@ -76,7 +76,7 @@ class ExportScreen(Sheet[Path | None]):
             path = typed_path(named)
             if self._over != str(path) and await asyncio.to_thread(os.path.exists, path):
                 self._over = str(path)
-                raise AgentevalError("this file exists", mend="press enter again to overwrite it")
+                raise AgentevalError("this file exists", fix="press enter again to overwrite it")
             force = self._over == str(path)
             await asyncio.to_thread(lambda: export_run(store.store, self._run.id, form, path, force=force))
         except AgentevalError as error:

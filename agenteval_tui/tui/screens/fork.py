@@ -171,7 +171,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
             texts = lines_of(text) if values["values"] == _LINES else blocks_of(text)
             sweep = tuple(_changed(what, one) for one in texts)
             if not sweep:
-                raise AgentevalError("there is no text to try yet", mend="write one on each line")
+                raise AgentevalError("there is no text to try yet", fix="write one on each line")
         questions = questions_of(self._transcript, self._step + 1, changes, sweep)
         agent = values["agent"].strip()
         if agent in ("", self._agent):

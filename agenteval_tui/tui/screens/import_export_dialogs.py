@@ -204,7 +204,7 @@ class ImportScreen(_FileScreen):
         if self._busy:
             return
         if not path.strip():
-            self.tell(error=AgentevalError("type a file name", mend="press tab to complete it"))
+            self.tell(error=AgentevalError("type a file name", fix="press tab to complete it"))
             return
         if self._opens():
             self.dismiss(ImportOutcome(self._done, opens=not self._many))
@@ -338,7 +338,7 @@ def _entries(text: str) -> tuple[Path, list[str]]:
                 elif entry.suffix.lower() in ENDINGS:
                     names.append(entry.name)
     except OSError as error:
-        raise AgentevalError("this folder can't be read", where=str(folder), mend=error.strerror or "") from None
+        raise AgentevalError("this folder can't be read", where=str(folder), fix=error.strerror or "") from None
     return folder, sorted(names)
 
 

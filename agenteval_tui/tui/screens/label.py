@@ -140,7 +140,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
         if self._rating is None and self._passed is None:
             self.set_focus(None)
             self.query_one(Note).complain(
-                AgentevalError("no verdict yet", mend="press y for passed, n for failed, or 1 to 5")
+                AgentevalError("no verdict yet", fix="press y for passed, n for failed, or 1 to 5")
             )
             self._show()
             return

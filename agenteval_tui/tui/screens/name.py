@@ -74,7 +74,7 @@ class NameScreen(Sheet["str | None"]):
             words = shlex.split(values["meta"])
         except ValueError as wrong:
             raise AgentevalError(
-                f"the metadata can't be read: {wrong}", mend='write key=value "key=two words"'
+                f"the metadata can't be read: {wrong}", fix='write key=value "key=two words"'
             ) from None
         meta = meta_of(words, option="metadata")
         gone = dict.fromkeys(self._execution.meta.keys() - meta.keys(), "")

@@ -98,7 +98,7 @@ class PruneScreen(Sheet["bool | None"]):
         age, keep = values["age"].strip(), values["keep"].strip()
         before = moment(age, now_ms()) if age else None
         if age and before is None:
-            raise AgentevalError(f"{age!r} is not an age or a day", mend="such as 90d, 2w, 6mo, 1y, or 2026-08-01")
+            raise AgentevalError(f"{age!r} is not an age or a day", fix="such as 90d, 2w, 6mo, 1y, or 2026-08-01")
         if keep and not (keep.isascii() and keep.isdigit() and len(keep) < 10):
             raise AgentevalError("the number of runs to keep per test is a whole number")
         return Pruning(before, int(keep) if keep else None)

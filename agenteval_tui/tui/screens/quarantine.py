@@ -110,7 +110,7 @@ class QuarantineScreen(Sheet["str | None"]):
         text = values["until"]
         if not text:
             self.query_one(Note).complain(
-                AgentevalError("a quarantine needs an end", mend="write 14d, 2w, or a day: 2026-12-24")
+                AgentevalError("a quarantine needs an end", fix="write 14d, 2w, or a day: 2026-12-24")
             )
             return
         try:

@@ -79,7 +79,7 @@ class RecordScreen(Sheet["RecordingRequest | None"]):
         try:
             find_program(asked.argv[0], self._folder, environment_for(self._folder, os.environ))
         except AgentevalError as error:
-            problems["program"] = f"{error.what} ({error.mend})" if error.mend else error.what
+            problems["program"] = f"{error.what} ({error.fix})" if error.fix else error.what
         event.form.complain(problems)
         if not problems:
             self.dismiss(asked)

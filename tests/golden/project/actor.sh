@@ -27,5 +27,5 @@ busy)
 fails)
   echo "a warning on standard error" >&2
   echo '{"type": "text", "text": "I try"}'
-  echo '{"type": "error", "kind": "server", "message": "it failed", "mend": "try later", "retry": true, "retry_after_s": 0.05}' ;;
+  echo '{"type": "error", "kind": "server", "message": "it failed", "fix": "try later", "retry": true, "retry_after_s": 0.05}' ;;
 esac

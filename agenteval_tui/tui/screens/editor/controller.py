@@ -488,7 +488,7 @@ class EditorController:
         if doc is None or not edit:
             return None
         for name, why in doc.bad_yaml.items():
-            raise AgentevalError(f"{name} can't be read: {why}", mend="fix it, then save again")
+            raise AgentevalError(f"{name} can't be read: {why}", fix="fix it, then save again")
         return edit
 
     def errors_to_save(self) -> tuple[list[str], bool]:
@@ -634,7 +634,7 @@ def validate_form(
     try:
         problems = check_edit(loaded, test_id, edit_of(base, form), agents)
     except AgentevalError as error:
-        said = f"{error.what} ({error.mend})" if error.mend else error.what
+        said = f"{error.what} ({error.fix})" if error.fix else error.what
         return Validation([], said, bad, diagnostics)
     path = str(loaded.path)
     problems += [

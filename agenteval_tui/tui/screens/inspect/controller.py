@@ -470,7 +470,7 @@ class InspectController:
         if index is None or bench.loaded is None:
             raise AgentevalError(
                 "this criterion is not in a suite file, so it can't be saved",
-                mend="write a suite for these runs: agenteval grade --criteria FILE --execution ID",
+                fix="write a suite for these runs: agenteval grade --criteria FILE --execution ID",
             )
         if not self.is_edited:
             self._say("Nothing is changed.")

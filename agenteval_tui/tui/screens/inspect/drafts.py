@@ -91,5 +91,5 @@ def index_in(fresh: LoadedSuite, saving: EditToSave) -> int:
     raise AgentevalError(
         f"criterion `{name}` of test `{saving.bench.run.test_id}` is no longer in the file, so nothing was saved",
         where=str(fresh.path),
-        mend="your edit stays in the editor; put the criterion back, then save again",
+        fix="your edit stays in the editor; put the criterion back, then save again",
     )

@@ -98,7 +98,7 @@ def newest_execution(store: Store, suite_key: str, test_id: str = "") -> str:
         store.execution_ids(RunFilter(suite_key=suite_key, test_id=test_id, counted=True))[:1]
     )
     if not execution_rows:
-        raise AgentevalError("this has never run, so there is nothing to compare", mend="press {suites.run} to run it")
+        raise AgentevalError("this has never run, so there is nothing to compare", fix="press {suites.run} to run it")
     return execution_rows[0].id
 
 
