@@ -7,10 +7,35 @@ from agenteval_tui.core.version import __version__ as __version__
 # The API's names, which `agenteval_tui.api` describes. They are looked up when they are used: the program itself needs
 # none of them, and `--version` imports nothing else.
 _API = (
-    "AgentevalError", "Blame", "Comparison", "Criterion", "Execution", "Forks", "Grade", "History", "Listening",
-    "MadeTest", "Run", "Shrunk", "Suggested", "Suite", "blame", "compare", "fork", "grade", "import_runs", "listen",
-    "load", "make_test", "record", "replay", "run", "shrink", "suggest", "why",
-)  # fmt: skip
+    "AgentevalError",
+    "Blame",
+    "Comparison",
+    "Criterion",
+    "Execution",
+    "Forks",
+    "Grade",
+    "History",
+    "Listening",
+    "MadeTest",
+    "Run",
+    "Shrunk",
+    "Suggested",
+    "Suite",
+    "blame",
+    "compare",
+    "fork",
+    "grade",
+    "import_runs",
+    "listen",
+    "load",
+    "make_test",
+    "record",
+    "replay",
+    "run",
+    "shrink",
+    "suggest",
+    "why",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -21,8 +21,10 @@ ADDED = 1_000
 """Tokens that a server adds to what a request has."""
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
 _TIMES = ("n", "candidateCount")
-_ELSEWHERE = re.compile(r'"(?:file_id|fileUri|file_uri|previous_response_id|conversation|cachedContent)":\s*["{]'
-                        r'|"(?:url|image_url|file_url)":\s*"https?:')  # fmt: skip
+_ELSEWHERE = re.compile(
+    r'"(?:file_id|fileUri|file_uri|previous_response_id|conversation|cachedContent)":\s*["{]'
+    r'|"(?:url|image_url|file_url)":\s*"https?:'
+)
 _OWN_TOOLS = ("function", "custom", None)
 _DECLARED = frozenset(("input_schema", "functionDeclarations", "function_declarations"))
 

@@ -42,20 +42,37 @@ ReasonCode = Literal[
     "version_unknown",  # by: who judged, "" where the version is not stored
     "no_verdict",  # output: old or new; result: what the other side's criterion says of it
     # changed: criterion, row, or rules (of the test; `changes` lists them); now: the verdict
-    "each_alone", "criterion_alone", "output_alone", "only_together",
-    "judged_otherwise", "measured_otherwise", "output_changed",
+    "each_alone",
+    "criterion_alone",
+    "output_alone",
+    "only_together",
+    "judged_otherwise",
+    "measured_otherwise",
+    "output_changed",
     "judge_varies",  # output: old or new; times, passed
-    "same_end", "not_a_verdict",  # status
+    "same_end",
+    "not_a_verdict",  # status
     "criteria_agree",  # criterion, more: how many others; reason: of the first
     "criteria_differ",  # by: who, by criterion
-    "criterion_came", "criterion_gone",  # criterion
-    "no_criterion", "rules_unknown", "score_moved",
+    "criterion_came",
+    "criterion_gone",  # criterion
+    "no_criterion",
+    "rules_unknown",
+    "score_moved",
     "pairs_differ",  # reason: of the most frequent; number, pairs, others: how many pairs, by whom
-]  # fmt: skip
+]
 RuleKind = Literal[
-    "added", "removed", "config", "expected_value", "negate", "pass_threshold", "severity", "weight", "test_threshold",
+    "added",
+    "removed",
+    "config",
+    "expected_value",
+    "negate",
+    "pass_threshold",
+    "severity",
+    "weight",
+    "test_threshold",
     "row",
-]  # fmt: skip
+]
 _DECIDED = (Outcome.PASSED, Outcome.FAILED)
 PAIRS = 5
 """Pairs of runs of a test that are looked at: the first ones."""

@@ -479,8 +479,13 @@ def _overall(sides: tuple[RunsByCase, RunsByCase], seed: int) -> Overall:
     pairs = _pairs(sides, shared)
     once = all(len(_decided(side[case])) == 1 for case in shared for side in sides) and pairs.n == len(shared)
     interval = difference_interval(differences, seed=seed) if len(shared) >= FEW else None
-    rate = SummaryMetric(_mean([rates[0][c] for c in shared]), _mean([rates[1][c] for c in shared]), _mean(differences),
-                   interval, len(shared))  # fmt: skip
+    rate = SummaryMetric(
+        _mean([rates[0][c] for c in shared]),
+        _mean([rates[1][c] for c in shared]),
+        _mean(differences),
+        interval,
+        len(shared),
+    )
     if once:
         test, p_value = "mcnemar", mcnemar_exact(pairs.only_a, pairs.only_b)
         least = detectable_paired(pairs.n, min(pairs.only_a, pairs.only_b) / pairs.n)
@@ -643,9 +648,9 @@ def _means(
 ) -> dict[Case, float]:
     found = {}
     for case, runs in side.items():
-        middle = mean([
-            one for run in runs if (not statuses or run.status in statuses) and (one := value(run)) is not None
-        ])  # fmt: skip
+        middle = mean(
+            [one for run in runs if (not statuses or run.status in statuses) and (one := value(run)) is not None]
+        )
         if middle is not None:
             found[case] = middle
     return found

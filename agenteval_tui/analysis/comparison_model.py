@@ -22,8 +22,16 @@ State = Literal["worse", "better", "mixed", "score", "criteria", "undecided", "a
 often, with another score; `criteria`: its criteria are others, and nothing else changed; `undecided`: on one side no
 run was decided; `added`, `removed`: there is none on the left, or on the right."""
 ORDER: tuple[State, ...] = (
-    "worse", "better", "mixed", "score", "criteria", "undecided", "added", "removed", "same",
-)  # fmt: skip
+    "worse",
+    "better",
+    "mixed",
+    "score",
+    "criteria",
+    "undecided",
+    "added",
+    "removed",
+    "same",
+)
 Pair = Annotated[tuple[str, str] | None, Meta(description="a run of each side that show the change")]
 TestKey = tuple[str, str, str]
 """Suite key, test id, variation ("" where variations are not told apart)."""

@@ -156,10 +156,7 @@ def baseline_side(store: Store, runs: Sequence[ComparedRun], *, whole: bool = Fa
     executions = tuple(dict.fromkeys(run.execution_id for run in found))
     started = max((run.started_ms for run in found), default=0)
     name = "baseline" if len(executions) == 1 else f"baseline of {len(executions)} executions"
-    here = tuple(
-        replace(run, suite_key=moved[run.suite_key]) if run.suite_key in moved else run
-        for run in found
-    )  # fmt: skip
+    here = tuple(replace(run, suite_key=moved[run.suite_key]) if run.suite_key in moved else run for run in found)
     suites = {run.suite_key for run in found}
     return Side(
         kind="baseline",

@@ -36,7 +36,11 @@ def outcome_now(store: Store, row: ExecutionRow, runs: Sequence[RunRow], pass_ra
     if gating.left_out:
         return ExecutionOutcome(gates.without_excused(gating.counts, gating.runs), gating.pass_rate, gating, gates)
     counts = {
-        "passed": row.passed, "failed": row.failed, "error": row.errors, "needs_review": row.needs_review,
-        "skipped": row.skipped, "cancelled": row.cancelled,
-    }  # fmt: skip
+        "passed": row.passed,
+        "failed": row.failed,
+        "error": row.errors,
+        "needs_review": row.needs_review,
+        "skipped": row.skipped,
+        "cancelled": row.cancelled,
+    }
     return ExecutionOutcome(gates.without_excused(counts, runs), pass_rate, gating, gates)

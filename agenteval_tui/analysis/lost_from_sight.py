@@ -90,11 +90,15 @@ def needed_from_sight(
             needed += [text for text in (sorted(gone) if need.kind == "value" else [need.text]) if text not in needed]
     return tuple(
         LostFromSight(
-            number, change, _answer(requests, number), tuple(needed), kind,
+            number,
+            change,
+            _answer(requests, number),
+            tuple(needed),
+            kind,
             None if kind == "tool" else search.message_with(pieces, _answer(requests, number)),
         )
         for (number, kind), (change, needed, pieces) in sorted(lost.items(), key=lambda item: item[0][0])
-    )  # fmt: skip
+    )
 
 
 def lost_before(transcript: Transcript, message: int | None = None) -> list[LostFromSight]:

@@ -52,8 +52,10 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
     # Equal sums must count, whatever rounding does; a sum of 0 too.
     observed = abs(math.fsum(moved)) - 1e-12 * math.fsum(map(abs, moved))
     if len(moved) <= _EXACT:
-        sums = [abs(math.fsum(s * d for s, d in zip(signs, moved, strict=True)))
-                for signs in product((1, -1), repeat=len(moved))]  # fmt: skip
+        sums = [
+            abs(math.fsum(s * d for s, d in zip(signs, moved, strict=True)))
+            for signs in product((1, -1), repeat=len(moved))
+        ]
         return sum(total >= observed for total in sums) / len(sums)
     draw = random.Random(seed).getrandbits  # noqa: S311 - no secret hangs on it
     total, reached = math.fsum(moved), 1

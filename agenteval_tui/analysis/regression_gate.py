@@ -60,10 +60,16 @@ class GateNotice(Document, frozen=True, kw_only=True):
     code: Annotated[
         str,
         one_of(
-            "not_run", "rows_not_run", "no_verdict", "new_test_fails", "new_rows_fail", "judged_differently",
-            "asked_differently", "fewer_runs",
+            "not_run",
+            "rows_not_run",
+            "no_verdict",
+            "new_test_fails",
+            "new_rows_fail",
+            "judged_differently",
+            "asked_differently",
+            "fewer_runs",
         ),
-    ]  # fmt: skip
+    ]
     suite: str
     test: str
     variation: str

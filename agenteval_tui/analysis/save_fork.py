@@ -130,8 +130,14 @@ def _suite_of(source: Source) -> Path:
 
 def _criterion(spec: CriterionSpec) -> dict[str, Any]:
     fields: dict[str, Any] = {"name": spec.name}
-    for field, default in (("description", ""), ("expected_value", None), ("weight", 1.0), ("severity", "error"),
-                           ("negate", False), ("pass_threshold", None)):  # fmt: skip
+    for field, default in (
+        ("description", ""),
+        ("expected_value", None),
+        ("weight", 1.0),
+        ("severity", "error"),
+        ("negate", False),
+        ("pass_threshold", None),
+    ):
         if (value := getattr(spec, field)) != default:
             fields[field] = value
     config = spec.config_text

@@ -39,11 +39,19 @@ class SetupChange(Document, frozen=True):
     kind: Annotated[
         str,
         one_of(
-            "agent", "agent_config", "prompt", "turns", "user", "timeout",
-            "severity", "weight", "pass_threshold", "gate",
+            "agent",
+            "agent_config",
+            "prompt",
+            "turns",
+            "user",
+            "timeout",
+            "severity",
+            "weight",
+            "pass_threshold",
+            "gate",
         ),
         Meta(description="`agent_config`: the agent has the same name and another configuration"),
-    ]  # fmt: skip
+    ]
     criterion: Annotated[str, Meta(description='whose severity or weight; "": it is the test\'s')] = ""
     was: Annotated[Value, Meta(description="null: not set, or too long to be shown")] = None
     now: Value = None

@@ -125,10 +125,15 @@ def fork(
     """
     path = run.db if isinstance(run, Run) else directories.history_file(db)
     changes = {
-        "tool_result": tool_result, "tool_error": tool_error, "arguments": arguments, "text": text, "system": system,
-        "without_tools": list(without_tools) or None, "drop": drop or None,
+        "tool_result": tool_result,
+        "tool_error": tool_error,
+        "arguments": arguments,
+        "text": text,
+        "system": system,
+        "without_tools": list(without_tools) or None,
+        "drop": drop or None,
         "insert": None if insert is None else {"role": insert[0], "text": insert[1]},
-    }  # fmt: skip
+    }
     request = ForkRequest(
         run.id if isinstance(run, Run) else run,
         at,

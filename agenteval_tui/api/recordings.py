@@ -59,9 +59,17 @@ def record(
     if before is not None:
         started = replaced(started, cassette=before, on_miss="live" if live_after_miss else "error")
     return recorded(
-        started, programs.permission_of(started, trusted=trust), suites_of(suites) if test else (), test=test,
-        cassette=path, before=before, calibrate=calibrate, judge=judge, trust=trust, place=directories.history_file(db),
-    )  # fmt: skip
+        started,
+        programs.permission_of(started, trusted=trust),
+        suites_of(suites) if test else (),
+        test=test,
+        cassette=path,
+        before=before,
+        calibrate=calibrate,
+        judge=judge,
+        trust=trust,
+        place=directories.history_file(db),
+    )
 
 
 def recorded(

@@ -268,9 +268,20 @@ def run(
     your trust.
     """
     options = PlanOptions(
-        tests=tuple(tests), tags=tuple(tags), repeat=repeat, concurrency=concurrency, timeout=timeout, judge=judge,
-        seed=seed, max_cost=max_cost, trust=trust, title=title, name=name, note=note, meta=dict(meta or {}),
-    )  # fmt: skip
+        tests=tuple(tests),
+        tags=tuple(tags),
+        repeat=repeat,
+        concurrency=concurrency,
+        timeout=timeout,
+        judge=judge,
+        seed=seed,
+        max_cost=max_cost,
+        trust=trust,
+        title=title,
+        name=name,
+        note=note,
+        meta=dict(meta or {}),
+    )
     loaded = [one.loaded for one in suites_of(suites)]
     path = directories.history_file(db)
     with ExitStack() as used, Store.open(path) as store:
@@ -287,9 +298,10 @@ def run(
         ended = run_in_thread(host.run, lambda: host.engine.command(Command("cancel")))
         if ended.status == "failed":
             raise InfrastructureError(
-                ended.message or "the execution broke off", where=f"execution {plan.execution_id}",
+                ended.message or "the execution broke off",
+                where=f"execution {plan.execution_id}",
                 fix="the runs that ended are in the history",
-            )  # fmt: skip
+            )
         return execution_of(store, store.execution(plan.execution_id), path)
 
 

@@ -90,9 +90,15 @@ def shrink(
     `AgentevalError`: an option outside its limits, the run did not fail, or its agent can't continue a conversation.
     """
     options = ShrinkOptions(
-        at=at, criterion=criterion, rate=rate, keep_calls=keep_calls, keep_tools=keep_tools, max_cost=max_cost,
-        concurrency=concurrency, trust=trust,
-    )  # fmt: skip
+        at=at,
+        criterion=criterion,
+        rate=rate,
+        keep_calls=keep_calls,
+        keep_tools=keep_tools,
+        max_cost=max_cost,
+        concurrency=concurrency,
+        trust=trust,
+    )
     path = run.db if isinstance(run, Run) else directories.history_file(db)
     with Store.open(path) as store:
         row = run.row if isinstance(run, Run) else References(store, projects_open()).failed_run(run)

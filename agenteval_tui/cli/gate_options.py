@@ -15,13 +15,15 @@ from agenteval_tui.core.errors import AgentevalError
 F = TypeVar("F", bound=Callable[..., Any])
 
 FAIL_UNDER_OPTION = click.option(
-    "--fail-under", metavar="RATE",
+    "--fail-under",
+    metavar="RATE",
     help="Exit code 1 only when the pass rate is below this (0.8 or 80%), or a test misses its gate.",
-)  # fmt: skip
+)
 FAIL_UNDER_TEST_OPTION = click.option(
-    "--fail-under-test", metavar="RATE",
+    "--fail-under-test",
+    metavar="RATE",
     help="The gate of every test without one in its suite: exit code 1 when fewer of its runs pass.",
-)  # fmt: skip
+)
 
 
 def gate_options(function: F) -> F:
@@ -29,26 +31,31 @@ def gate_options(function: F) -> F:
     options = (
         click.option("--baseline", is_flag=True, help="Print the whole comparison with the baseline at the end."),
         click.option(
-            "--no-regressions", is_flag=True,
+            "--no-regressions",
+            is_flag=True,
             help="Exit code 1 only when a test, a row or the whole regressed since the baseline.",
         ),
         click.option(
-            "--max-drop", metavar="RATE",
+            "--max-drop",
+            metavar="RATE",
             help="Exit code 1 only when the pass rate fell by more than this since the baseline (0.05 or 5%).",
         ),
         click.option(
-            "--no-missing", is_flag=True,
+            "--no-missing",
+            is_flag=True,
             help="Exit code 1 when a test or row with a verdict in the baseline has none now.",
         ),
         click.option(
-            "--no-new-failures", is_flag=True,
+            "--no-new-failures",
+            is_flag=True,
             help="Exit code 1 when a test or row fails that the baseline doesn't have.",
         ),
         click.option(
-            "--set-baseline", is_flag=True,
+            "--set-baseline",
+            is_flag=True,
             help="If the exit code is 0, make this execution the baseline of the tests that did not get worse.",
         ),
-    )  # fmt: skip
+    )
     for option in reversed(options):
         function = option(function)
     return function

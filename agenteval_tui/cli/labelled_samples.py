@@ -74,11 +74,21 @@ def _runs(lines: list[Mapping[str, Any]], suite: Suite, key: str) -> Iterator[tu
         specs = specs_of.of(test.criteria)
         verdict = grade(transcript, specs, test.variables)
         planned = PlannedRun(
-            id=new_id(), execution_id=execution, position=position, suite_key=key, suite_name=suite.name,
-            test_id=test.id, test_name=test.name, repetition=line["repetition"], agent=line["agent"],
-            prompt=test.prompt or "", tags=(*suite.tags, *test.tags), variables=test.variables,
-            criteria=tuple(spec.hash for spec in specs), specs=tuple(map(spec_to_dict, specs)),
-        )  # fmt: skip
+            id=new_id(),
+            execution_id=execution,
+            position=position,
+            suite_key=key,
+            suite_name=suite.name,
+            test_id=test.id,
+            test_name=test.name,
+            repetition=line["repetition"],
+            agent=line["agent"],
+            prompt=test.prompt or "",
+            tags=(*suite.tags, *test.tags),
+            variables=test.variables,
+            criteria=tuple(spec.hash for spec in specs),
+            specs=tuple(map(spec_to_dict, specs)),
+        )
         ended = RunEnded(
             planned.id,
             status=str(verdict.outcome),

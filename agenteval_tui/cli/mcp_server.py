@@ -106,9 +106,18 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> Any:
     server = mcp_package.make_server("agenteval", INSTRUCTIONS, __version__)
     tools = _Tools(root.resolve(), db, allowed)
     offered: list[Callable[..., str]] = [
-        tools.failures, tools.why, tools.blame, tools.show, tools.history, tools.compare, tools.validate,
-        tools.criterion, tools.try_edit, tools.suggest, tools.grade,
-    ]  # fmt: skip
+        tools.failures,
+        tools.why,
+        tools.blame,
+        tools.show,
+        tools.history,
+        tools.compare,
+        tools.validate,
+        tools.criterion,
+        tools.try_edit,
+        tools.suggest,
+        tools.grade,
+    ]
     if allowed.edit:
         offered += [tools.save_edit, tools.make_test]
     asking: list[Callable[..., str]] = [
@@ -371,10 +380,21 @@ class _Tools(Struct, frozen=True):
         the tool, the user or the prompt had said something else? It may cost money and time; the user set the limit.
         Tools before the step are not called again. What was asked before costs nothing."""
         made = fork_run(
-            run, at=step, tool_result=tool_result, tool_error=tool_error, arguments=arguments, text=text,
-            system=system, without_tools=without_tools or (), drop=drop, sweep=sweep, n=n, agent=agent,
-            max_cost=self.allowed.max_cost, db=self.db,
-        )  # fmt: skip
+            run,
+            at=step,
+            tool_result=tool_result,
+            tool_error=tool_error,
+            arguments=arguments,
+            text=text,
+            system=system,
+            without_tools=without_tools or (),
+            drop=drop,
+            sweep=sweep,
+            n=n,
+            agent=agent,
+            max_cost=self.allowed.max_cost,
+            db=self.db,
+        )
         return str(made)
 
     def shrink(
@@ -390,8 +410,16 @@ class _Tools(Struct, frozen=True):
     ) -> str:
         """Find the smallest input with which a failed run's agent still fails for the same cause. It asks the agent 20
         to 200 times, which may cost money and time; the user set the limit. What was asked before costs nothing."""
-        return str(shrink_run(run, criterion=criterion, keep_calls=keep_calls, keep_tools=keep_tools,
-                              max_cost=self.allowed.max_cost, db=self.db))  # fmt: skip
+        return str(
+            shrink_run(
+                run,
+                criterion=criterion,
+                keep_calls=keep_calls,
+                keep_tools=keep_tools,
+                max_cost=self.allowed.max_cost,
+                db=self.db,
+            )
+        )
 
     def record(
         self,

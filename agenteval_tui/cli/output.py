@@ -32,9 +32,19 @@ _CODES: dict[Style, str] = {
     "bold": "1",
 }
 _TOKENS: dict[str, Style] = {
-    "accent": "bold", "code": "", "added": "good", "removed": "bad", "good": "good", "bad": "bad", "broken": "broken",
-    "warn": "warn", "flaky": "warn", "near": "warn", "dim": "dim", "bold": "bold",
-}  # fmt: skip
+    "accent": "bold",
+    "code": "",
+    "added": "good",
+    "removed": "bad",
+    "good": "good",
+    "bad": "bad",
+    "broken": "broken",
+    "warn": "warn",
+    "flaky": "warn",
+    "near": "warn",
+    "dim": "dim",
+    "bold": "bold",
+}
 # What GitHub's runner takes for a command anywhere in a log; an agent's answer must not be one.
 _COMMANDS = re.compile(r"^(\s*):(?=:)|##(?=\[)", re.MULTILINE)
 _STATUS_S = 0.1  # seconds between two versions of the bottom line

@@ -49,17 +49,20 @@ def limit_options(function: F) -> F:
         FAIL_UNDER_OPTION,
         FAIL_UNDER_TEST_OPTION,
         click.option(
-            "--executor", type=_ExecutorName((LOCAL, *entry_points.own(EXECUTORS))), default=None,
+            "--executor",
+            type=_ExecutorName((LOCAL, *entry_points.own(EXECUTORS))),
+            default=None,
             help="Where agents run: on this machine, or on a Dask cluster's workers (extra `dask`).",
         ),
         click.option(
-            "--scheduler", metavar="ADDRESS",
+            "--scheduler",
+            metavar="ADDRESS",
             help="The cluster's scheduler, tcp://HOST:PORT (default: DASK_SCHEDULER_ADDRESS).",
         ),
         click.option(
             "--detach", is_flag=True, help="Start it in the background, print its id and exit; see `agenteval attach`."
         ),
-    )  # fmt: skip
+    )
     for option in reversed(options[7:]):
         function = option(function)
     function = gate_options(function)

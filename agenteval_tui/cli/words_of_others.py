@@ -8,8 +8,23 @@ from msgspec import Struct
 
 _VERBS: Mapping[str, str] = {
     **dict.fromkeys(
-        ("evaluate", "eval", "evals", "evaluation", "test", "tests", "exec", "execute", "start", "vizra:evaluate",
-         "vizra:run:eval", "run-eval", "run-batch", "run-by-tags", "experiment"),
+        (
+            "evaluate",
+            "eval",
+            "evals",
+            "evaluation",
+            "test",
+            "tests",
+            "exec",
+            "execute",
+            "start",
+            "vizra:evaluate",
+            "vizra:run:eval",
+            "run-eval",
+            "run-batch",
+            "run-by-tags",
+            "experiment",
+        ),
         "run SUITE",
     ),
     **dict.fromkeys(("ab-test", "abtest", "ab", "vizra:ab-test", "compare-agents"), "run SUITE --ab A B"),
@@ -23,7 +38,7 @@ _VERBS: Mapping[str, str] = {
     **dict.fromkeys(("dataset", "datasets"), "import FILE --to NAME.suite.yaml"),
     **dict.fromkeys(("trace", "vizra:trace", "transcript"), "show RUN --transcript"),
     **dict.fromkeys(("check", "lint"), "validate SUITE"),
-}  # fmt: skip
+}
 """Each verb of another tool, and the command that does the same."""
 
 
@@ -40,8 +55,10 @@ class _Option(Struct, frozen=True):
 
 
 _OPTIONS: Mapping[str, _Option] = {
-    **dict.fromkeys(("--output", "-o", "--out", "--output-file", "--results", "--format"),
-        _Option("--json", run="--json FILE (or --junit, --csv, --md, --html)")),
+    **dict.fromkeys(
+        ("--output", "-o", "--out", "--output-file", "--results", "--format"),
+        _Option("--json", run="--json FILE (or --junit, --csv, --md, --html)"),
+    ),
     **dict.fromkeys(("--judge-model", "--grader", "--eval-model", "--grading-provider"), _Option("--judge", "AGENT")),
     **dict.fromkeys(("--model", "-m", "--provider", "--providers", "-r", "--target"), _Option("--agent", "NAME")),
     **dict.fromkeys(
@@ -53,19 +70,22 @@ _OPTIONS: Mapping[str, _Option] = {
         ("--max-concurrency", "--max-workers", "--workers", "-j", "--max-connections", "--max-samples", "-n"),
         _Option("--concurrency", "N"),
     ),
-    **dict.fromkeys(("--epochs", "--num-repetitions", "--repetitions", "--run-count", "--runs", "-k"),
-        _Option("--repeat", "N")),
-    **dict.fromkeys(("--limit", "--sample-size", "--filter-first-n", "--filter-sample", "--batch-size"),
-        _Option("--sample", "N")),
+    **dict.fromkeys(
+        ("--epochs", "--num-repetitions", "--repetitions", "--run-count", "--runs", "-k"), _Option("--repeat", "N")
+    ),
+    **dict.fromkeys(
+        ("--limit", "--sample-size", "--filter-first-n", "--filter-sample", "--batch-size"), _Option("--sample", "N")
+    ),
     **dict.fromkeys(("--tags", "--mark"), _Option("--tag", "WORD")),
     **dict.fromkeys(("--filter", "--filter-pattern", "--sample-id", "--only"), _Option("--test", "ID")),
     **dict.fromkeys(("--filter-failing", "--last-failed", "--lf", "--retry-errors"), _Option("--failed")),
-    **dict.fromkeys(("--experiment-prefix", "--experiment", "--experiment-name", "--description"),
-        _Option("--name", "TEXT")),
+    **dict.fromkeys(
+        ("--experiment-prefix", "--experiment", "--experiment-name", "--description"), _Option("--name", "TEXT")
+    ),
     **dict.fromkeys(("--metadata", "--tag-meta"), _Option("--meta", "KEY=VALUE")),
     **dict.fromkeys(("--threshold", "--pass-rate", "--min-score"), _Option("--fail-under", "RATE")),
     **dict.fromkeys(("--yes", "-y", "--no-confirm"), _Option("--trust")),
-}  # fmt: skip
+}
 """Each option of another tool's command that runs tests, and what `run` has in its place."""
 
 

@@ -207,8 +207,10 @@ def _signed(differences: tuple[float, ...], least: int) -> list[str]:
     texts: list[str] = []
     for decimals in range(least, _MOST_DECIMALS + 1):
         texts = [_plain(100 * difference, decimals, "+") for difference in differences]
-        true = all((text in ("0", "+100", "-100")) <= (difference in (0.0, 1.0, -1.0))
-                   for text, difference in zip(texts, differences, strict=True))  # fmt: skip
+        true = all(
+            (text in ("0", "+100", "-100")) <= (difference in (0.0, 1.0, -1.0))
+            for text, difference in zip(texts, differences, strict=True)
+        )
         if true and len(set(texts)) == len(set(differences)):
             break
     return texts

@@ -23,17 +23,29 @@ LONGEST = 200
 
 # What terminals call themselves, in TERM_PROGRAM, or where that is not set (or is tmux's own) in TERM.
 _PROGRAMS: dict[str, Sequence] = {
-    "iterm.app": "osc9", "iterm2": "osc9", "wezterm": "osc9", "ghostty": "osc9", "warpterminal": "osc9",
-    "kitty": "osc99", "foot": "osc777",
-}  # fmt: skip
+    "iterm.app": "osc9",
+    "iterm2": "osc9",
+    "wezterm": "osc9",
+    "ghostty": "osc9",
+    "warpterminal": "osc9",
+    "kitty": "osc99",
+    "foot": "osc777",
+}
 _TERMS: tuple[tuple[str, Sequence], ...] = (
-    ("xterm-kitty", "osc99"), ("xterm-ghostty", "osc9"), ("wezterm", "osc9"), ("foot", "osc777"), ("rxvt", "osc777"),
-)  # fmt: skip
+    ("xterm-kitty", "osc99"),
+    ("xterm-ghostty", "osc9"),
+    ("wezterm", "osc9"),
+    ("foot", "osc777"),
+    ("rxvt", "osc777"),
+)
 # What terminals leave in the environment; it is still there inside tmux.
 _MARKS: tuple[tuple[str, Sequence], ...] = (
-    ("KITTY_WINDOW_ID", "osc99"), ("GHOSTTY_RESOURCES_DIR", "osc9"), ("WEZTERM_PANE", "osc9"),
-    ("ITERM_SESSION_ID", "osc9"), ("VTE_VERSION", "osc777"),
-)  # fmt: skip
+    ("KITTY_WINDOW_ID", "osc99"),
+    ("GHOSTTY_RESOURCES_DIR", "osc9"),
+    ("WEZTERM_PANE", "osc9"),
+    ("ITERM_SESSION_ID", "osc9"),
+    ("VTE_VERSION", "osc777"),
+)
 
 
 def known_sequence(environment: Mapping[str, str]) -> Sequence:

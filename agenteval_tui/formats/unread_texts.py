@@ -31,10 +31,21 @@ MOST_SEARCHED = 300_000_000
 then represent the rest."""
 
 # What gives a file its structure says nothing on its own. A value with a space in it is no such word, id or moment.
-_KINDS = frozenset({
-    "role", "type", "kind", "part_kind", "message_kind", "object", "event", "run_type", "requestor", "lc",
-    "source.type",
-})  # fmt: skip
+_KINDS = frozenset(
+    {
+        "role",
+        "type",
+        "kind",
+        "part_kind",
+        "message_kind",
+        "object",
+        "event",
+        "run_type",
+        "requestor",
+        "lc",
+        "source.type",
+    }
+)
 _IDS = re.compile(
     r"(^|[_.\- ])(id|ids|uid|uuid|guid|hash|sha|digest|signature|fingerprint|checksum|etag)$|[a-z](Ids?|Uuid)$"
 )

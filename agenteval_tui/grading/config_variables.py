@@ -12,9 +12,7 @@ from agenteval_tui.grading.placeholders import names_in
 
 def variables_of(config: Any) -> frozenset[str]:
     """The names and paths of variables that the whole config needs."""
-    own = frozenset(
-        name for text, names in _templates(config) for name in names_in(text) if name not in names
-    )  # fmt: skip
+    own = frozenset(name for text, names in _templates(config) for name in names_in(text) if name not in names)
     return names_in(without_templates(config)) | own
 
 

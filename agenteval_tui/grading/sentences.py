@@ -920,8 +920,10 @@ def _never_called(line: Evidence) -> str:
     hint = ", which differs only in case" if near.get("case") else ""
     sentence += f"; nearest {near['tool']}{hint} ({count(near['calls'], 'call')})"
     if "arguments" in near:
-        own = [_unreadable_arguments(argument) if argument["is"] == "unreadable" else argument_phrase(argument)
-               for argument in near["arguments"]]  # fmt: skip
+        own = [
+            _unreadable_arguments(argument) if argument["is"] == "unreadable" else argument_phrase(argument)
+            for argument in near["arguments"]
+        ]
         sentence += f", {'; '.join(own) or 'with the expected arguments'}"
     return sentence
 

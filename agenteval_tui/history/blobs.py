@@ -232,10 +232,20 @@ def _requests(requests: ModelRequests, messages: Sequence[Message]) -> tuple[obj
     places = {one.content: place for place, one in enumerate(messages) if len(one.content) > _SHORT}
     tools = [[(tool.name, tool.description, dict(tool.parameters)) for tool in listed] for listed in requests.tools]
     references = [
-        (one.line, one.model, one.system, one.messages, one.tools, one.parameters, one.previous, one.cached_tokens,
-         one.error, one.answer)
+        (
+            one.line,
+            one.model,
+            one.system,
+            one.messages,
+            one.tools,
+            one.parameters,
+            one.previous,
+            one.cached_tokens,
+            one.error,
+            one.answer,
+        )
         for one in requests.references
-    ]  # fmt: skip
+    ]
     return (
         [_elsewhere(one, places) for one in requests.messages],
         [places.get(one, one) for one in requests.systems],

@@ -21,8 +21,20 @@ from agenteval_tui.history.scope import runs_in
 
 _WORD = re.compile(r'"([^"]*)"?|(\S+)')
 FIELDS = (
-    "outcome", "agent", "test", "suite", "tag", "since", "before", "cause", "kind", "is", "name", "note", "commit",
-)  # fmt: skip
+    "outcome",
+    "agent",
+    "test",
+    "suite",
+    "tag",
+    "since",
+    "before",
+    "cause",
+    "kind",
+    "is",
+    "name",
+    "note",
+    "commit",
+)
 NOT_PASSED = ("failed", "error", "cancelled", "needs_review")
 _OUTCOMES = tuple(status for status in STATUSES if status != "grading")
 _SAID = {"review": "needs_review", "errors": "error", "pass": "passed", "fail": "failed"}

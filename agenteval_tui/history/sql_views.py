@@ -118,7 +118,7 @@ _RUN_COLUMNS = _columns(
     ("output_start", "r.output_head", "the beginning of the answer"),
     ("tags", "p.tags", "the test's tags, as a JSON list"),
     ("variables", "p.variables", "the values of the dataset's row, as JSON"),
-)  # fmt: skip
+)
 _RUN_SOURCE = (
     "main.runs r JOIN main.executions e ON e.id = r.execution JOIN main.tests t ON t.id = r.test"
     " JOIN main.suites s ON s.id = t.suite JOIN main.plans p ON p.id = r.plan"

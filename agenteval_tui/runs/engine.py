@@ -198,9 +198,16 @@ class Engine:
         run_refs = tuple(refs[run] for run in plan.order if run in refs) if plan.order else tuple(refs.values())
         limits = plan.limits
         self._tell(
-            Planned, plan.execution_id, plan.title, run_refs, state.limit, started_ms,
-            limits.cost, limits.tokens, limits.seconds,
-        )  # fmt: skip
+            Planned,
+            plan.execution_id,
+            plan.title,
+            run_refs,
+            state.limit,
+            started_ms,
+            limits.cost,
+            limits.tokens,
+            limits.seconds,
+        )
         state.begun = True
         for earlier_run in plan.earlier:
             state.totals.earlier(earlier_run)

@@ -42,8 +42,15 @@ from agenteval_tui.suites.model import AgentConfig, Suite
 
 _SETTLED = ("passed", "failed", "skipped", "needs_review", "error")
 _GIVEN_ANEW = (
-    "concurrency", "max_cost", "max_tokens", "max_seconds", "cache", "executor", "scheduler", FAIL_UNDER_TEST,
-)  # fmt: skip
+    "concurrency",
+    "max_cost",
+    "max_tokens",
+    "max_seconds",
+    "cache",
+    "executor",
+    "scheduler",
+    FAIL_UNDER_TEST,
+)
 
 
 class StoredPlan(Struct, frozen=True):

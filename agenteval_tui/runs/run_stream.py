@@ -163,8 +163,13 @@ def last_parts(transcript: Transcript) -> tuple[list[StreamPart], int]:
 
 def _cut(part: StreamPart) -> StreamPart:
     text = part.text[-TEXT_TAIL:]
-    return replace(part, text=text, arguments=part.arguments[:ARGUMENTS_LIMIT], result=part.result[:RESULT_LIMIT],
-                   cut=len(text) < len(part.text))  # fmt: skip
+    return replace(
+        part,
+        text=text,
+        arguments=part.arguments[:ARGUMENTS_LIMIT],
+        result=part.result[:RESULT_LIMIT],
+        cut=len(text) < len(part.text),
+    )
 
 
 def transcript_parts(transcript: Transcript) -> list[StreamPart]:

@@ -73,8 +73,13 @@ def read_agents_file(path: Path) -> tuple[dict[str, AgentConfig], tuple[Problem,
     if listed is not None and isinstance(top, MappingNode):
         for key in top.pairs:
             if key.text != "agents":
-                report("unknown-key", key.start, key.end, f'agents.yaml has no "{key.text}"',
-                       "put an agent below `agents:`")  # fmt: skip
+                report(
+                    "unknown-key",
+                    key.start,
+                    key.end,
+                    f'agents.yaml has no "{key.text}"',
+                    "put an agent below `agents:`",
+                )
     return read_agents(root if listed is None else listed, report), tuple(problems)
 
 

@@ -29,8 +29,15 @@ _SAFE = (
     *("-c", "core.fsmonitor=false"),
     *("-c", f"core.hooksPath={os.devnull}"),
 )
-_STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=no", "--ignore-submodules=dirty",
-           "--no-renames")  # fmt: skip
+_STATUS = (
+    "status",
+    "--porcelain=v2",
+    "--branch",
+    "-z",
+    "--untracked-files=no",
+    "--ignore-submodules=dirty",
+    "--no-renames",
+)
 _KEPT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES")
 
 
@@ -172,9 +179,13 @@ class CommitReading:
             if self._closed:
                 raise subprocess.SubprocessError
             process = self._process = subprocess.Popen(  # noqa: S603  our own words, which run nothing of the folder
-                (git, *_SAFE, *words), cwd=place.top, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                (git, *_SAFE, *words),
+                cwd=place.top,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-            )  # fmt: skip
+            )
         try:
             output, _ = process.communicate(timeout=max(self._until - time.monotonic(), 0.0))
         except subprocess.TimeoutExpired:

@@ -45,9 +45,21 @@ KINDS = {
     **TABLES,
 }
 _NO_INPUTS = frozenset(
-    ("outputs", "reference_outputs", "metadata", "expected_value", "id", "name", "split", "dataset_id", "created_at",
-     "modified_at", "source_run_id", "attachments")
-)  # fmt: skip
+    (
+        "outputs",
+        "reference_outputs",
+        "metadata",
+        "expected_value",
+        "id",
+        "name",
+        "split",
+        "dataset_id",
+        "created_at",
+        "modified_at",
+        "source_run_id",
+        "attachments",
+    )
+)
 """The fields of a row of LangSmith that are no inputs."""
 PROMPT_COLUMNS = ("input", "prompt", "question", "query", "user_input")
 EXPECTED_COLUMNS = ("expected", "expected_value", "expected_response", "expected_output", "answer")

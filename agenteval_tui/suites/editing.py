@@ -768,9 +768,10 @@ def undo_change(change: WrittenFile) -> LoadedSuite:
     now = load_suite(change.path)
     if now.digest != change.after:
         raise ChangedSince(
-            "this file has changed since, so the change can't be undone", where=str(change.path),
+            "this file has changed since, so the change can't be undone",
+            where=str(change.path),
             fix="undo it in an editor or with version control",
-        )  # fmt: skip
+        )
     write_over(now, change.before)
     return load_suite(change.path)
 

@@ -71,8 +71,13 @@ def _keep_in_git(folder: Path) -> None:
     ):
         try:
             subprocess.run(  # noqa: S603  our own words, in a folder of ours
-                (git, *us, *words), cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-                timeout=GIT_S, check=True,
-            )  # fmt: skip
+                (git, *us, *words),
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=GIT_S,
+                check=True,
+            )
         except (OSError, subprocess.SubprocessError):
             return

@@ -292,9 +292,12 @@ def _syntax(text: str, error: Any) -> TemplateProblem:
         start, end = _shift(text, start), _shift(text, end)
     message = str(error.message or error).rstrip(".")
     return TemplateProblem(
-        start, max(end, start), "template", f"this template has an error: {message}",
+        start,
+        max(end, start),
+        "template",
+        f"this template has an error: {message}",
         'close what is opened; write {{ "{{" }} for the braces themselves',
-    )  # fmt: skip
+    )
 
 
 def _error(text: str, problem: TemplateProblem) -> AgentevalError:

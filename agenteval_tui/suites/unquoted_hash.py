@@ -19,10 +19,23 @@ from agenteval_tui.suites.yaml.write import double_quoted
 
 PROSE = frozenset(
     {
-        "name", "description", "prompt", "expected_value", "content", "response", "sample_response",
-        "sample_system_prompt", "system", "question", "request", "goal", "persona", "knows", "stop_when",
+        "name",
+        "description",
+        "prompt",
+        "expected_value",
+        "content",
+        "response",
+        "sample_response",
+        "sample_system_prompt",
+        "system",
+        "question",
+        "request",
+        "goal",
+        "persona",
+        "knows",
+        "stop_when",
     }
-)  # fmt: skip
+)
 LISTS = frozenset({"turns", "requests", "knows"})
 """Keys of lists whose items are such texts."""
 

@@ -261,9 +261,11 @@ def _unread_calls(item: Mapping[str, Any]) -> list[str]:
     the parts itself gives them under `unread_parts`."""
     unread_parts, parts, calls = item.get("unread_parts"), item.get("content"), _calls_of(item)
     if not isinstance(unread_parts, list):
-        unread_parts = [str(part.get("type") or "part") for part in parts if is_unread_part(part)] if isinstance(
-            parts, list
-        ) else []  # fmt: skip
+        unread_parts = (
+            [str(part.get("type") or "part") for part in parts if is_unread_part(part)]
+            if isinstance(parts, list)
+            else []
+        )
     kinds = [one_line(str(kind), 40) for kind in unread_parts if may_be_call(str(kind))]
     unread = [f"a part of the type {kind}" for kind in dict.fromkeys(kinds)]
     nameless = any(_call_from_openai(call, fallback_id="", message=0) is None for call in calls)

@@ -16,10 +16,29 @@ from typing import Any
 from agenteval_tui.transcripts.model import Attachment
 
 _LONGEST = 500  # characters of a name, 8 times as many of an address
-_FILES = frozenset((
-    "image", "image_url", "input_image", "output_image", "image-url", "file", "input_file", "document", "document-url",
-    "media", "blob", "uri", "binary", "audio", "input_audio", "audio-url", "video", "video_url", "video-url",
-))  # fmt: skip
+_FILES = frozenset(
+    (
+        "image",
+        "image_url",
+        "input_image",
+        "output_image",
+        "image-url",
+        "file",
+        "input_file",
+        "document",
+        "document-url",
+        "media",
+        "blob",
+        "uri",
+        "binary",
+        "audio",
+        "input_audio",
+        "audio-url",
+        "video",
+        "video_url",
+        "video-url",
+    )
+)
 _URLS = ("url", "fileUri", "file_uri", "file_url", "image_url", "uri", "image")
 _DATA = ("data", "file_data", "bytes", "image", "base64", "content")
 _TYPES = ("media_type", "mediaType", "mime_type", "mimeType", "image_mimetype", "document_mimetype")

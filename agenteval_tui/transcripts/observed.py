@@ -39,9 +39,24 @@ _UNSEEN: dict[str, frozenset[ObservedKind]] = {
 }
 """What was not seen, by the code of the note that says so."""
 _NO_CALLS = (
-    "audio", "citation", "compaction", "data-", "document", "file", "image", "input_", "output_", "reasoning",
-    "redacted_thinking", "refusal", "source", "step-", "text", "thinking", "video",
-)  # fmt: skip
+    "audio",
+    "citation",
+    "compaction",
+    "data-",
+    "document",
+    "file",
+    "image",
+    "input_",
+    "output_",
+    "reasoning",
+    "redacted_thinking",
+    "refusal",
+    "source",
+    "step-",
+    "text",
+    "thinking",
+    "video",
+)
 """How the types of parts begin that are no calls of tools."""
 TOLD_BY_AGENT = frozenset((TEXT_ONLY, NO_CALLS_OPTION, NOTHING_AT_PATH, DUMPED))
 """Codes that are about what an agent itself gives: they don't hold where its requests to models were captured."""

@@ -20,9 +20,19 @@ from agenteval_tui.core.document import Count, Document
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool, content_of
 
 Kind = Literal[
-    "added", "dropped", "replaced", "masked", "changed", "moved", "restarted", "system", "tool_added", "tool_removed",
-    "tool_changed", "parameter",
-]  # fmt: skip
+    "added",
+    "dropped",
+    "replaced",
+    "masked",
+    "changed",
+    "moved",
+    "restarted",
+    "system",
+    "tool_added",
+    "tool_removed",
+    "tool_changed",
+    "parameter",
+]
 _MessageKey = str | int
 """What a message is the same by: its JSON, or its place in the table of all messages."""
 _MOST_PAIRS = 1_000_000

@@ -163,9 +163,16 @@ class AgentevalApp(TerminalApp):
         from agenteval_tui.tui.execution_launcher import ExecutionLauncher
 
         return ExecutionLauncher(
-            self, self.session, self.notifier, self.navigation, self.keymap, self._execution_started,
-            self._recordings.add, self.input_queue, self.begun,
-        )  # fmt: skip
+            self,
+            self.session,
+            self.notifier,
+            self.navigation,
+            self.keymap,
+            self._execution_started,
+            self._recordings.add,
+            self.input_queue,
+            self.begun,
+        )
 
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
         """As `Services` says."""

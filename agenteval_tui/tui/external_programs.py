@@ -29,8 +29,12 @@ from agenteval_tui.tui.workers import start_worker
 TMUX_S = 2.0  # so long may tmux take
 _DAY_S = 86_400.0
 _ENDINGS = {
-    "image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "application/pdf": ".pdf",
-}  # fmt: skip
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "image/gif": ".gif",
+    "image/webp": ".webp",
+    "application/pdf": ".pdf",
+}
 _TEXTS = frozenset(("text/plain", "text/csv", "text/markdown", "application/json"))
 
 

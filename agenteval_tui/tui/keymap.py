@@ -23,20 +23,54 @@ MOST_NAMED = 3  # actions in one sentence
 
 # What a person writes for a key that Textual has another name for.
 _NAMES = {
-    "?": "question_mark", "/": "slash", ".": "full_stop", ",": "comma", "[": "left_square_bracket",
-    "]": "right_square_bracket", "+": "plus", "=": "equals_sign", "-": "minus", ";": "semicolon",
-    "!": "exclamation_mark", "esc": "escape", "pgdn": "pagedown", "pgup": "pageup", "return": "enter", ":": "colon",
-    "*": "asterisk", "#": "number_sign", "$": "dollar_sign", "%": "percent_sign", "&": "ampersand", "@": "at",
-    "'": "apostrophe", '"': "quotation_mark", "(": "left_parenthesis", ")": "right_parenthesis", "<": "less_than_sign",
-    ">": "greater_than_sign", "\\": "backslash", "^": "circumflex_accent", "_": "underscore", "`": "grave_accent",
-    "{": "left_curly_bracket", "}": "right_curly_bracket", "|": "vertical_line", "~": "tilde",
-}  # fmt: skip
+    "?": "question_mark",
+    "/": "slash",
+    ".": "full_stop",
+    ",": "comma",
+    "[": "left_square_bracket",
+    "]": "right_square_bracket",
+    "+": "plus",
+    "=": "equals_sign",
+    "-": "minus",
+    ";": "semicolon",
+    "!": "exclamation_mark",
+    "esc": "escape",
+    "pgdn": "pagedown",
+    "pgup": "pageup",
+    "return": "enter",
+    ":": "colon",
+    "*": "asterisk",
+    "#": "number_sign",
+    "$": "dollar_sign",
+    "%": "percent_sign",
+    "&": "ampersand",
+    "@": "at",
+    "'": "apostrophe",
+    '"': "quotation_mark",
+    "(": "left_parenthesis",
+    ")": "right_parenthesis",
+    "<": "less_than_sign",
+    ">": "greater_than_sign",
+    "\\": "backslash",
+    "^": "circumflex_accent",
+    "_": "underscore",
+    "`": "grave_accent",
+    "{": "left_curly_bracket",
+    "}": "right_curly_bracket",
+    "|": "vertical_line",
+    "~": "tilde",
+}
 
 # Keys that reach no program in a terminal as themselves: they arrive as a different key (docs/keys.md).
 _NEVER_SENT = {
-    "ctrl+m": "enter", "ctrl+i": "tab", "ctrl+h": "backspace", "ctrl+j": "enter",
-    "ctrl+left_square_bracket": "escape", "alt+b": "ctrl+left", "alt+f": "ctrl+right",
-}  # fmt: skip
+    "ctrl+m": "enter",
+    "ctrl+i": "tab",
+    "ctrl+h": "backspace",
+    "ctrl+j": "enter",
+    "ctrl+left_square_bracket": "escape",
+    "alt+b": "ctrl+left",
+    "alt+f": "ctrl+right",
+}
 _MODIFIERS = ("ctrl", "alt", "shift", "super", "hyper", "meta")
 
 

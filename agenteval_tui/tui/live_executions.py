@@ -175,9 +175,11 @@ def _stamp() -> int:
 def _end_text(row: ExecutionRow) -> str:
     """How an execution ended, in a sentence."""
     counts = (
-        (row.failed, "failed"), (row.errors, "errors"), (row.needs_review, "to be reviewed"),
+        (row.failed, "failed"),
+        (row.errors, "errors"),
+        (row.needs_review, "to be reviewed"),
         (row.runs - row.ended, "not run"),
-    )  # fmt: skip
+    )
     bad = [f"{n} {word}" for n, word in counts if n > 0]
     beside = f", {', '.join(bad)}" if bad else ""
     title = one_line(row.title or f"execution {short_id(row.id)}", NAME)

@@ -135,9 +135,15 @@ def _from_colours(theme: Theme) -> Theme:
 
 
 _FROM_TEXTUAL = {
-    "background": "background", "surface": "surface", "panel": "panel", "foreground": "foreground",
-    "accent": "primary", "passed": "success", "failed": "error", "error": "warning",
-}  # fmt: skip
+    "background": "background",
+    "surface": "surface",
+    "panel": "panel",
+    "foreground": "foreground",
+    "accent": "primary",
+    "passed": "success",
+    "failed": "error",
+    "error": "warning",
+}
 _TEXTUAL_NAMES = {"background", "surface", "panel", "foreground", "accent", "error"}
 
 

@@ -21,9 +21,13 @@ _POSIX = re.compile(r"\[:\^?\w+:\]")
 _QUOTED_NAME = re.compile(r"\(\?'(\w+)'")
 # Without the flag u they know ASCII only. Inside of a set: the characters as ranges.
 _ASCII = {
-    "d": r"0-9", "D": r"\x00-/:-\U0010ffff", "w": r"0-9A-Z_a-z", "W": r"\x00-/:-@\[-\^`{-\U0010ffff",
-    "s": r"\t-\r\x20", "S": r"\x00-\x08\x0e-\x1f!-\U0010ffff",
-}  # fmt: skip
+    "d": r"0-9",
+    "D": r"\x00-/:-\U0010ffff",
+    "w": r"0-9A-Z_a-z",
+    "W": r"\x00-/:-@\[-\^`{-\U0010ffff",
+    "s": r"\t-\r\x20",
+    "S": r"\x00-\x08\x0e-\x1f!-\U0010ffff",
+}
 _CONTROL = re.compile(r"c([\x20-\x7e])")
 _W = "[0-9A-Z_a-z]"
 _BOUNDARIES = {

@@ -351,9 +351,12 @@ class _Words(dict[str, str]):
         if "change" in fields:
             sizes = [count(number, "character") for number in fields["characters"]]
             self["how"] = _HOW[fields["change"]].format(
-                gone=count(fields["messages"], "message"), came=f"{fields['came']:,}", was=sizes[0], now=sizes[1],
+                gone=count(fields["messages"], "message"),
+                came=f"{fields['came']:,}",
+                was=sizes[0],
+                now=sizes[1],
                 name=fields["name"],
-            )  # fmt: skip
+            )
         if "need" in fields:
             needed = listed([shown(word) for word in fields["needed"]])
             origin_step = fields["origin_step"]

@@ -24,8 +24,10 @@ _WHOSE = {
     "nobody": "",
 }
 _STEPS: dict[StepKind, str] = {
-    "regression": "a regression", "improvement": "an improvement", "changed": "changed",
-}  # fmt: skip
+    "regression": "a regression",
+    "improvement": "an improvement",
+    "changed": "changed",
+}
 _SIGNS: dict[StepKind, Span] = {"regression": ("✗", "bad"), "improvement": ("✓", "good"), "changed": ("~", "warn")}
 _MOST_CHANGED = 20
 _MOST_PARTS = 5

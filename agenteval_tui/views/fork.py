@@ -82,12 +82,17 @@ def forks_view(forks: Forks) -> View:
             )
         )
     columns = (
-        Column("branch"), Column("passed", "right"), Column("rate", "right"), Column("95 % interval"), Column("why")
-    )  # fmt: skip
+        Column("branch"),
+        Column("passed", "right"),
+        Column("rate", "right"),
+        Column("95 % interval"),
+        Column("why"),
+    )
     head = text(
-        (one_line(run.test_name or run.test_id, 80), "bold"), f", run {short_id(run.id)}",
+        (one_line(run.test_name or run.test_id, 80), "bold"),
+        f", run {short_id(run.id)}",
         (f"  {one_line(run.suite_name, 60)}, agent {one_line(run.agent, 40)}", "dim"),
-    )  # fmt: skip
+    )
     return (Paragraph(head), Table(columns, tuple(rows)), *model.paragraphs(_notes(forks)))
 
 

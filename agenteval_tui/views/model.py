@@ -21,9 +21,13 @@ TOKENS = frozenset(
 and accent are weights; code keeps its characters: what people copy, and what is quoted."""
 
 OUTCOMES: dict[str, Span] = {
-    "passed": ("✓", "good"), "failed": ("✗", "bad"), "error": ("!", "broken"), "cancelled": ("–", "dim"),
-    "skipped": ("·", "dim"), "needs_review": ("?", "warn"),
-}  # fmt: skip
+    "passed": ("✓", "good"),
+    "failed": ("✗", "bad"),
+    "error": ("!", "broken"),
+    "cancelled": ("–", "dim"),
+    "skipped": ("·", "dim"),
+    "needs_review": ("?", "warn"),
+}
 """How a run ended: its sign, and what that means."""
 
 LEVELS = "▁▂▃▄▅▆▇█"

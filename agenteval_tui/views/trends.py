@@ -102,8 +102,12 @@ def value_text(series: Series, figure: Shown, at: int | None) -> str:
 
 def figures_text(point: OutcomeRates) -> Text:
     """`72 % (38–100 %)  ✓ 9  ✗ 4  of 3 tests`: the runs of a piece of time."""
-    ends = ((point.passed, "✓", "good"), (point.failed, "✗", "bad"), (point.errors, "!", "broken"),
-            (point.review, "?", "warn"))  # fmt: skip
+    ends = (
+        (point.passed, "✓", "good"),
+        (point.failed, "✗", "bad"),
+        (point.errors, "!", "broken"),
+        (point.review, "?", "warn"),
+    )
     return text(
         ("no verdict" if point.rate is None else numbers.percent(point.rate), "bold"),
         (f" ({interval_text(point.interval)})" if point.n else "", "dim"),

@@ -209,9 +209,15 @@ def _server(files: ProjectFiles, path: str, line: int, address: str, model: str,
     if re.match(r"https?://(127\.0\.0\.1|localhost|\[::1\])", address):
         config = {key: value for key, value in config.items() if key != "api_key_env"}
     return FoundAgent(
-        sign=Sign.SERVER, name=agent_name(model or "model", path, files.root), framework="", file=path, line=line,
-        source=source, folder=folder, config=config,
-    )  # fmt: skip
+        sign=Sign.SERVER,
+        name=agent_name(model or "model", path, files.root),
+        framework="",
+        file=path,
+        line=line,
+        source=source,
+        folder=folder,
+        config=config,
+    )
 
 
 def _line(data: bytes, what: bytes) -> int:

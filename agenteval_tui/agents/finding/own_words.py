@@ -34,8 +34,13 @@ def instructions_of(modules: Modules, module: Module, call: ast.Call) -> str:
         place = modules.value(module, node)
         if place is not None and isinstance(place[1], ast.FunctionDef | ast.AsyncFunctionDef):
             text = next(
-                (text for part in ast.walk(place[1]) if isinstance(part, ast.Return)
-                 and (text := modules.text(place[0], part.value))), "")  # fmt: skip
+                (
+                    text
+                    for part in ast.walk(place[1])
+                    if isinstance(part, ast.Return) and (text := modules.text(place[0], part.value))
+                ),
+                "",
+            )
         else:
             text = modules.text(module, node)
         if text.strip():

@@ -62,8 +62,12 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
             sources.append(path)
     for package in packages:
         others = [other.folder for other in packages if other.folder != package.folder]
-        own = [path for path in sources if _is_in(path, package.folder) and not any(
-            _is_in(path, other) and len(other) > len(package.folder) for other in others)]  # fmt: skip
+        own = [
+            path
+            for path in sources
+            if _is_in(path, package.folder)
+            and not any(_is_in(path, other) and len(other) > len(package.folder) for other in others)
+        ]
         agents += programs_of(package, own)
     agents += python.subclasses(read, paths)
     named = {_in_module(str(agent.config.get("callable"))) for agent in agents}

@@ -63,9 +63,14 @@ _LONGEST_TEXT = 16_000_000  # characters in a JSON value that is taken as text
 _MOST_PARTS = 200_000
 _KEYS_NAMED = 12
 _USAGE_FIELDS = {
-    "input": "input_tokens", "output": "output_tokens", "cached": "cached_tokens", "reasoning": "reasoning_tokens",
-    "cache_write": "cache_write_tokens", "cache_write_1h": "cache_write_1h_tokens", "cost": "cost",
-}  # fmt: skip
+    "input": "input_tokens",
+    "output": "output_tokens",
+    "cached": "cached_tokens",
+    "reasoning": "reasoning_tokens",
+    "cache_write": "cache_write_tokens",
+    "cache_write_1h": "cache_write_1h_tokens",
+    "cost": "cost",
+}
 _NOTHING: Any = object()
 _CALLS = ".tool_calls"
 _HTML = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)

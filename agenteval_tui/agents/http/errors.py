@@ -56,8 +56,17 @@ _CERTIFICATES = {
     **dict.fromkeys(_UNKNOWN_AUTHORITY, "unknown_authority"),
 }
 _OTHER_HOST = (62, 64)
-_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG",
-           "UNEXPECTED_MESSAGE", "BAD_RECORD_TYPE", "NO_PROTOCOLS_AVAILABLE", "UNEXPECTED_RECORD")  # fmt: skip
+_NO_TLS = (
+    "WRONG_VERSION_NUMBER",
+    "RECORD_LAYER_FAILURE",
+    "HTTP_REQUEST",
+    "UNKNOWN_PROTOCOL",
+    "PACKET_LENGTH_TOO_LONG",
+    "UNEXPECTED_MESSAGE",
+    "BAD_RECORD_TYPE",
+    "NO_PROTOCOLS_AVAILABLE",
+    "UNEXPECTED_RECORD",
+)
 _WANTS_CERTIFICATE = ("TLSV13_ALERT_CERTIFICATE_REQUIRED", "SSLV3_ALERT_BAD_CERTIFICATE")
 _STATUS_LINE = re.compile(r"\s*(\d{3})\b")
 _TLS = re.compile(rb"[\x14-\x17]\x03[\x00-\x04]")
@@ -78,8 +87,18 @@ _REGION_CODES = (
     "geoblock",
     "unsupported_location",
 )
-_KEY_CODES = ("invalid_api_key", "api_key_invalid", "authentication_error", "invalid_authentication", "unauthenticated",
-              "incorrect_api_key", "invalid_token", "expired_token", "missing_api_key", "no_api_key")  # fmt: skip
+_KEY_CODES = (
+    "invalid_api_key",
+    "api_key_invalid",
+    "authentication_error",
+    "invalid_authentication",
+    "unauthenticated",
+    "incorrect_api_key",
+    "invalid_token",
+    "expired_token",
+    "missing_api_key",
+    "no_api_key",
+)
 _SCOPE_CODES = ("insufficient_permission", "missing_scope", "insufficient_scope", "permission_denied")
 _PLACE = r"(?:countr(?:y|ies)|regions?|territor(?:y|ies)|locations?|geograph\w*)"
 _NOT_HERE = (
@@ -131,8 +150,25 @@ _WORDS = (
     "fault",
 )
 _CODES = ("code", "type", "status", "error", "reason", "error_code", "object")
-_BESIDE = {*_WORDS, *_CODES, "ok", "success", "status_code", "statusCode", "timestamp", "path", "request_id",
-           "requestId", "trace_id", "traceId", "id", "param", "details", "help", "documentation_url"}  # fmt: skip
+_BESIDE = {
+    *_WORDS,
+    *_CODES,
+    "ok",
+    "success",
+    "status_code",
+    "statusCode",
+    "timestamp",
+    "path",
+    "request_id",
+    "requestId",
+    "trace_id",
+    "traceId",
+    "id",
+    "param",
+    "details",
+    "help",
+    "documentation_url",
+}
 _UNSEEN = {"script", "style", "noscript", "template", "svg"}
 
 

@@ -241,8 +241,11 @@ class ServerConnection:
         if self._began or self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             return
         data = f"agenteval: {message}\n".encode()
-        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(data)).encode()),
-                   (b"connection", b"close")]  # fmt: skip
+        headers = [
+            (b"content-type", b"text/plain; charset=utf-8"),
+            (b"content-length", str(len(data)).encode()),
+            (b"connection", b"close"),
+        ]
         with suppress(ConnectionError, OSError, h11.LocalProtocolError):
             await self.begin(status, headers)
             await self.send(data)

@@ -35,9 +35,17 @@ _INVALID = "INVALID_JSON"
 _BLOCKED = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY")
 _REASONS = {"STOP": "stop", "MAX_TOKENS": "length", **dict.fromkeys(_BLOCKED, "content_filter")}
 # What is read of a part, or is only sent back; of another (an image, say) the run says so.
-_READ = frozenset((
-    "text", "thought", "thoughtSignature", "functionCall", "partMetadata", "executableCode", "codeExecutionResult",
-))  # fmt: skip
+_READ = frozenset(
+    (
+        "text",
+        "thought",
+        "thoughtSignature",
+        "functionCall",
+        "partMetadata",
+        "executableCode",
+        "codeExecutionResult",
+    )
+)
 
 
 class GeminiAgent(ModelAgent[GeminiOptions]):

@@ -9,11 +9,27 @@ from typing import Any
 
 from msgspec import Struct
 
-_ABOUT = frozenset((
-    "type", "id", "status", "call_id", "container_id", "server_label", "error", "output", "outputs", "results",
-    "result", "name", "approval_request_id", "created_by", "agent", "pending_safety_checks",
-    "acknowledged_safety_checks",
-))  # fmt: skip
+_ABOUT = frozenset(
+    (
+        "type",
+        "id",
+        "status",
+        "call_id",
+        "container_id",
+        "server_label",
+        "error",
+        "output",
+        "outputs",
+        "results",
+        "result",
+        "name",
+        "approval_request_id",
+        "created_by",
+        "agent",
+        "pending_safety_checks",
+        "acknowledged_safety_checks",
+    )
+)
 """Fields of an item that are not what the tool was called with."""
 _BY_CLIENT = ("computer_call", "local_shell_call", "shell_call", "apply_patch_call")
 """Calls that the caller of the API is to run."""

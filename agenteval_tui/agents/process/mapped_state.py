@@ -64,8 +64,10 @@ def events_of_state(
     finds nothing in the state."""
     if streamed is not None:
         if options.messages is not None:
-            raise AgentevalError("`messages` can't be used on an agent that tells its messages itself",
-                                 fix="remove `messages`; `output` alone says what the answer is")  # fmt: skip
+            raise AgentevalError(
+                "`messages` can't be used on an agent that tells its messages itself",
+                fix="remove `messages`; `output` alone says what the answer is",
+            )
         answer = _at("output", options.output or "@", state)
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
         if text.strip() != streamed.strip():

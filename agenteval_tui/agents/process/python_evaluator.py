@@ -22,15 +22,41 @@ UNUSABLE = "agenteval_unusable"
 """The key of what can't be read: {"type", "place"}."""
 # Parameters that nothing else can mean, and the field of `RunData` that they get.
 _VIEWS = {
-    "value": "value", "inputs": "inputs", "outputs": "outputs", "reference_outputs": "reference_outputs",
-    "expectations": "reference_outputs", "run": "run", "root_run": "run", "example": "example",
-    "transcript": "transcript", "variables": "variables", "test_case": "test_case", "ctx": "evaluator_context",
-}  # fmt: skip
-_LATER_VIEWS = {"metadata": "metadata", "messages": "messages", "tool_calls": "tool_calls", "vars": "variables",
-                "trajectory": "messages", "tools_called": "tool_calls"}  # fmt: skip
+    "value": "value",
+    "inputs": "inputs",
+    "outputs": "outputs",
+    "reference_outputs": "reference_outputs",
+    "expectations": "reference_outputs",
+    "run": "run",
+    "root_run": "run",
+    "example": "example",
+    "transcript": "transcript",
+    "variables": "variables",
+    "test_case": "test_case",
+    "ctx": "evaluator_context",
+}
+_LATER_VIEWS = {
+    "metadata": "metadata",
+    "messages": "messages",
+    "tool_calls": "tool_calls",
+    "vars": "variables",
+    "trajectory": "messages",
+    "tools_called": "tool_calls",
+}
 _BY_TYPE = {"Run": "run", "Example": "example", "EvaluatorContext": "ctx", "LLMTestCase": "test_case"}
-_WITH_OUTPUT = ("value", "outputs", "run", "root_run", "transcript", "test_case", "ctx", "messages", "tool_calls",
-                "trajectory", "tools_called")  # fmt: skip
+_WITH_OUTPUT = (
+    "value",
+    "outputs",
+    "run",
+    "root_run",
+    "transcript",
+    "test_case",
+    "ctx",
+    "messages",
+    "tool_calls",
+    "trajectory",
+    "tools_called",
+)
 
 
 def call(evaluator: Any, target: Any, request: Any, wait: Any) -> Any:
@@ -219,8 +245,10 @@ def _is_of_promptfoo(parameters: Any, parameter: Any) -> bool:
 
 def _unknown(name: Any, target: Any, run: Any, evaluator: Any) -> str:
     if name in ("runs", "examples", "results"):
-        return (f"{target} ({place_of(evaluator)}) asks for {name!r}: it judges all runs together, and a metric judges "
-                "one; `agenteval stats` has the figures of all")  # fmt: skip
+        return (
+            f"{target} ({place_of(evaluator)}) asks for {name!r}: it judges all runs together, and a metric judges "
+            "one; `agenteval stats` has the figures of all"
+        )
     own = ", ".join(sorted(map(str, run.variables))) or "none"
     return (
         f"{target} ({place_of(evaluator)}) asks for {name!r}, and nothing has that name; an evaluator may ask for "

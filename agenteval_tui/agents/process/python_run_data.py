@@ -143,10 +143,18 @@ class RunData:
     def _run(self, name: Any, kind: Any, inputs: Any, outputs: Any, children: Any) -> Any:
         end = datetime.datetime.now(datetime.timezone.utc)  # noqa: UP017 - Python 3.8
         fields = {
-            "id": uuid.uuid4(), "name": name, "run_type": kind, "outputs": outputs, "error": None, "end_time": end,
-            "start_time": end - datetime.timedelta(seconds=self.seconds), "child_runs": list(children),
-            "inputs": inputs if isinstance(inputs, dict) else {"input": inputs}, "extra": {"metadata": {}}, "tags": [],
-        }  # fmt: skip
+            "id": uuid.uuid4(),
+            "name": name,
+            "run_type": kind,
+            "outputs": outputs,
+            "error": None,
+            "end_time": end,
+            "start_time": end - datetime.timedelta(seconds=self.seconds),
+            "child_runs": list(children),
+            "inputs": inputs if isinstance(inputs, dict) else {"input": inputs},
+            "extra": {"metadata": {}},
+            "tags": [],
+        }
         fields["trace_id"] = fields["id"]
         return _made("langsmith.schemas", "Run", fields)
 
@@ -161,11 +169,15 @@ class RunData:
     def evaluator_context(self) -> Any:
         """pydantic-evals' context."""
         fields = {
-            "name": None, "metadata": self.metadata, "expected_output": self.expected,
-            "output": self.value, "duration": self.seconds, "attributes": {},
+            "name": None,
+            "metadata": self.metadata,
+            "expected_output": self.expected,
+            "output": self.value,
+            "duration": self.seconds,
+            "attributes": {},
             "metrics": {name: figure for name, figure in self.usage.items() if figure is not None},
             "inputs": self.input if not self.variables or "input" in self.variables else self.inputs,
-        }  # fmt: skip
+        }
         errors = sys.modules.get("pydantic_evals.otel._errors")
         fields["_span_tree"] = errors and errors.SpanTreeRecordingError("agenteval records no spans for evaluators")
         return _made("pydantic_evals.evaluators", "EvaluatorContext", fields)
@@ -174,11 +186,14 @@ class RunData:
     def test_case(self) -> Any:
         """DeepEval's test case of one turn."""
         fields = {
-            "input": str(self.input), "actual_output": self.value, "expected_output": _text(self.expected),
-            "context": _texts(self.variables.get("context")), "completion_time": self.seconds,
+            "input": str(self.input),
+            "actual_output": self.value,
+            "expected_output": _text(self.expected),
+            "context": _texts(self.variables.get("context")),
+            "completion_time": self.seconds,
             "retrieval_context": _texts(self.variables.get("retrieval_context")),
             "tools_called": [self._deepeval_call(tool_call) for tool_call in self.tool_calls],
-        }  # fmt: skip
+        }
         expected = self.variables.get("expected_tools")
         if isinstance(expected, list):
             named = [call if isinstance(call, dict) else {"name": str(call)} for call in expected]
@@ -208,8 +223,14 @@ class RunData:
     def promptfoo(self) -> dict[str, Any]:
         """The context that promptfoo calls `get_assert` with."""
         test = {"vars": self.variables, "metadata": self.metadata}
-        return {"prompt": self.prompt, "vars": self.variables, "test": test, "config": {}, "logProbs": None,
-                "providerResponse": {"output": self.value, "tokenUsage": self.usage}}  # fmt: skip
+        return {
+            "prompt": self.prompt,
+            "vars": self.variables,
+            "test": test,
+            "config": {},
+            "logProbs": None,
+            "providerResponse": {"output": self.value, "tokenUsage": self.usage},
+        }
 
 
 def _made(module: Any, name: Any, fields: Any) -> Any:

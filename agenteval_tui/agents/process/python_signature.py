@@ -9,8 +9,17 @@ import re
 import typing
 from typing import Any
 
-_NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", tuple: "array", set: "array",
-          dict: "object", type(None): "null"}  # fmt: skip
+_NAMES = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    list: "array",
+    tuple: "array",
+    set: "array",
+    dict: "object",
+    type(None): "null",
+}
 
 
 def describe(function: Any) -> dict[str, Any]:

@@ -349,11 +349,13 @@ class _Assembly:
             candidates = [
                 earlier
                 for earlier in over
-                if lines[earlier].caller == caller and lines[earlier] not in busy and earlier.beside == talk.beside
+                if lines[earlier].caller == caller
+                and lines[earlier] not in busy
+                and earlier.beside == talk.beside
                 and _is_same_agent(last[earlier].asked, model_call)
                 # A sub-agent that has given its answer is called anew.
                 and (not caller or bool((last[earlier].answer or {}).get("tool_calls")))
-            ]  # fmt: skip
+            ]
             if candidates:
                 turns = Counter(lines[turn.talk] for turn in self._turns_made if turn.talk in lines)
                 lines[talk] = lines[max(candidates, key=lambda talk: (turns[lines[talk]], last[talk].asked.ended_ms))]
@@ -448,11 +450,14 @@ class _Assembly:
         for place, turn in enumerate(self._turns_made):
             talk, length = turn.talk, turn.known
             if (
-                turn.answer is not None and length < min(len(talk.known), len(keys))
-                and talk.system == request.system and talk.ended_ms <= model_call.started_ms
-                and not keys[length].startswith('["tool"') and keys[:length] == talk.known[:length]
+                turn.answer is not None
+                and length < min(len(talk.known), len(keys))
+                and talk.system == request.system
+                and talk.ended_ms <= model_call.started_ms
+                and not keys[length].startswith('["tool"')
+                and keys[:length] == talk.known[:length]
                 and not set(keys[length:]) & set(talk.known[length:])
-            ):  # fmt: skip
+            ):
                 best = place, turn
         if best is None:
             return None
@@ -469,10 +474,13 @@ class _Assembly:
                 (number for number in range(place - 1, -1, -1) if self._turns_made[number].talk is turn.talk), None
             )
             if (
-                before is not None and len(text) >= _TELLING and turn.talk.ended_ms <= model_call.started_ms
-                and turn.known == len(turn.talk.known) and _is_same_agent(turn.asked, model_call)
+                before is not None
+                and len(text) >= _TELLING
+                and turn.talk.ended_ms <= model_call.started_ms
+                and turn.known == len(turn.talk.known)
+                and _is_same_agent(turn.asked, model_call)
                 and any(text in message_text for message_text in texts)
-            ):  # fmt: skip
+            ):
                 self._put_aside(before, self._turns_made[before])
                 return
 

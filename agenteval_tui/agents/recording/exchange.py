@@ -59,9 +59,11 @@ class Answer(Struct, frozen=True):
 
     def data(self) -> bytes:
         """Its body as the bytes that are sent."""
-        return b"".join(piece.encode("utf-8", "surrogatepass") for piece in self.body) if self.streamed else sent(
-            self.body
-        )  # fmt: skip
+        return (
+            b"".join(piece.encode("utf-8", "surrogatepass") for piece in self.body)
+            if self.streamed
+            else sent(self.body)
+        )
 
 
 class Exchange(Struct, frozen=True):

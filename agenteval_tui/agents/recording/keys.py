@@ -18,14 +18,41 @@ from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 # A member of such a name is a model's or a tool's own words, or describes them.
 _DATA = frozenset(
-    ("messages", "contents", "input", "arguments", "args", "response", "parameters", "input_schema", "properties",
-     "json_schema", "schema", "choices", "content", "output", "candidates", "usage", "usageMetadata")
-)  # fmt: skip
+    (
+        "messages",
+        "contents",
+        "input",
+        "arguments",
+        "args",
+        "response",
+        "parameters",
+        "input_schema",
+        "properties",
+        "json_schema",
+        "schema",
+        "choices",
+        "content",
+        "output",
+        "candidates",
+        "usage",
+        "usageMetadata",
+    )
+)
 # What a stream tells piece by piece.
 _PIECES = frozenset(
-    ("content", "text", "delta", "arguments", "partial_json", "thinking", "reasoning", "reasoning_content", "refusal",
-     "summary")
-)  # fmt: skip
+    (
+        "content",
+        "text",
+        "delta",
+        "arguments",
+        "partial_json",
+        "thinking",
+        "reasoning",
+        "reasoning_content",
+        "refusal",
+        "summary",
+    )
+)
 
 
 class KeyRedactor(TranscriptRedactor):

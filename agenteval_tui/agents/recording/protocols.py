@@ -34,10 +34,21 @@ Name = Literal["chat", "responses", "messages", "gemini", ""]
 _QUOTED = 300  # characters of an error that are kept
 _SYSTEM = ("system", "developer")
 _PAID = (
-    "/completions", "/complete", "/embeddings", "/images/generations", "/images/edits", "/images/variations",
-    "/audio/speech", "/audio/transcriptions", "/audio/translations", "/videos", ":embedContent",
-    ":batchEmbedContents", ":predict", ":predictLongRunning",
-)  # fmt: skip
+    "/completions",
+    "/complete",
+    "/embeddings",
+    "/images/generations",
+    "/images/edits",
+    "/images/variations",
+    "/audio/speech",
+    "/audio/transcriptions",
+    "/audio/translations",
+    "/videos",
+    ":embedContent",
+    ":batchEmbedContents",
+    ":predict",
+    ":predictLongRunning",
+)
 """Ends of the paths of other requests that cost something."""
 
 
@@ -107,10 +118,26 @@ def read_request(question: Question) -> Request | None:
 
 
 _TOLD = frozenset(
-    ("messages", "input", "instructions", "system", "tools", "model", "stream", "stream_options", "contents",
-     "systemInstruction", "system_instruction", "previous_response_id", "conversation", "metadata", "user",
-     "prompt_cache_key", "safety_identifier")
-)  # fmt: skip
+    (
+        "messages",
+        "input",
+        "instructions",
+        "system",
+        "tools",
+        "model",
+        "stream",
+        "stream_options",
+        "contents",
+        "systemInstruction",
+        "system_instruction",
+        "previous_response_id",
+        "conversation",
+        "metadata",
+        "user",
+        "prompt_cache_key",
+        "safety_identifier",
+    )
+)
 """What of a body stands elsewhere, or says nothing to the model."""
 
 

@@ -42,9 +42,21 @@ LARGEST = 64_000_000
 _TIMEOUT = httpx.Timeout(None, connect=30.0)
 # Of one connection, not of the message.
 _HOP = frozenset(
-    ("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
-     "transfer-encoding", "upgrade", "host", "content-length", "expect")
-)  # fmt: skip
+    (
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "host",
+        "content-length",
+        "expect",
+    )
+)
 _NOT_SENT = _HOP | {"accept-encoding"}
 _UNREACHED = 502
 

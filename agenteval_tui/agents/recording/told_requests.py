@@ -18,9 +18,21 @@ _PROMPTS = ("system", "developer")
 _PREVIOUS = ("previous_response_id", "conversation")
 _MODEL = ("model", "model_name")
 _NO_PARAMETERS = (
-    "messages", "input", "contents", "prompt", "system", "instructions", "tools", "stream", "stream_options", "_type",
-    "metadata", "user", *_MODEL, *_PREVIOUS,
-)  # fmt: skip
+    "messages",
+    "input",
+    "contents",
+    "prompt",
+    "system",
+    "instructions",
+    "tools",
+    "stream",
+    "stream_options",
+    "_type",
+    "metadata",
+    "user",
+    *_MODEL,
+    *_PREVIOUS,
+)
 
 
 def asked_in(

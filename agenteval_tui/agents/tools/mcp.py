@@ -30,8 +30,24 @@ _MOST_PAGES = 100
 _MOST_TOOLS = 1000
 _CLOSING_S = 3.0
 _LONGEST_LINE = 4 * LONGEST
-_PASSED_ON = {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TZ", "TMPDIR", "NODE_EXTRA_CA_CERTS",
-              "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"}  # fmt: skip
+_PASSED_ON = {
+    "HOME",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "USER",
+    "LANG",
+    "TZ",
+    "TMPDIR",
+    "NODE_EXTRA_CA_CERTS",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+}
 _PASSED_ON_BEGINNINGS = ("LC_", "XDG_", "NPM_CONFIG_", "UV_", "PIP_")
 
 

@@ -32,9 +32,14 @@ def clues_of(transcript: Transcript, expectation: Expectation) -> tuple[Clue, ..
     walk = _Walk(transcript, expectation)
     gathered: list[Clue] = []
     for clues in (
-        walk.out_of_order(), walk.wrong_calls(), walk.other_values(), walk.failed_and_never_made(), walk.errors(),
-        walk.repeated(), walk.end(),
-    ):  # fmt: skip
+        walk.out_of_order(),
+        walk.wrong_calls(),
+        walk.other_values(),
+        walk.failed_and_never_made(),
+        walk.errors(),
+        walk.repeated(),
+        walk.end(),
+    ):
         gathered += clues
     return tuple(clue for number, clue in enumerate(gathered) if clue not in gathered[:number])
 

@@ -16,9 +16,19 @@ LACKED = "lacked"
 """The field of a foreign verdict that lists the texts which no answer had."""
 
 _CALL_CODES = frozenset(
-    {Code.NEVER_CALLED, Code.EQUAL, Code.DIFFERS, Code.CALLED, Code.UNREADABLE, Code.UNEXPECTED, Code.OUT_OF_PLACE,
-     Code.TOO_MANY, Code.TOO_FEW, Code.NOT_CALLED}
-)  # fmt: skip
+    {
+        Code.NEVER_CALLED,
+        Code.EQUAL,
+        Code.DIFFERS,
+        Code.CALLED,
+        Code.UNREADABLE,
+        Code.UNEXPECTED,
+        Code.OUT_OF_PLACE,
+        Code.TOO_MANY,
+        Code.TOO_FEW,
+        Code.NOT_CALLED,
+    }
+)
 _TEXT_CODES = (Code.MISSING, Code.DIFFERS, Code.NO_MATCH)
 
 

@@ -80,9 +80,14 @@ class Sampling:
         """The result so far."""
         outcome = self._look.found()
         return sampled_of(
-            outcome, self.steps, self.samples, stored=min(self._known, outcome.asked), cost=self._cost,
-            execution=self.oracle.execution_id, stopped=self._stopped,
-        )  # fmt: skip
+            outcome,
+            self.steps,
+            self.samples,
+            stored=min(self._known, outcome.asked),
+            cost=self._cost,
+            execution=self.oracle.execution_id,
+            stopped=self._stopped,
+        )
 
     def _take(self, place: int, count: int, outcome: Outcomes) -> None:
         before = self._look.counts[place].n

@@ -207,9 +207,17 @@ class Measure:
         plain = (least == 1 and most is None) or most == 0
         cost = self.cost + more + (0.0 if plain else 1.5)
         return Condition(
-            worded[0], worded[1], passes, cost, self, margin,
-            prototype=self.prototype, extraction=self.extraction, whole=self.whole, about=self.about,
-        )  # fmt: skip
+            worded[0],
+            worded[1],
+            passes,
+            cost,
+            self,
+            margin,
+            prototype=self.prototype,
+            extraction=self.extraction,
+            whole=self.whole,
+            about=self.about,
+        )
 
 
 _Bound = tuple[int, float | None, float | None, float, float]

@@ -39,11 +39,16 @@ def json_families(examples: Examples) -> list[Family]:
                 extraction = {"extract_path": path} if path else {}
                 families.append(
                     Measure(
-                        values, _schema(least, most, words or "entries"), cost + 1.0,
+                        values,
+                        _schema(least, most, words or "entries"),
+                        cost + 1.0,
                         whole_numbers=all(value is None or value.is_integer() for value in values),
-                        prototype=JSON, extraction=extraction, about=f"json {path}", slack=0.5,
+                        prototype=JSON,
+                        extraction=extraction,
+                        about=f"json {path}",
+                        slack=0.5,
                     )
-                )  # fmt: skip
+                )
     return families
 
 
@@ -135,7 +140,16 @@ def _values(examples: Examples, leaves: list[dict[str, Any]], paths: list[str], 
             passes = passing(examples, metric, JSON, extraction)
             title = f"{path} is {shown(value, 40)}"
             pool.conditions.append(
-                Condition(title, metric, passes, cost, pool, source=mask, prototype=JSON, extraction=extraction,
-                          about=f"json {path}")
-            )  # fmt: skip
+                Condition(
+                    title,
+                    metric,
+                    passes,
+                    cost,
+                    pool,
+                    source=mask,
+                    prototype=JSON,
+                    extraction=extraction,
+                    about=f"json {path}",
+                )
+            )
     return pool

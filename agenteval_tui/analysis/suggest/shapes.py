@@ -184,7 +184,7 @@ def _bounds(examples: Examples, name: str, kind: type[Metric], cost: float) -> I
             whole=of_run,
             about=what,
             slack=1.0 if timed else 0.5,
-        )  # fmt: skip
+        )
 
 
 def _say(name: str, thing: str, sides: Mapping[str, str]) -> Say:

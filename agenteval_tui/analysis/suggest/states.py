@@ -39,9 +39,18 @@ def _family(examples: Examples, name: str, cost: float) -> Family:
             extraction = {"probe": name} if moment == "after" else {"probe": name, "of": moment}
             passes = passing(examples, metric, STATE, extraction)
             pool.conditions.append(
-                Condition(title, metric, passes, cost + more, pool, source=source, prototype=STATE,
-                          extraction=extraction, about=f"state {name} {moment}")
-            )  # fmt: skip
+                Condition(
+                    title,
+                    metric,
+                    passes,
+                    cost + more,
+                    pool,
+                    source=source,
+                    prototype=STATE,
+                    extraction=extraction,
+                    about=f"state {name} {moment}",
+                )
+            )
     return pool
 
 

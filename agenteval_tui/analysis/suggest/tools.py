@@ -239,10 +239,17 @@ def _numbers(examples: Examples, names: Sequence[str], cost: float) -> Family:
                     passes = passing(examples, condition.metric, TOOLS, {})
                     pool.conditions.append(
                         Condition(
-                            condition.title, condition.metric, passes, condition.cost, pool, condition.margin,
-                            prototype=TOOLS, whole=True, about=f"tool {name}",
+                            condition.title,
+                            condition.metric,
+                            passes,
+                            condition.cost,
+                            pool,
+                            condition.margin,
+                            prototype=TOOLS,
+                            whole=True,
+                            about=f"tool {name}",
                         )
-                    )  # fmt: skip
+                    )
     return pool
 
 
@@ -291,13 +298,24 @@ def _sequence(examples: Examples) -> Family:
     for names, mask in sorted(masks.items(), key=lambda entry: (-entry[1].bit_count(), entry[0]))[:3]:
         for mode, words in _MODES:
             metric = {
-                "type": "Trajectory", "mode": mode, "arguments_mode": "ignore",
+                "type": "Trajectory",
+                "mode": mode,
+                "arguments_mode": "ignore",
                 "calls": [{"name": name} for name in names],
-            }  # fmt: skip
+            }
             passes = passing(examples, metric, TOOLS, {})
             title = f"{words} {', '.join(names)}"
             pool.conditions.append(
-                Condition(title, metric, passes, 4.0 + 2.0 * len(names), pool, source=mask, prototype=TOOLS, whole=True,
-                          about="order")
-            )  # fmt: skip
+                Condition(
+                    title,
+                    metric,
+                    passes,
+                    4.0 + 2.0 * len(names),
+                    pool,
+                    source=mask,
+                    prototype=TOOLS,
+                    whole=True,
+                    about="order",
+                )
+            )
     return pool

@@ -19,20 +19,28 @@ _ROLES = ("user", "assistant", "system")
 @click.argument("reference", metavar="RUN")
 @declared(ForkRequest, "at")
 @click.option(
-    "--set", "sets", multiple=True, metavar="NAME=VALUE",
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="NAME=VALUE",
     help="Change the step's tool_result, tool_error, arguments (JSON) or text; @FILE takes it from a file.",
-)  # fmt: skip
+)
 @click.option("--drop", is_flag=True, help="Leave the step out, with the calls and results that belong to it.")
 @click.option("--insert", metavar="ROLE=TEXT", help="Add a message after the step; ROLE is user, assistant or system.")
 @click.option("--system", metavar="TEXT", help="Use another system prompt; @FILE takes it from a file.")
 @click.option(
-    "--without-tool", "without_tools", multiple=True, metavar="NAME",
+    "--without-tool",
+    "without_tools",
+    multiple=True,
+    metavar="NAME",
     help="Withhold one of the agent's tools; may be repeated.",
-)  # fmt: skip
+)
 @click.option(
-    "--sweep", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+    "--sweep",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
     help="Try several changes: a YAML or JSON list, a branch for each entry (see the page `fork`).",
-)  # fmt: skip
+)
 @declared(ForkRequest, "n", "-n")
 @declared(ForkRequest, "agent")
 @click.option(

@@ -17,9 +17,12 @@ from agenteval_tui.views.made_test import made_test_view
 @click.command("make-test", short_help="Make a test from a run or a trace, with suggested criteria.")
 @click.argument("references", metavar="RUN...", nargs=-1, required=True)
 @click.option(
-    "--suite", "path", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    "--suite",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
     help="The suite to add it to, created if needed (default: the runs' own, else recorded.suite.yaml).",
-)  # fmt: skip
+)
 @click.option("--id", "test_id", default="", metavar="ID", help="The test's id (default: made from the question).")
 @click.option("--name", default="", help="The test's name (default: the question).")
 @click.option("--agent", default="", metavar="A", help="The agent to ask (default: the runs' agent, if known).")

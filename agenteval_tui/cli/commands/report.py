@@ -15,8 +15,12 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.exporters.report_md import report_md
 
 TITLES = {
-    "json": "JSON document", "junit": "JUnit XML", "csv": "CSV table", "md": "Markdown report", "html": "HTML report",
-}  # fmt: skip
+    "json": "JSON document",
+    "junit": "JUnit XML",
+    "csv": "CSV table",
+    "md": "Markdown report",
+    "html": "HTML report",
+}
 """What the files of reports are, by kind."""
 
 

@@ -16,11 +16,24 @@ from agenteval_tui.runs.plan.options import PlanOptions
 
 # What says which runs there are: a resumed execution has its own already.
 _CHOICES = {
-    "tests": "--test", "tags": "--tag", "failed": "--failed", "agent": "--agent", "judge": "--judge",
-    "variation": "--variation", "repeat": "--repeat", "timeout": "--timeout", "seed": "--seed", "ab": "--ab",
-    "sample": "--sample", "cache": "--cache", "no_early_stop": "--no-early-stop", "plan": "--plan",
-    "name": "--name", "note": "--note", "meta": "--meta",
-}  # fmt: skip
+    "tests": "--test",
+    "tags": "--tag",
+    "failed": "--failed",
+    "agent": "--agent",
+    "judge": "--judge",
+    "variation": "--variation",
+    "repeat": "--repeat",
+    "timeout": "--timeout",
+    "seed": "--seed",
+    "ab": "--ab",
+    "sample": "--sample",
+    "cache": "--cache",
+    "no_early_stop": "--no-early-stop",
+    "plan": "--plan",
+    "name": "--name",
+    "note": "--note",
+    "meta": "--meta",
+}
 
 
 class _Run(click.Command):
@@ -53,15 +66,20 @@ class _Run(click.Command):
 @declared(PlanOptions, "timeout")
 @declared(PlanOptions, "seed")
 @click.option(
-    "--cache", type=click.Choice(("first", "all")), default=None, metavar="[=all]",
+    "--cache",
+    type=click.Choice(("first", "all")),
+    default=None,
+    metavar="[=all]",
     help="Reuse answers to equal requests from the history: for first repetitions, or for all.",
-)  # fmt: skip
+)
 @declared(PlanOptions, "name")
 @declared(PlanOptions, "note")
 @click.option(
-    "--meta", multiple=True, metavar="KEY=VALUE",
+    "--meta",
+    multiple=True,
+    metavar="KEY=VALUE",
     help="Keep metadata with the execution, to search and to group by; may be repeated.",
-)  # fmt: skip
+)
 @declared(PlanOptions, "trust")
 @click.option("--plan", is_flag=True, help="Print what would run and what it may cost; run nothing.")
 @click.option("--resume", metavar="ID", help="Run the rest of this execution, like `agenteval resume ID`.")

@@ -120,9 +120,15 @@ def _decide(
         return 0
     causes, group = _found(invocation.references(store), execution, cause)
     done = decide(
-        store, group, decision, note=note, who=who or current_user(), until_ms=until_ms, passed=passed,
+        store,
+        group,
+        decision,
+        note=note,
+        who=who or current_user(),
+        until_ms=until_ms,
+        passed=passed,
         execution_id=causes.scope.execution_id,
-    )  # fmt: skip
+    )
     if as_json:
         out.json(Triage(decisions=(decided_cause(done.decision, group.title, done=done.said),)))
         return 0

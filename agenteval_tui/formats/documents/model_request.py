@@ -72,9 +72,13 @@ def lost_document(lost: LostFromSight, run: str) -> LostDocument:
     """What left the model's sight in this run."""
     need = lost.need if lost.needed else ""
     return LostDocument(
-        request=lost.request, step=lost.answer, kind=lost.change.kind, need=need, needed=lost.needed,
+        request=lost.request,
+        step=lost.answer,
+        kind=lost.change.kind,
+        need=need,
+        needed=lost.needed,
         said=lost_text(lost, run),
-    )  # fmt: skip
+    )
 
 
 def requests_document(run_id: str, requests: ModelRequests, numbers: Iterable[int]) -> RunRequests:

@@ -28,9 +28,14 @@ LOSSES = (LABELS, ATTACHED)
 _ROLES = ("system", "user", "assistant", "tool")
 _PLAIN = frozenset({"role", "content", "tool_calls", "reasoning_content", "tool_call_id", "is_error"})
 _STOPS = {
-    "stop": "stop", "end_turn": "stop", "length": "max_tokens", "max_tokens": "max_tokens", "tool_calls": "tool_calls",
-    "tool_use": "tool_calls", "content_filter": "content_filter",
-}  # fmt: skip
+    "stop": "stop",
+    "end_turn": "stop",
+    "length": "max_tokens",
+    "max_tokens": "max_tokens",
+    "tool_calls": "tool_calls",
+    "tool_use": "tool_calls",
+    "content_filter": "content_filter",
+}
 _GRADES = {Outcome.PASSED: "C", Outcome.FAILED: "I"}
 
 

@@ -130,16 +130,18 @@ def _tool(call: ToolCall, index: int, trace: str, root: str, run: str, begin: in
         "kind": _INTERNAL,
         "startTimeUnixNano": str(start),
         "endTimeUnixNano": str(start + int((call.duration_ms or 0.0) * 1e6)),
-        "attributes": _pairs({
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": call.name,
-            "gen_ai.tool.call.id": call.id,
-            "gen_ai.tool.call.arguments": arguments,
-            "gen_ai.tool.call.result": call.result,
-            "error.type": "tool_error" if call.status == "error" else None,
-        }),
+        "attributes": _pairs(
+            {
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": call.name,
+                "gen_ai.tool.call.id": call.id,
+                "gen_ai.tool.call.arguments": arguments,
+                "gen_ai.tool.call.result": call.result,
+                "error.type": "tool_error" if call.status == "error" else None,
+            }
+        ),
         "status": {"code": _ERROR} if call.status == "error" else {},
-    }  # fmt: skip
+    }
 
 
 def _step(step: Step, index: int, trace: str, root: str, run: str, begin: int, model: str) -> dict[str, Any]:
@@ -161,17 +163,19 @@ def _evaluation(result: CriterionResult, at: int) -> dict[str, Any]:
     return {
         "name": "gen_ai.evaluation.result",
         "timeUnixNano": str(at),
-        "attributes": _pairs({
-            "gen_ai.evaluation.name": result.criterion,
-            "gen_ai.evaluation.score.value": result.score,
-            "gen_ai.evaluation.score.label": str(result.outcome),
-            "gen_ai.evaluation.explanation": sentences.criterion_sentence(result) or None,
-            "agenteval.evaluation.severity": result.severity,
-            "agenteval.evaluation.weight": result.weight,
-            "agenteval.evaluation.negate": result.negate,
-            "agenteval.evaluation.result": _text(replace_non_finite(result_to_json(result))),
-        }),
-    }  # fmt: skip
+        "attributes": _pairs(
+            {
+                "gen_ai.evaluation.name": result.criterion,
+                "gen_ai.evaluation.score.value": result.score,
+                "gen_ai.evaluation.score.label": str(result.outcome),
+                "gen_ai.evaluation.explanation": sentences.criterion_sentence(result) or None,
+                "agenteval.evaluation.severity": result.severity,
+                "agenteval.evaluation.weight": result.weight,
+                "agenteval.evaluation.negate": result.negate,
+                "agenteval.evaluation.result": _text(replace_non_finite(result_to_json(result))),
+            }
+        ),
+    }
 
 
 def _pairs(values: dict[str, Any]) -> list[dict[str, Any]]:

@@ -25,10 +25,17 @@ def sheets_of(suite: Suite, key: str) -> tuple[list[dict[str, Any]], list[str]]:
         if lost := [sheet_loss.said for sheet_loss in POWER_UI if sheet_loss.of(test)]:
             notes.append(f"{test.id}: not kept: {', '.join(lost)}")
         uid = _uid(f"{key}\0{test.id}")
-        cases.append({
-            "UID": uid, "NAME": test.name or test.id, "DESCRIPTION": test.description, "PROMPT": prompt,
-            "CONTEXT": test.context.as_dict() if test.context is not None else {}, "AUTOMATABLE_FLAG": 1, "LOCALE": "",
-        })  # fmt: skip
+        cases.append(
+            {
+                "UID": uid,
+                "NAME": test.name or test.id,
+                "DESCRIPTION": test.description,
+                "PROMPT": prompt,
+                "CONTEXT": test.context.as_dict() if test.context is not None else {},
+                "AUTOMATABLE_FLAG": 1,
+                "LOCALE": "",
+            }
+        )
         for index, criterion in enumerate(test.criteria):
             criteria.append(_criterion(criterion, test, uid, f"{key}\0{test.id}\0{index}", notes))
     return [_sheet("AI_TEST_CASE", _CASE, cases), _sheet("AI_TEST_CRITERION", _CRITERION, criteria)], notes
@@ -46,10 +53,15 @@ def _criterion(criterion: Criterion, test: Test, case: str, key: str, notes: lis
         except (ValueError, RecursionError):
             pass  # with comments it is UXON, which Power UI reads as text
     return {
-        "UID": _uid(key), "AI_TEST_CASE": case, "NAME": criterion.name, "DESCRIPTION": criterion.description,
-        "EXPECTED_VALUE": criterion.expected_value or "", "WEIGHT": criterion.weight,
-        "PROTOTYPE": f"{_PROTOTYPES}/{name}.php", "CONFIG_UXON": config,
-    }  # fmt: skip
+        "UID": _uid(key),
+        "AI_TEST_CASE": case,
+        "NAME": criterion.name,
+        "DESCRIPTION": criterion.description,
+        "EXPECTED_VALUE": criterion.expected_value or "",
+        "WEIGHT": criterion.weight,
+        "PROTOTYPE": f"{_PROTOTYPES}/{name}.php",
+        "CONFIG_UXON": config,
+    }
 
 
 def _sheet(alias: str, columns: tuple[str, ...], rows: list[dict[str, Any]]) -> dict[str, Any]:

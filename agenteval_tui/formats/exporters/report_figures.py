@@ -236,8 +236,14 @@ def tests_table(tests: Sequence[TestLine]) -> Table:
             text(test.note),
         )
         rows.append(Row(cells, test.id))
-    columns = (Column("Test"), Column("Name"), Column("Passed", "right"), Column("95 % interval"),
-               Column("Latency (p50)", "right"), Column("Note"))  # fmt: skip
+    columns = (
+        Column("Test"),
+        Column("Name"),
+        Column("Passed", "right"),
+        Column("95 % interval"),
+        Column("Latency (p50)", "right"),
+        Column("Note"),
+    )
     return Table(columns, tuple(rows))
 
 

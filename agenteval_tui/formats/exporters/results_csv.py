@@ -21,10 +21,34 @@ from agenteval_tui.views.label import feedback_score, label_text
 from agenteval_tui.views.quarantine import held_text
 
 COLUMNS = (
-    "execution", "run", "suite", "test", "test_name", "variation", "row", "repetition", "agent", "outcome", "score",
-    "why", "started", "duration_ms", "attempts", "input_tokens", "output_tokens", "cost", "final_output",
-    "quarantine", "causes", "triage", "row_key", "labels", "gate", "feedback", "execution_name",
-)  # fmt: skip
+    "execution",
+    "run",
+    "suite",
+    "test",
+    "test_name",
+    "variation",
+    "row",
+    "repetition",
+    "agent",
+    "outcome",
+    "score",
+    "why",
+    "started",
+    "duration_ms",
+    "attempts",
+    "input_tokens",
+    "output_tokens",
+    "cost",
+    "final_output",
+    "quarantine",
+    "causes",
+    "triage",
+    "row_key",
+    "labels",
+    "gate",
+    "feedback",
+    "execution_name",
+)
 # What makes a cell a formula; the wide ones do it where such letters are written.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
@@ -52,16 +76,31 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
         texts = [row.suite_name, row.test_id, row.test_name, row.variation]
         writer.writerow(
             [
-                cell(execution.id), cell(row.id), *map(cell, texts), row.row, row.repetition, cell(row.agent),
+                cell(execution.id),
+                cell(row.id),
+                *map(cell, texts),
+                row.row,
+                row.repetition,
+                cell(row.agent),
                 cell(row.status),
-                _number(row.score), cell(row.why), iso(row.started_ms) or "", _number(row.duration_ms), row.attempts,
-                _number(row.input_tokens), _number(row.output_tokens), _number(row.cost), cell(answer),
-                cell(held_text(held.of_run(row))), *(_joined(properties, name) for name in ("cause", "triage")),
-                cell(row.row_key), cell("; ".join(label_text(label) for label in labels.get(row.id, ()))),
+                _number(row.score),
+                cell(row.why),
+                iso(row.started_ms) or "",
+                _number(row.duration_ms),
+                row.attempts,
+                _number(row.input_tokens),
+                _number(row.output_tokens),
+                _number(row.cost),
+                cell(answer),
+                cell(held_text(held.of_run(row))),
+                *(_joined(properties, name) for name in ("cause", "triage")),
+                cell(row.row_key),
+                cell("; ".join(label_text(label) for label in labels.get(row.id, ()))),
                 cell(verdict_text(verdict) if (verdict := gates.of_run(row)) is not None else ""),
-                cell("; ".join(feedback_score(entry) for entry in feedback.get(row.id, ()))), cell(execution.name),
+                cell("; ".join(feedback_score(entry) for entry in feedback.get(row.id, ()))),
+                cell(execution.name),
             ]
-        )  # fmt: skip
+        )
     return out.getvalue()
 
 

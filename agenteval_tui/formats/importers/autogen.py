@@ -17,12 +17,29 @@ from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.transcripts.codec import content_text
 
 NAME = "autogen"
-_TYPES = frozenset({
-    "TextMessage", "MultiModalMessage", "StopMessage", "HandoffMessage", "ToolCallRequestEvent",
-    "ToolCallExecutionEvent", "ToolCallSummaryMessage", "ThoughtEvent", "MemoryQueryEvent", "UserInputRequestedEvent",
-    "ModelClientStreamingChunkEvent", "StructuredMessage", "CodeGenerationEvent", "CodeExecutionEvent",
-    "SelectSpeakerEvent", "UserMessage", "AssistantMessage", "SystemMessage", "FunctionExecutionResultMessage",
-})  # fmt: skip
+_TYPES = frozenset(
+    {
+        "TextMessage",
+        "MultiModalMessage",
+        "StopMessage",
+        "HandoffMessage",
+        "ToolCallRequestEvent",
+        "ToolCallExecutionEvent",
+        "ToolCallSummaryMessage",
+        "ThoughtEvent",
+        "MemoryQueryEvent",
+        "UserInputRequestedEvent",
+        "ModelClientStreamingChunkEvent",
+        "StructuredMessage",
+        "CodeGenerationEvent",
+        "CodeExecutionEvent",
+        "SelectSpeakerEvent",
+        "UserMessage",
+        "AssistantMessage",
+        "SystemMessage",
+        "FunctionExecutionResultMessage",
+    }
+)
 _NOT_SAID = ("ModelClientStreamingChunkEvent", "UserInputRequestedEvent", "SelectSpeakerEvent")
 
 

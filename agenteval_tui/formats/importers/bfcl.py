@@ -30,9 +30,9 @@ def _recording(value: Mapping[str, Any]) -> Recording:
     session = Session(plain_text(value["id"]), agent=plain_text(value.get("model_name")) or NAME, source=[("", value)])
     session.messages = list(_answers(value["result"]))
     session.usage = UsageReader()
-    session.usage.add({
-        "input_tokens": _sum(value.get("input_token_count")), "output_tokens": _sum(value.get("output_token_count"))
-    })  # fmt: skip
+    session.usage.add(
+        {"input_tokens": _sum(value.get("input_token_count")), "output_tokens": _sum(value.get("output_token_count"))}
+    )
     recording = session_recording(session)
     if not recording.transcript.tool_calls and _WRITTEN.match(recording.transcript.final_output):
         note = Note("unread_calls", "they are written as a text")

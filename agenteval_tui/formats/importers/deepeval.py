@@ -29,11 +29,18 @@ NAME = "deepeval"
 _LISTS = ("testCases", "conversationalTestCases")
 # What a run made of a test case was given, beside its messages.
 _VARIABLES = {
-    "expectedOutput": "expected_value", "expectedOutcome": "expected_value", "context": "context",
-    "retrievalContext": "retrieval_context", "expectedTools": "expected_tools", "scenario": "scenario",
-    "userDescription": "user_description", "chatbotRole": "chatbot_role", "metadata": "metadata",
-    "additionalMetadata": "metadata", "comments": "comments",
-}  # fmt: skip
+    "expectedOutput": "expected_value",
+    "expectedOutcome": "expected_value",
+    "context": "context",
+    "retrievalContext": "retrieval_context",
+    "expectedTools": "expected_tools",
+    "scenario": "scenario",
+    "userDescription": "user_description",
+    "chatbotRole": "chatbot_role",
+    "metadata": "metadata",
+    "additionalMetadata": "metadata",
+    "comments": "comments",
+}
 _LONGEST = 20_000
 
 

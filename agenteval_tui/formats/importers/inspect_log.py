@@ -53,16 +53,49 @@ ATTACHED = 32_000_000
 _LARGEST_METADATA = 20_000
 _LONGEST_ERROR = 20_000
 _LARGEST_FIELD = 16_000_000
-_OF_EVENTS = frozenset({
-    "event", "timestamp", "completed", "working_time", "error", "failed", "function", "model", "id", "type", "action",
-    "role", "input", "input_refs", "tools", "config", "tool_choice", "output",
-})  # fmt: skip
+_OF_EVENTS = frozenset(
+    {
+        "event",
+        "timestamp",
+        "completed",
+        "working_time",
+        "error",
+        "failed",
+        "function",
+        "model",
+        "id",
+        "type",
+        "action",
+        "role",
+        "input",
+        "input_refs",
+        "tools",
+        "config",
+        "tool_choice",
+        "output",
+    }
+)
 _LARGEST_POOL = 32_000_000
 """Characters of all messages that models were asked with, each once, before what they were asked is given up."""
-_WHOLE = frozenset({
-    "id", "epoch", "input", "choices", "target", "scores", "score", "error", "limit", "total_time", "working_time",
-    "started_at", "completed_at", "model_usage", "metadata",
-})  # fmt: skip
+_WHOLE = frozenset(
+    {
+        "id",
+        "epoch",
+        "input",
+        "choices",
+        "target",
+        "scores",
+        "score",
+        "error",
+        "limit",
+        "total_time",
+        "working_time",
+        "started_at",
+        "completed_at",
+        "model_usage",
+        "metadata",
+    }
+)
 _PREFIXES = ("attachment://", "tc://")
 _MEDIA = frozenset({"image", "audio", "video", "document", "data"})
 SOURCE = "inspect"
@@ -169,9 +202,10 @@ def _packed(file: IO[bytes]) -> Iterator[Recording | Skipped]:
         yield Skipped(problem, counts=False, place="the log")
     if archive.replaced:
         yield Skipped(
-            f"{archive.replaced} entries were written again later; the last ones are used", counts=False,
+            f"{archive.replaced} entries were written again later; the last ones are used",
+            counts=False,
             place="the log",
-        )  # fmt: skip
+        )
     yield from _said(header)
     yield from passed_over
     if not samples:
@@ -527,8 +561,12 @@ def _model_event(event: Mapping[str, Any], sample: _Sample, started: float | Non
         messages = [sample.pool.place(_without_media(message, Counter())) for message in inputs or ()]
     else:
         pairs = [ref for ref in as_list(refs) if isinstance(ref, list) and len(ref) == 2]
-        messages = [place for first, end in pairs if isinstance(first, int) and isinstance(end, int) and end < _MOST
-                    for place in range(first, end)]  # fmt: skip
+        messages = [
+            place
+            for first, end in pairs
+            if isinstance(first, int) and isinstance(end, int) and end < _MOST
+            for place in range(first, end)
+        ]
     if sample.pool.size > _LARGEST_POOL:
         messages = []
     config = event.get("config") if isinstance(event.get("config"), Mapping) else {}
@@ -587,9 +625,15 @@ def _requests_of(sample: _Sample) -> Iterator[Asked | None]:
         )
         about = {**model_event.parameters, "tools": sample.tools.values[model_event.tools]}
         yield asked_in(
-            messages, as_asked(answer), number=order, started=model_event.started, ended=model_event.ended,
-            about=about, model=model_event.model, error=model_event.error,
-        )  # fmt: skip
+            messages,
+            as_asked(answer),
+            number=order,
+            started=model_event.started,
+            ended=model_event.ended,
+            about=about,
+            model=model_event.model,
+            error=model_event.error,
+        )
 
 
 def _read_attachments(reader: JsonReader, sample: _Sample) -> None:

@@ -29,9 +29,21 @@ from agenteval_tui.transcripts.observed import without_calls
 NAME = "langsmith"
 
 _KEPT = (
-    "id", "name", "run_type", "inputs", "outputs", "error", "start_time", "end_time", "parent_run_id",
-    "reference_example_id", "feedback_stats", "prompt_tokens", "completion_tokens", "total_cost",
-)  # fmt: skip
+    "id",
+    "name",
+    "run_type",
+    "inputs",
+    "outputs",
+    "error",
+    "start_time",
+    "end_time",
+    "parent_run_id",
+    "reference_example_id",
+    "feedback_stats",
+    "prompt_tokens",
+    "completion_tokens",
+    "total_cost",
+)
 _TEXTS = ("input", "question", "prompt", "query", "output", "answer", "response", "result", "text", "content")
 
 
@@ -181,10 +193,15 @@ def _request(number: int, run: Mapping[str, Any]) -> Asked | None:
     if previous:
         about["previous_response_id"] = previous
     return asked_in(
-        as_asked(messages), as_asked(_answered(outputs)), number=number, started=moment_ms(run.get("start_time")),
-        ended=moment_ms(run.get("end_time")), about=about if is_whole else None, model=_model(run),
+        as_asked(messages),
+        as_asked(_answered(outputs)),
+        number=number,
+        started=moment_ms(run.get("start_time")),
+        ended=moment_ms(run.get("end_time")),
+        about=about if is_whole else None,
+        model=_model(run),
         error=plain_text(run.get("error")),
-    )  # fmt: skip
+    )
 
 
 def _timed(transcript: Transcript, root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Transcript:

@@ -31,30 +31,75 @@ from agenteval_tui.transcripts.content_parts import attachment_of, attachments_i
 from agenteval_tui.transcripts.model import Attachment, Transcript
 
 LANGCHAIN_ROLES = {
-    "human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "system": "system", "developer": "system",
-    "tool": "tool", "function": "tool",
-}  # fmt: skip
+    "human": "user",
+    "ai": "assistant",
+    "AIMessageChunk": "assistant",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+    "function": "tool",
+}
 ITEMS = frozenset({"function_call", "reasoning", "custom_tool_call"})
 CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _THOUGHT_BLOCKS = frozenset({"thinking", "reasoning", "redacted_thinking"})
-_BESIDE = frozenset({
-    "role", "type", "id", "name", "usage", "model", "status", "timestamp", "metadata", "finish_reason", "stop_reason",
-    "cost", "turn_idx", "source", "annotations", "createdAt", "index", "raw_data", "provider_data", "logprobs",
-    "response_metadata", "additional_kwargs", "generation_time_seconds", "requestor", "tool_call_id",
-})  # fmt: skip
+_BESIDE = frozenset(
+    {
+        "role",
+        "type",
+        "id",
+        "name",
+        "usage",
+        "model",
+        "status",
+        "timestamp",
+        "metadata",
+        "finish_reason",
+        "stop_reason",
+        "cost",
+        "turn_idx",
+        "source",
+        "annotations",
+        "createdAt",
+        "index",
+        "raw_data",
+        "provider_data",
+        "logprobs",
+        "response_metadata",
+        "additional_kwargs",
+        "generation_time_seconds",
+        "requestor",
+        "tool_call_id",
+    }
+)
 PART_CALLS = frozenset({"tool_call", "tool-call", "server_tool_call", "function_call", "functionCall", "toolUse"})
-ANSWERS = frozenset({
-    "tool_call_response", "tool-result", "tool-error", "tool-output-denied", "server_tool_call_response",
-    "function_response", "functionResponse", "toolResult",
-})  # fmt: skip
+ANSWERS = frozenset(
+    {
+        "tool_call_response",
+        "tool-result",
+        "tool-error",
+        "tool-output-denied",
+        "server_tool_call_response",
+        "function_response",
+        "functionResponse",
+        "toolResult",
+    }
+)
 _THOUGHT_PARTS = frozenset({"reasoning", "thinking"})
 _NAMELESS = "[unreadable]"
 _STEPS = frozenset({"step-start", "step-finish"})
 _ROLES = {"model": "assistant", "ai": "assistant", "chatbot": "assistant", "human": "user"}
 _CALL_ROLES = frozenset({"tool-call", "tool-calls", "tool_call", "tool_calls", "function_call"})
-_RESULT_ROLES = frozenset({
-    "tool-response", "tool_response", "tool-result", "tool_result", "function_response", "observation", "ipython",
-})  # fmt: skip
+_RESULT_ROLES = frozenset(
+    {
+        "tool-response",
+        "tool_response",
+        "tool-result",
+        "tool_result",
+        "function_response",
+        "observation",
+        "ipython",
+    }
+)
 _KNOWN_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _OBSERVATION = "Observation:\n"
 """What smolagents writes before a result."""
@@ -715,10 +760,15 @@ class _Parts:
             self._answer({"id": about.get("toolCallId"), "name": name, "result": outcome}, failed=True)
         elif "output" in about or "result" in about:
             result = about["output"] if "output" in about else about["result"]
-            self._answers.append({
-                "role": "tool", "tool_call_id": about.get("toolCallId"), "name": str(name),
-                "content": content_text(result), "is_error": about.get("isError") is True,
-            })  # fmt: skip
+            self._answers.append(
+                {
+                    "role": "tool",
+                    "tool_call_id": about.get("toolCallId"),
+                    "name": str(name),
+                    "content": content_text(result),
+                    "is_error": about.get("isError") is True,
+                }
+            )
 
     def _flush(self) -> None:
         if self._texts or self._thoughts or self._calls:
@@ -734,8 +784,9 @@ class _Parts:
                 if len(self._unread) == len(self._texts):
                     message["unread"] = list(self._unread)
             # The tool results in a user's message come before the user's text.
-            self._messages += [message, *self._answers] if self._calls or self._role == "assistant" else [
-                *self._answers, message]  # fmt: skip
+            self._messages += (
+                [message, *self._answers] if self._calls or self._role == "assistant" else [*self._answers, message]
+            )
         else:
             self._messages += self._answers
         self._texts, self._thoughts, self._calls, self._answers, self._attached = [], [], [], [], []

@@ -23,14 +23,41 @@ from agenteval_tui.grading.results import CriterionResult
 
 NAME = "openhands"
 _SPEAK = ("message", "finish", "think", "system", "reject")
-_BESIDE = frozenset({
-    "id", "timestamp", "source", "message", "cause", "action", "observation", "timeout", "tool_call_metadata", "args",
-    "extras", "thought", "content", "llm_metrics",
-})  # fmt: skip
-_SETTINGS = frozenset({
-    "thought", "is_confirmed", "confirmation_state", "keep_prompt", "hidden", "blocking", "action_risk",
-    "security_risk", "images_urls", "image_urls", "wait_for_response", "impl_source", "translated_ipython_code",
-})  # fmt: skip
+_BESIDE = frozenset(
+    {
+        "id",
+        "timestamp",
+        "source",
+        "message",
+        "cause",
+        "action",
+        "observation",
+        "timeout",
+        "tool_call_metadata",
+        "args",
+        "extras",
+        "thought",
+        "content",
+        "llm_metrics",
+    }
+)
+_SETTINGS = frozenset(
+    {
+        "thought",
+        "is_confirmed",
+        "confirmation_state",
+        "keep_prompt",
+        "hidden",
+        "blocking",
+        "action_risk",
+        "security_risk",
+        "images_urls",
+        "image_urls",
+        "wait_for_response",
+        "impl_source",
+        "translated_ipython_code",
+    }
+)
 
 
 def can_read(value: Any) -> bool:

@@ -37,11 +37,13 @@ _MESSAGE = re.compile(r"llm\.(input|output)_messages\.(\d{1,5})\.message\.(.+)")
 _CALL = re.compile(r"tool_calls\.(\d{1,5})\.tool_call\.(?:function\.)?(id|name|arguments)")
 _PART = re.compile(r"contents\.(\d{1,5})\.message_content\.(?:image\.image\.)?(type|text|url)")
 _NAMES = {
-    "llm.model_name": "gen_ai.response.model", "tool.name": "gen_ai.tool.name",
-    "tool_call.id": "gen_ai.tool.call.id", "tool.id": "gen_ai.tool.call.id",
+    "llm.model_name": "gen_ai.response.model",
+    "tool.name": "gen_ai.tool.name",
+    "tool_call.id": "gen_ai.tool.call.id",
+    "tool.id": "gen_ai.tool.call.id",
     "tool_call.function.arguments": "gen_ai.tool.call.arguments",
     "agent.name": "gen_ai.agent.name",
-}  # fmt: skip
+}
 _OPERATIONS = {"LLM": "chat", "TOOL": "execute_tool", "AGENT": "invoke_agent"}
 _DEEPEST = 20
 

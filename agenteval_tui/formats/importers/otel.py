@@ -50,9 +50,19 @@ from agenteval_tui.transcripts.observed import UNREAD_CALLS, without_calls
 
 _TIMES = ("startTimeUnixNano", "endTimeUnixNano", "start_time_unix_nano", "end_time_unix_nano")
 _READ = (
-    "context", "status", "attributes", "events", "name", "kind", "traceState", "flags", "span_kind", "status_code",
-    "status_message", *_TIMES,
-)  # fmt: skip
+    "context",
+    "status",
+    "attributes",
+    "events",
+    "name",
+    "kind",
+    "traceState",
+    "flags",
+    "span_kind",
+    "status_code",
+    "status_message",
+    *_TIMES,
+)
 _KEPT = (
     "gen_ai.",
     "agenteval.",
@@ -288,8 +298,10 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
             place=f"trace {trace[:32]}",
         )
     name = plain_text(about.get("agenteval.test.id") or about.get("gen_ai.conversation.id")) or trace
-    named_agents = [span["attributes"].get("gen_ai.agent.name") or span["attributes"].get("agent_name") for span in
-                    (top, *agents, *models)]  # fmt: skip
+    named_agents = [
+        span["attributes"].get("gen_ai.agent.name") or span["attributes"].get("agent_name")
+        for span in (top, *agents, *models)
+    ]
     agent = plain_text(next(filter(None, named_agents), None))
     measured = with_measures(transcript, spans, models or tellers or [top], tools, tellers[-1] if tellers else top)
     if not tools and not any(map(_has_messages, (*agents, *models))):
@@ -326,8 +338,12 @@ def _told(span: Mapping[str, Any], ours: bool) -> dict[str, Any]:
     if ours:
         attributes = {key: value for key, value in attributes.items() if not key.startswith(_TWICE)}
     evaluations = [{} if f"{_OURS}result" in evaluation else evaluation for evaluation in span["evaluations"]]
-    return {"name": None if ours else span["name"], "status": {"message": span["said"]}, "attributes": attributes,
-            "events[].attributes": evaluations}  # fmt: skip
+    return {
+        "name": None if ours else span["name"],
+        "status": {"message": span["said"]},
+        "attributes": attributes,
+        "events[].attributes": evaluations,
+    }
 
 
 def _object(text: Any) -> dict[str, Any]:

@@ -51,9 +51,10 @@ def tests(source: Source) -> FoundTests:
             found_tests.note(f"{missing} was read from the file beside this one")
     if not rows[CASES]:
         raise AgentevalError(
-            "there are criteria in this file and no test cases", where=str(source.path),
+            "there are criteria in this file and no test cases",
+            where=str(source.path),
             fix="name the export of AI_TEST_CASE, or put both into one folder",
-        )  # fmt: skip
+        )
     by_case: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows[CRITERIA]:
         by_case.setdefault(plain_text(_cell(row, CASES)).lower(), []).append(row)
@@ -177,9 +178,11 @@ def _cell(row: Mapping[str, Any], name: str) -> Any:
 
 
 def _maps(rows: Any) -> list[Mapping[str, Any]]:
-    return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, Iterable) and not isinstance(
-        rows, str | Mapping
-    ) else []  # fmt: skip
+    return (
+        [row for row in rows if isinstance(row, Mapping)]
+        if isinstance(rows, Iterable) and not isinstance(rows, str | Mapping)
+        else []
+    )
 
 
 FORMAT = Format(

@@ -25,9 +25,12 @@ from agenteval_tui.grading.regex_search import PatternError, compile_pattern
 from agenteval_tui.suites.templates import is_template
 
 _TEXT = {
-    "equals": "equals", "contains": "contains", "icontains": "contains_ignore_case", "starts-with": "starts_with",
+    "equals": "equals",
+    "contains": "contains",
+    "icontains": "contains_ignore_case",
+    "starts-with": "starts_with",
     "ends-with": "ends_with",
-}  # fmt: skip
+}
 _LISTS = ("contains-all", "contains-any", "icontains-all", "icontains-any")
 _JUDGED = ("llm-rubric", "model-graded-closedqa", "g-eval", "agent-rubric", "search-rubric")
 _MOST = 500  # assertions of a test
@@ -115,9 +118,7 @@ def _mean(one: Mapping[str, Any], inner: list[Any], threshold: float, read: Read
         weight = _weight(each)
         metrics.append({**found[0], **({"weight": weight} if weight != 1 else {})})
     config = {"metrics": metrics}
-    return {
-        "name": _name(one), "prototype_class": "TextResponse", "config_uxon": config, "pass_threshold": threshold
-    }  # fmt: skip
+    return {"name": _name(one), "prototype_class": "TextResponse", "config_uxon": config, "pass_threshold": threshold}
 
 
 def _weight(one: Mapping[str, Any]) -> float:
@@ -417,8 +418,9 @@ def _used(name: str, value: Any, negate: bool) -> dict[str, Any] | None:
         bounds = {key: _count(one) for key, one in given.items() if one is not None}
         if None in bounds.values():
             return None
-        return checked(name, {"type": "ToolCheck", "tools": [{"name": value["name"], **bounds}]},
-                       prototype="ToolResponse")  # fmt: skip
+        return checked(
+            name, {"type": "ToolCheck", "tools": [{"name": value["name"], **bounds}]}, prototype="ToolResponse"
+        )
     tools = [value] if isinstance(value, str) else value
     if not isinstance(tools, list) or not tools or not all(map(_named, tools)):
         return None

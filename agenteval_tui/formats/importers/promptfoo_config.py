@@ -269,13 +269,15 @@ class _Adding:
             return
         for data in list(self._parts(given.get("config"))) or [{}]:
             for one in list(self._parts(given.get("tests"))) or [{}]:
-                self.case({
-                    **data,
-                    **one,
-                    "vars": {**self._files.variables(data.get("vars")), **self._files.variables(one.get("vars"))},
-                    "assert": [*as_list(data.get("assert")), *as_list(one.get("assert"))],
-                    "options": {**_mapping(data.get("options")), **_mapping(one.get("options"))},
-                })  # fmt: skip
+                self.case(
+                    {
+                        **data,
+                        **one,
+                        "vars": {**self._files.variables(data.get("vars")), **self._files.variables(one.get("vars"))},
+                        "assert": [*as_list(data.get("assert")), *as_list(one.get("assert"))],
+                        "options": {**_mapping(data.get("options")), **_mapping(one.get("options"))},
+                    }
+                )
 
     def _parts(self, given: Any) -> Iterator[Mapping[str, Any]]:
         for one in given if isinstance(given, list) else [given]:

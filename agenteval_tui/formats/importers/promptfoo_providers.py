@@ -15,11 +15,19 @@ from agenteval_tui.suites.slugs import slug
 from agenteval_tui.suites.templates import is_template
 
 _OPTIONS = {
-    "temperature": "temperature", "max_tokens": "max_tokens", "max_completion_tokens": "max_completion_tokens",
-    "top_p": "top_p", "top_k": "top_k", "seed": "seed", "stop": "stop", "response_format": "response_format",
-    "reasoning_effort": "reasoning_effort", "apiBaseUrl": "base_url", "apiKeyEnvar": "api_key_env",
+    "temperature": "temperature",
+    "max_tokens": "max_tokens",
+    "max_completion_tokens": "max_completion_tokens",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "seed": "seed",
+    "stop": "stop",
+    "response_format": "response_format",
+    "reasoning_effort": "reasoning_effort",
+    "apiBaseUrl": "base_url",
+    "apiKeyEnvar": "api_key_env",
     "headers": "headers",
-}  # fmt: skip
+}
 _TAKEN = {
     "openai": frozenset(_OPTIONS.values()) - {"top_k"},
     "anthropic": frozenset(("temperature", "max_tokens", "top_p", "top_k", "base_url", "api_key_env", "headers")),

@@ -159,9 +159,10 @@ def _results(case: Mapping[str, Any]) -> Iterator[CriterionResult]:
         about = entry if isinstance(entry, Mapping) else {"error_message": entry}
         sentence = "; ".join(filter(None, (plain_text(about.get(key)).strip() for key in _FAILURE)))
         yield unreadable_result(
-            f"{NAME} {plain_text(about.get('name')) or 'evaluator'}", source=NAME,
+            f"{NAME} {plain_text(about.get('name')) or 'evaluator'}",
+            source=NAME,
             reason=f"the evaluator broke: {sentence}"[:_LONGEST],
-        )  # fmt: skip
+        )
 
 
 _FAILURE = ("error_message", "error_stacktrace")

@@ -99,8 +99,11 @@ def _asked(session: Session) -> Iterator[Asked | None]:
     unrecorded: tuple[RequestPart, ...] = ("tools", "parameters") if prompt else ("system", "tools", "parameters")
     read: dict[int, list[dict[str, Any]] | None] = {}  # each message once: it is in all later requests
     for number, session_request in enumerate(session.requests or ()):
-        listed = [read[id(message)] if id(message) in read else read.setdefault(id(message), as_asked([message]))
-                  for message in session_request.messages if message.get("type") != "reasoning"]  # fmt: skip
+        listed = [
+            read[id(message)] if id(message) in read else read.setdefault(id(message), as_asked([message]))
+            for message in session_request.messages
+            if message.get("type") != "reasoning"
+        ]
         conversation = None if None in listed else [message for messages in listed for message in messages or ()]
         yield asked_in(
             None if conversation is None else [*prompt, *conversation],

@@ -158,9 +158,10 @@ def _alone(source: Source) -> Iterator[Recording | Skipped]:
                     break
     else:
         yield Skipped(
-            f"there is no {RESULTS} beside it: its task and the agent's name are not known", counts=False,
+            f"there is no {RESULTS} beside it: its task and the agent's name are not known",
+            counts=False,
             place=source.path.name,
-        )  # fmt: skip
+        )
     yield from _file(source.path, context)
 
 

@@ -117,10 +117,16 @@ def _request(number: int, span: Span, spans: Sequence[Span]) -> Asked | None:
         messages.insert(0, {"role": "system", "content": instructions})
     answer = as_asked(answered_messages(span.answered))
     return asked_in(
-        as_asked(messages), answer, number=number, started=span.started, ended=span.ended,
-        about=about if is_whole or span.about is not None else None, model=span.model, agent=_agent(span, spans),
+        as_asked(messages),
+        answer,
+        number=number,
+        started=span.started,
+        ended=span.ended,
+        about=about if is_whole or span.about is not None else None,
+        model=span.model,
+        agent=_agent(span, spans),
         error=span.error,
-    )  # fmt: skip
+    )
 
 
 def _agent(span: Span, spans: Sequence[Span]) -> str:

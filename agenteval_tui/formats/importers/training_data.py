@@ -18,10 +18,20 @@ from agenteval_tui.transcripts.observed import without_calls
 
 NAME = "sharegpt"
 _ROLES = {
-    "human": "user", "user": "user", "gpt": "assistant", "chatgpt": "assistant", "assistant": "assistant",
-    "model": "assistant", "bing": "assistant", "bard": "assistant", "system": "system", "tool": "tool",
-    "observation": "tool", "function_response": "tool", "function_call": "call",
-}  # fmt: skip
+    "human": "user",
+    "user": "user",
+    "gpt": "assistant",
+    "chatgpt": "assistant",
+    "assistant": "assistant",
+    "model": "assistant",
+    "bing": "assistant",
+    "bard": "assistant",
+    "system": "system",
+    "tool": "tool",
+    "observation": "tool",
+    "function_response": "tool",
+    "function_call": "call",
+}
 
 
 def can_read(value: Any) -> bool:

@@ -388,13 +388,19 @@ class Judge(RemoteMetric):
         raw, medians = _medians(judgments)
         above, below = accepted.silent_between(threshold)
         fields: dict[str, Any] = {
-            "score": raw, "scale": [scale.name, scale.low, scale.high], "error": accept.error,
-            "confidence": accept.confidence, "labels": accepted.labels, "decided": accepted.decided,
-            "wrong": accepted.wrong, "needed": accepted.needed, "trusted": accepted.trusted,
+            "score": raw,
+            "scale": [scale.name, scale.low, scale.high],
+            "error": accept.error,
+            "confidence": accept.confidence,
+            "labels": accepted.labels,
+            "decided": accepted.decided,
+            "wrong": accepted.wrong,
+            "needed": accepted.needed,
+            "trusted": accepted.trusted,
             "unjudged": labelled.unjudged,
             "above": None if above is None else scale.score(above),
             "below": None if below is None else scale.score(below),
-        }  # fmt: skip
+        }
         if accepted.decides(scale.share(raw), passes(raw, medians)):
             line = Evidence("accept", None, code=Code.TRUSTED, fields=fields)
             return replace(result, evidence=(*result.evidence, line))

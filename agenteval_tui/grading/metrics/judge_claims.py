@@ -17,28 +17,128 @@ from msgspec import Struct
 from agenteval_tui.grading.metrics.judge_scale import Scale, plain_number
 
 _FIGURES = frozenset(
-    ("score", "scores", "scoring", "rating", "grade", "overall", "mark", "marks", "points", "percent", "percentage",
-     "pct")
-)  # fmt: skip
+    (
+        "score",
+        "scores",
+        "scoring",
+        "rating",
+        "grade",
+        "overall",
+        "mark",
+        "marks",
+        "points",
+        "percent",
+        "percentage",
+        "pct",
+    )
+)
 _GOOD = frozenset(
-    ("pass", "passed", "passes", "passing", "correct", "correctly", "right", "success", "successful", "succeeded", "ok",
-     "valid", "acceptable", "accepted", "accept", "approved", "approve", "satisfied", "satisfactory", "met", "meets",
-     "fulfilled")
-)  # fmt: skip
+    (
+        "pass",
+        "passed",
+        "passes",
+        "passing",
+        "correct",
+        "correctly",
+        "right",
+        "success",
+        "successful",
+        "succeeded",
+        "ok",
+        "valid",
+        "acceptable",
+        "accepted",
+        "accept",
+        "approved",
+        "approve",
+        "satisfied",
+        "satisfactory",
+        "met",
+        "meets",
+        "fulfilled",
+    )
+)
 _BAD = frozenset(
-    ("fail", "failed", "fails", "failing", "failure", "incorrect", "wrong", "unsuccessful", "invalid", "unacceptable",
-     "rejected", "reject", "unsatisfactory", "unsatisfied", "unmet")
-)  # fmt: skip
+    (
+        "fail",
+        "failed",
+        "fails",
+        "failing",
+        "failure",
+        "incorrect",
+        "wrong",
+        "unsuccessful",
+        "invalid",
+        "unacceptable",
+        "rejected",
+        "reject",
+        "unsatisfactory",
+        "unsatisfied",
+        "unmet",
+    )
+)
 _NEUTRAL = frozenset(
-    ("verdict", "outcome", "result", "decision", "judgment", "judgement", "conclusion", "assessment", "evaluation",
-     "determination", "ruling", "status", "label")
-)  # fmt: skip
+    (
+        "verdict",
+        "outcome",
+        "result",
+        "decision",
+        "judgment",
+        "judgement",
+        "conclusion",
+        "assessment",
+        "evaluation",
+        "determination",
+        "ruling",
+        "status",
+        "label",
+    )
+)
 _BESIDE = frozenset(
-    ("final", "overall", "total", "aggregate", "aggregated", "average", "avg", "mean", "weighted", "normalized",
-     "normalised", "numeric", "raw", "judge", "judges", "eval", "evaluated", "answer", "response", "output", "agent",
-     "test", "criteria", "criterion", "requirement", "requirements", "expectation", "expectations", "summary", "global",
-     "is", "was", "has", "does", "did", "the", "all", "in", "of", "value", "my")
-)  # fmt: skip
+    (
+        "final",
+        "overall",
+        "total",
+        "aggregate",
+        "aggregated",
+        "average",
+        "avg",
+        "mean",
+        "weighted",
+        "normalized",
+        "normalised",
+        "numeric",
+        "raw",
+        "judge",
+        "judges",
+        "eval",
+        "evaluated",
+        "answer",
+        "response",
+        "output",
+        "agent",
+        "test",
+        "criteria",
+        "criterion",
+        "requirement",
+        "requirements",
+        "expectation",
+        "expectations",
+        "summary",
+        "global",
+        "is",
+        "was",
+        "has",
+        "does",
+        "did",
+        "the",
+        "all",
+        "in",
+        "of",
+        "value",
+        "my",
+    )
+)
 """Words that may stand beside those above without making the field about something else, as `confidence` does."""
 _FINAL = frozenset(("final", "overall", "total", "aggregate"))
 _WHOLE = frozenset(
@@ -46,27 +146,82 @@ _WHOLE = frozenset(
 )
 """Words that alone name the score; so does `total` with a fraction (a whole number may count things)."""
 _INVENTED = frozenset(
-    ("hallucination", "hallucinations", "hallucinated", "hallucinates", "fabrication", "fabrications", "fabricated",
-     "fabricates", "contradiction", "contradictions", "contradicts")
-)  # fmt: skip
+    (
+        "hallucination",
+        "hallucinations",
+        "hallucinated",
+        "hallucinates",
+        "fabrication",
+        "fabrications",
+        "fabricated",
+        "fabricates",
+        "contradiction",
+        "contradictions",
+        "contradicts",
+    )
+)
 """What no answer that passes has. Their absence is no merit."""
 _PARTS = frozenset(
-    ("dimension", "dimensions", "criteria", "criterion", "rubric", "rubrics", "breakdown", "aspect", "aspects", "axes",
-     "categories", "category", "subscores", "subratings", "ratings", "scores", "metrics", "components", "factors")
-)  # fmt: skip
+    (
+        "dimension",
+        "dimensions",
+        "criteria",
+        "criterion",
+        "rubric",
+        "rubrics",
+        "breakdown",
+        "aspect",
+        "aspects",
+        "axes",
+        "categories",
+        "category",
+        "subscores",
+        "subratings",
+        "ratings",
+        "scores",
+        "metrics",
+        "components",
+        "factors",
+    )
+)
 _OF_PARTS = frozenset(("sub", "by", "per", "score", "rating", "scored", "result", "results", "evaluations"))
 _MERITS = frozenset(
-    ("accuracy", "correctness", "helpfulness", "relevance", "relevancy", "completeness", "quality", "clarity",
-     "coherence", "faithfulness", "groundedness", "factuality", "truthfulness", "consistency", "usefulness")
-)  # fmt: skip
+    (
+        "accuracy",
+        "correctness",
+        "helpfulness",
+        "relevance",
+        "relevancy",
+        "completeness",
+        "quality",
+        "clarity",
+        "coherence",
+        "faithfulness",
+        "groundedness",
+        "factuality",
+        "truthfulness",
+        "consistency",
+        "usefulness",
+    )
+)
 """Aspects of which more is better, as judges call them without being asked for dimensions."""
 _PERCENT = frozenset(("percent", "percentage", "pct"))
 _YES = _GOOD | {"true", "yes"}
 _WELL = frozenset(("excellent", "perfect", "flawless"))
 _POOR = frozenset(
-    ("bad", "very bad", "poor", "very poor", "terrible", "awful", "inadequate", "insufficient", "not good",
-     "not good enough")
-)  # fmt: skip
+    (
+        "bad",
+        "very bad",
+        "poor",
+        "very poor",
+        "terrible",
+        "awful",
+        "inadequate",
+        "insufficient",
+        "not good",
+        "not good enough",
+    )
+)
 """Verdicts in fields that speak of the whole. "good" and "fair" may be on either side of a threshold."""
 _NO = _BAD | {"false", "no", "not passed", "not correct", "not acceptable", "not ok", "does not pass", "did not pass"}
 _ALONE = frozenset(("pass", "passed", "fail", "failed", "correct", "incorrect", "not passed", "not correct"))

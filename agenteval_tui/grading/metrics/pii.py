@@ -91,8 +91,10 @@ def _luhn(text: str) -> bool:
     digits = [int(char) for char in text if char.isdigit()]
     if not 13 <= len(digits) <= 19 or len(set(digits)) == 1:
         return False
-    doubled = [digit if place % 2 == 0 else (digit * 2 - 9 if digit > 4 else digit * 2)
-               for place, digit in enumerate(reversed(digits))]  # fmt: skip
+    doubled = [
+        digit if place % 2 == 0 else (digit * 2 - 9 if digit > 4 else digit * 2)
+        for place, digit in enumerate(reversed(digits))
+    ]
     return sum(doubled) % 10 == 0
 
 

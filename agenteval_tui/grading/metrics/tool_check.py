@@ -796,9 +796,16 @@ def _missing(expected: Expected, arguments: Mapping[str, Any], additional: list[
     for name in additional:
         if name.replace("_", "").replace("-", "").lower() == squeezed or expected.holds(arguments[name]):
             return ArgumentDifference(
-                "missing", expected.name, expected.name, expected.said, arguments[name], cost=0.6, elsewhere=name,
-                wanted=expected_value, is_plain=plain,
-            )  # fmt: skip
+                "missing",
+                expected.name,
+                expected.name,
+                expected.said,
+                arguments[name],
+                cost=0.6,
+                elsewhere=name,
+                wanted=expected_value,
+                is_plain=plain,
+            )
     return ArgumentDifference(
         "missing", expected.name, expected.name, expected.said, wanted=expected_value, is_plain=plain
     )

@@ -172,9 +172,19 @@ def _imported(row: RunRow, agent: str, user_agents: Mapping[str, AgentConfig] | 
         row_key=row.row_key,
     )
     run = RunPlan(
-        ref, row.suite_key, row.suite_name, agent_plan(agent, suite, folder, mine), (), {}, (), row.variables,
-        TIMEOUT_S, None, row.tags, 0,
-    )  # fmt: skip
+        ref,
+        row.suite_key,
+        row.suite_name,
+        agent_plan(agent, suite, folder, mine),
+        (),
+        {},
+        (),
+        row.variables,
+        TIMEOUT_S,
+        None,
+        row.tags,
+        0,
+    )
     return StoredPlan(run, Respondents(user_agents=mine), CONCURRENCY, False, mine)
 
 

@@ -108,6 +108,7 @@ def write_over(loaded: LoadedSuite, data: bytes) -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         raise SaveFailed(
-            f"this file can't be saved: {reason}", where=where,
+            f"this file can't be saved: {reason}",
+            where=where,
             fix="check the permissions and the space of its folder; the edited text is not lost",
-        ) from None  # fmt: skip
+        ) from None

@@ -492,36 +492,65 @@ _WHERE_IT_OPENS = (_NO_COLON, _NO_QUOTE, _NO_BRACKET, _NO_BRACE)
 
 # PyYAML has no codes: its words are all that there is. (pattern on the parser's words, what is said, how to fix it)
 _SAYINGS: list[tuple[str, str, str]] = [
-    (r"mapping values are not allowed", "a second colon on this line can't start a value",
-     "put quotes around the text with the colon, or start a new line"),
+    (
+        r"mapping values are not allowed",
+        "a second colon on this line can't start a value",
+        "put quotes around the text with the colon, or start a new line",
+    ),
     (r"tab character|found character '\\t'", "a tab can't be used for indentation", "indent with spaces"),
-    (_NO_COLON, "a key without a colon",
-     "write `key: value`, or indent this line as part of the text above"),
+    (_NO_COLON, "a key without a colon", "write `key: value`, or indent this line as part of the text above"),
     (r"found undefined tag handle", "an exclamation mark starts a YAML tag here", "put the text in quotes"),
-    (r"expected alphabetic or numeric|did not find expected alphabetic",
-     "a name must follow here: `*` and `&` start aliases and anchors", "put the text in quotes"),
+    (
+        r"expected alphabetic or numeric|did not find expected alphabetic",
+        "a name must follow here: `*` and `&` start aliases and anchors",
+        "put the text in quotes",
+    ),
     (_NO_QUOTE, _NEVER_CLOSED, "close it"),
-    (r"invalid Unicode character escape", "this escape is half a character (JSON writes emoji as two)",
-     "write the character itself, or \\U with eight digits"),
-    (r"found unknown escape character", "an unknown escape in a text with double quotes",
-     "double the backslash, or use single quotes"),
+    (
+        r"invalid Unicode character escape",
+        "this escape is half a character (JSON writes emoji as two)",
+        "write the character itself, or \\U with eight digits",
+    ),
+    (
+        r"found unknown escape character",
+        "an unknown escape in a text with double quotes",
+        "double the backslash, or use single quotes",
+    ),
     (_NO_BRACKET, "this list is not closed, or a comma is missing", "add `,` or `]`"),
     (_NO_BRACE, "this object is not closed, or a comma is missing", "add `,` or `}`"),
-    (r"expected '-' indicator", "this line does not belong to the list above",
-     "start it with `- `, or indent it like the other lines of the item"),
-    (r"expected key", "the indentation of this line does not match the lines above",
-     "indent it exactly like its neighbours, or put the text above in quotes"),
-    (r"expected the node content|expected node content", "a value is missing here",
-     "write a value; texts with braces or brackets need quotes"),
-    (r"expected <document start>|did not find expected <document start>", "the document has ended before this line",
-     "check the indentation of this line"),
+    (
+        r"expected '-' indicator",
+        "this line does not belong to the list above",
+        "start it with `- `, or indent it like the other lines of the item",
+    ),
+    (
+        r"expected key",
+        "the indentation of this line does not match the lines above",
+        "indent it exactly like its neighbours, or put the text above in quotes",
+    ),
+    (
+        r"expected the node content|expected node content",
+        "a value is missing here",
+        "write a value; texts with braces or brackets need quotes",
+    ),
+    (
+        r"expected <document start>|did not find expected <document start>",
+        "the document has ended before this line",
+        "check the indentation of this line",
+    ),
     (r"block sequence entries are not allowed", "a list can't start here", "start the list on a new line"),
-    (r"expected chomping or indentation|expected a? ?comment or a? ?line break",
-     "only a comment may follow `|` or `>` on its line", "start the text on the next line"),
-    (r"wrongly indented line|found a tab", "a line of this text is indented less than it should be",
-     "indent all lines of the text alike"),
+    (
+        r"expected chomping or indentation|expected a? ?comment or a? ?line break",
+        "only a comment may follow `|` or `>` on its line",
+        "start the text on the next line",
+    ),
+    (
+        r"wrongly indented line|found a tab",
+        "a line of this text is indented less than it should be",
+        "indent all lines of the text alike",
+    ),
     (r"exceeded maximum", f"nested more than {MAX_DEPTH} levels deep", "flatten this"),
-]  # fmt: skip
+]
 
 
 def explain(error: Any, text: str) -> tuple[int, int, str, str]:

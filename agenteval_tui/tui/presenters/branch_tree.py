@@ -220,9 +220,13 @@ def _step_lines(node: Node, width: int) -> list[Line]:
     if act.kind == "call":
         body = call_body(act.name, act.arguments)
         rows = lay_out(
-            body.text, 0, len(body.text), max(width - 2, 8), ranges=[Range(*style) for style in body.styles],
+            body.text,
+            0,
+            len(body.text),
+            max(width - 2, 8),
+            ranges=[Range(*style) for style in body.styles],
             limit=_DETAIL_ROWS,
-        )  # fmt: skip
+        )
         return [((f"{head}  tool call", "dim"),), *(((" ", ""), *row.cells) for row in rows)]
     if act.kind == "answer":
         return [((f"{head}  answer", "dim"),), *paragraph(act.text, width - 1, "", 1)[:_DETAIL_ROWS]]

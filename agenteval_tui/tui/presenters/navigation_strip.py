@@ -10,9 +10,14 @@ from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
 
 SHORT = {
-    "inspect": "insp", "history": "hist", "compare": "comp", "trends": "trend", "agents": "agent", "causes": "cause",
+    "inspect": "insp",
+    "history": "hist",
+    "compare": "comp",
+    "trends": "trend",
+    "agents": "agent",
+    "causes": "cause",
     "review": "rev",
-}  # fmt: skip
+}
 """Labels that are shortened where all of them don't fit."""
 ACTIVE = "bold background on-accent"
 PROGRAM = " agenteval"

@@ -10,9 +10,14 @@ from agenteval_tui.tui.styled_text import Cell, Line, width_of
 Ends = tuple[tuple[str, int], ...]
 """Each tab, and the column behind its name."""
 INSPECT_TABS = {
-    "transcript": "transcript", "difference": "difference", "branches": "where runs diverge", "error": "error",
-    "output": "output", "state": "state", "context": "context",
-}  # fmt: skip
+    "transcript": "transcript",
+    "difference": "difference",
+    "branches": "where runs diverge",
+    "error": "error",
+    "output": "output",
+    "state": "state",
+    "context": "context",
+}
 """What the agent did, beside another run, and in all repetitions; why it did not finish, what its
 code printed, what it left behind, what its model was asked."""
 SOME_RUNS = frozenset(("error", "output", "state", "context"))

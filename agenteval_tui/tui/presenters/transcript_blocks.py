@@ -180,21 +180,41 @@ def _message(index: int, message: Message, turn_ms: float | None) -> Iterator[Bl
     timing = (short_duration(turn_ms), "dim")
     if message.reasoning:
         yield Block(
-            ("reasoning", index), "reasoning", "reasoning", "reasoning italic", _FOLDED["reasoning"],
-            text=message.reasoning, aside=timing, is_step=not message.content, source=message,
-        )  # fmt: skip
+            ("reasoning", index),
+            "reasoning",
+            "reasoning",
+            "reasoning italic",
+            _FOLDED["reasoning"],
+            text=message.reasoning,
+            aside=timing,
+            is_step=not message.content,
+            source=message,
+        )
         timing = ("", "")
     if message.role == "tool":
         yield Block(
-            ("message", index), "tool", "role-tool", "", _FOLDED["result"], text=message.content,
-            sign=ANSWER, aside=("matches no call", "dim"), source=message,
-        )  # fmt: skip
+            ("message", index),
+            "tool",
+            "role-tool",
+            "",
+            _FOLDED["result"],
+            text=message.content,
+            sign=ANSWER,
+            aside=("matches no call", "dim"),
+            source=message,
+        )
     elif message.content or not (message.reasoning or message.tool_calls):
         style = "dim" if message.role == "system" else ""
         yield Block(
-            ("message", index), role_label(message), _role_style(message.role), style, _FOLDED.get(message.role),
-            text=message.content, aside=timing, source=message,
-        )  # fmt: skip
+            ("message", index),
+            role_label(message),
+            _role_style(message.role),
+            style,
+            _FOLDED.get(message.role),
+            text=message.content,
+            aside=timing,
+            source=message,
+        )
 
 
 def _call(
@@ -211,9 +231,17 @@ def _call(
     if agent:
         aside = (f"{one_line(agent, 12)}  {aside[0]}".rstrip(), aside[1])
     yield Block(
-        ("call", number), "tool", "role-tool", "", _FOLDED["call"], sign=CALL, aside=aside, hint=(lines, 0),
-        make=lambda: call_body(call.name, arguments), source=call,
-    )  # fmt: skip
+        ("call", number),
+        "tool",
+        "role-tool",
+        "",
+        _FOLDED["call"],
+        sign=CALL,
+        aside=aside,
+        hint=(lines, 0),
+        make=lambda: call_body(call.name, arguments),
+        source=call,
+    )
     text = call.result if answer is None else messages[answer].content
     if text is None:
         return
@@ -221,11 +249,19 @@ def _call(
     # Formatted when it is seen: thousands of results would keep a transcript from the screen.
     formatted = is_formatted(text)
     yield Block(
-        ("result", number), "", "role-tool", "error" if failed else "", _FOLDED["result"],
-        text=None if formatted else text, make=(lambda: result_body(text)) if formatted else None,
-        sign=ANSWER, aside=("error", "error") if failed else ("", ""), is_step=False, source=call,
+        ("result", number),
+        "",
+        "role-tool",
+        "error" if failed else "",
+        _FOLDED["result"],
+        text=None if formatted else text,
+        make=(lambda: result_body(text)) if formatted else None,
+        sign=ANSWER,
+        aside=("error", "error") if failed else ("", ""),
+        is_step=False,
+        source=call,
         raw=text if formatted else "",
-    )  # fmt: skip
+    )
 
 
 def _turns(transcript: Transcript) -> dict[int, float]:

@@ -27,10 +27,19 @@ from agenteval_tui.views.model import (
 )
 
 _STYLES = {
-    "good": "passed", "bad": "failed", "broken": "error", "warn": "review", "flaky": "flaky", "near": "near-miss-text",
-    "added": "added", "removed": "removed",
-    "dim": "dim", "bold": "bold", "accent": "accent", "code": "",
-}  # fmt: skip
+    "good": "passed",
+    "bad": "failed",
+    "broken": "error",
+    "warn": "review",
+    "flaky": "flaky",
+    "near": "near-miss-text",
+    "added": "added",
+    "removed": "removed",
+    "dim": "dim",
+    "bold": "bold",
+    "accent": "accent",
+    "code": "",
+}
 _GAP = 3  # cells between texts that are beside each other
 _BETWEEN = 2  # cells between columns
 _LEAST = 4  # cells of a column that is cut

@@ -35,11 +35,16 @@ from agenteval_tui.views.fork_origin import agent_label
 QUIET_SECONDS = 0.15
 READ_FIRST = "Read the price first, then press ^s again."
 _WORDS = {
-    "tool_result": "the tool's result", "tool_error": "the tool fails with this", "arguments": "the call's arguments",
-    "text": "the text", "system": "the system prompt",
-    "without_tools": "tools to withhold", "insert": "add a user message after it",
-    "drop": "leave it out", "": "nothing: ask again from here",
-}  # fmt: skip
+    "tool_result": "the tool's result",
+    "tool_error": "the tool fails with this",
+    "arguments": "the call's arguments",
+    "text": "the text",
+    "system": "the system prompt",
+    "without_tools": "tools to withhold",
+    "insert": "add a user message after it",
+    "drop": "leave it out",
+    "": "nothing: ask again from here",
+}
 _WITHOUT_TEXT = ("drop", "")
 _ONE, _LINES, _BLOCKS, _FILE = "one", "lines", "blocks", "file"
 _VALUES = (

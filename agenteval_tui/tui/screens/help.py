@@ -35,10 +35,21 @@ COLUMN = 13  # cells of the keys
 NARROW = 34  # columns: with fewer, what keys do is below them
 
 TITLES = {
-    "suites": "Suites", "edit": "Edit", "run": "Run", "inspect": "Inspect", "history": "History",
-    "compare": "Compare", "trends": "Trends", "agents": "Agents", "causes": "Causes", "review": "Review",
-    "difference": "Difference", "branches": "Where runs diverge", "error": "Error", "context": "Context",
-}  # fmt: skip
+    "suites": "Suites",
+    "edit": "Edit",
+    "run": "Run",
+    "inspect": "Inspect",
+    "history": "History",
+    "compare": "Compare",
+    "trends": "Trends",
+    "agents": "Agents",
+    "causes": "Causes",
+    "review": "Review",
+    "difference": "Difference",
+    "branches": "Where runs diverge",
+    "error": "Error",
+    "context": "Context",
+}
 
 PaneKeys = Sequence[tuple[str, str]]
 """What a pane's own keys do: (keys as people read them, what they do)."""

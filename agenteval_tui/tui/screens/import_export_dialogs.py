@@ -431,9 +431,12 @@ class ShareScreen(_FileScreen):
     def on_mount(self) -> None:
         super().on_mount()
         self.tell(
-            ("Transcripts, criteria with evidence, and costs, to read in any browser. The file loads nothing from the "
-             "network; secrets are ***. `agenteval open FILE` opens its runs in the app.", "dim"),
-        )  # fmt: skip
+            (
+                "Transcripts, criteria with evidence, and costs, to read in any browser. The file loads nothing from "
+                "the network; secrets are ***. `agenteval open FILE` opens its runs in the app.",
+                "dim",
+            ),
+        )
 
     def on_form_changed(self, event: Form.Changed) -> None:
         """Another name: nothing was agreed to."""

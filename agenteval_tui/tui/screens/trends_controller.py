@@ -134,9 +134,14 @@ class TrendsController:
     def kept(self) -> dict[str, Any]:
         """What to know again at the next start."""
         return {
-            "window": self.window, "by": self.by, "group": self.group, "shown": self.shown, "view": self.view,
-            "below": self.below, "filter": self.words,
-        }  # fmt: skip
+            "window": self.window,
+            "by": self.by,
+            "group": self.group,
+            "shown": self.shown,
+            "view": self.view,
+            "below": self.below,
+            "filter": self.words,
+        }
 
     def restore(self, stored: Mapping[str, Any]) -> None:
         """Take what an earlier start kept."""
@@ -284,9 +289,11 @@ class TrendsController:
         suite_key, test_id, criterion = rest
         ledger, held = self._beside.ledger, self._beside.quarantines
         entries = [
-            variance_component for test in ledger.tests if (test.suite_key, test.test_id) == (suite_key, test_id)
+            variance_component
+            for test in ledger.tests
+            if (test.suite_key, test.test_id) == (suite_key, test_id)
             for variance_component in (test, *ledger.criteria_of(test))
-        ]  # fmt: skip
+        ]
         meant = next((entry for entry in entries if entry.criterion == criterion), None)
         return QuarantineTarget(
             suite_key,

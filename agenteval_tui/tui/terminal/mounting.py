@@ -27,9 +27,16 @@ DISPATCHES = has("textual.message_pump:MessagePump._dispatch_message", "self mes
 LOOK_S = 0.01
 
 _OF_ITS_LIFE = (
-    events.Compose, events.Mount, events.ScreenResume, events.ScreenSuspend, events.Resize, events.Show, events.Hide,
-    events.Focus, events.Blur,
-)  # fmt: skip
+    events.Compose,
+    events.Mount,
+    events.ScreenResume,
+    events.ScreenSuspend,
+    events.Resize,
+    events.Show,
+    events.Hide,
+    events.Focus,
+    events.Blur,
+)
 
 
 def is_there(widget: Widget) -> bool:

@@ -102,13 +102,36 @@ def _ascii_of(char: str, width: int) -> str:
 _ALIKE = {
     alike: plain
     for plain, many in {
-        ">": "▸▶›→▹⏵", "<": "‹←◂◀◃↵", "v": "▾▼↓▽", "^": "▴▲↑△⌂", "-": "─━╸╺–—╌╍┄┅╴╶‒", "|": "│┃▌▐▍▎▏┆┇╎║┊",
-        "+": "┌┐└┘├┤┬┴┼╭╮╰╯✓✔", "x": "✗✘×", "*": "●•◐◑★◉◆", "o": "○◌◯ø◇", ".": "·…∙", "#": "█▇▆▓▉▊▋", "=": "▅▄═▒",
-        "_": "▂▁▃▔░▀", "~": "≈", "'": "‘’′", '"': "“”„«»", "!": "⚠",
-        "s": "ß", "E": "€", "a": "æ", "A": "Æ", "O": "Ø", "l": "ł", "L": "Ł", "d": "đ", "i": "ı",
+        ">": "▸▶›→▹⏵",
+        "<": "‹←◂◀◃↵",
+        "v": "▾▼↓▽",
+        "^": "▴▲↑△⌂",
+        "-": "─━╸╺–—╌╍┄┅╴╶‒",
+        "|": "│┃▌▐▍▎▏┆┇╎║┊",
+        "+": "┌┐└┘├┤┬┴┼╭╮╰╯✓✔",
+        "x": "✗✘×",
+        "*": "●•◐◑★◉◆",
+        "o": "○◌◯ø◇",
+        ".": "·…∙",
+        "#": "█▇▆▓▉▊▋",
+        "=": "▅▄═▒",
+        "_": "▂▁▃▔░▀",
+        "~": "≈",
+        "'": "‘’′",
+        '"': "“”„«»",
+        "!": "⚠",
+        "s": "ß",
+        "E": "€",
+        "a": "æ",
+        "A": "Æ",
+        "O": "Ø",
+        "l": "ł",
+        "L": "Ł",
+        "d": "đ",
+        "i": "ı",
     }.items()
     for alike in many
-}  # fmt: skip
+}
 
 
 class AsciiOnly(LineFilter):
@@ -141,9 +164,14 @@ class Colourless(LineFilter):
 def _colourless(style: Style) -> Style:
     ground = style.bgcolor
     return Style(
-        bold=style.bold, dim=style.dim, italic=style.italic, underline=style.underline, strike=style.strike,
-        reverse=style.reverse or (ground is not None and not ground.is_default), meta=style.meta,
-    )  # fmt: skip
+        bold=style.bold,
+        dim=style.dim,
+        italic=style.italic,
+        underline=style.underline,
+        strike=style.strike,
+        reverse=style.reverse or (ground is not None and not ground.is_default),
+        meta=style.meta,
+    )
 
 
 Severity = Literal["information", "warning", "error"]

@@ -258,9 +258,13 @@ class Form(Vertical):
     @staticmethod
     def _area(field: Field) -> TextArea:
         area = TextArea(
-            field.value, soft_wrap=True, tab_behavior="focus", highlight_cursor_line=False,
-            placeholder=field.placeholder, id=f"field-{field.name}",
-        )  # fmt: skip
+            field.value,
+            soft_wrap=True,
+            tab_behavior="focus",
+            highlight_cursor_line=False,
+            placeholder=field.placeholder,
+            id=f"field-{field.name}",
+        )
         area.cursor_blink = False
         area.styles.height = field.rows
         return area

@@ -124,7 +124,10 @@ class CriterionPreview:
         number = trial.number(self.source)
         saved = trial.bench.spec(number)
         alike = (saved.prototype, saved.expected_value, saved.negate, saved.pass_threshold) == (
-            spec.prototype, spec.expected_value, spec.negate, spec.pass_threshold,
-        )  # fmt: skip
+            spec.prototype,
+            spec.expected_value,
+            spec.negate,
+            spec.pass_threshold,
+        )
         # With another field edited too, what flips is counted against the criterion as it is edited.
         return (trial.bench if alike else trial.as_edited(self.source, spec)), number

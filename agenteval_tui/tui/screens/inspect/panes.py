@@ -274,8 +274,12 @@ class EvidencePane(TitledPane[InspectController]):
         """Show what is known of the chosen criterion now."""
         state = self._controller
         bench, number, result, results, facts = (
-            state.bench, state.criterion, state.looked_at, state.results, state.facts
-        )  # fmt: skip
+            state.bench,
+            state.criterion,
+            state.looked_at,
+            state.results,
+            state.facts,
+        )
         if bench is None or result is None:
             return
 

@@ -478,9 +478,15 @@ class InspectScreen(FrameScreen):
         place = state.place()
         # If one pane is shown at a time, the run's usage is beside the names of the panes.
         return run_header(
-            state.bench, state.results, state.facts, width - 3,
-            edited=edited, place=place, keys=keys, took=not self.has_class("narrow"),
-        )  # fmt: skip
+            state.bench,
+            state.results,
+            state.facts,
+            width - 3,
+            edited=edited,
+            place=place,
+            keys=keys,
+            took=not self.has_class("narrow"),
+        )
 
     def keys(self) -> list[tuple[str, str, str]]:
         state = self.controller
