@@ -156,7 +156,6 @@ def _print(out: Output, state: HistoryHealth, options: str) -> None:
     is_flag=True,
     help="Repair totals, the search index and dangling rows.",
 )
-@click.option("--fix", "fixing", is_flag=True, hidden=True)  # its first name
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @common_options
 @pass_invocation
