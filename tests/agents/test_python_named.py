@@ -145,7 +145,11 @@ class TestFrameworks:
         [
             ("deps", {}, "Deps(name='nobody', tags=[])"),
             ("deps", {"context": {"name": "{{prompt}}", "tags": ["x"]}}, "Deps(name='hello', tags=['x'])"),
-            ("deps", {"context": "of_named:make_deps", "settings": {"tag": "t"}}, "Deps(name='made', tags=['t'])"),
+            (
+                "deps",
+                {"context": "of_named_pydantic_ai:make_deps", "settings": {"tag": "t"}},
+                "Deps(name='made', tags=['t'])",
+            ),
             ("needs", {"context": {"customer": "C1"}}, "Needs(customer='C1', limit=3)"),
             ("number", {"context": 18}, "18"),
             ("nested", {}, "Inner(deps=Deps(name='nobody', tags=[]), database=Database('shop.db'))"),
@@ -314,14 +318,26 @@ class TestFrameworksApart:
         assert said in failure(await run_agent(apart(tmp_path, framework, name, context={"a": 1}))).message
 
 
+NAMED = {
+    "pydantic_ai": "deps needs number nested outer needs_path make_later structured retried",
+    "openai_agents": "openai make_openai repeating with_server hands_over",
+    "langgraph": "graph make_graph opened own remembers notes",
+}
+"""By framework, what its module names. A module imports one framework, so that a test waits for no other."""
+PACKAGES = {"pydantic_ai": "pydantic_ai", "openai_agents": "agents", "langgraph": "langgraph"}
+
+
 def named(folder: Path, name: str, **more: Any) -> dict[str, Any]:
+    framework = next((framework for framework, names in NAMED.items() if name in names.split()), "")
     place = Path(os.environ.get("AGENTEVAL_FRAMEWORKS", "")) / "named" / "bin" / "python"
     if "AGENTEVAL_FRAMEWORKS" in os.environ and place.is_file():
         more["python"] = str(place)
-    elif any(importlib.util.find_spec(package) is None for package in ("agents", "langgraph", "pydantic_ai")):
-        pytest.skip("not all frameworks are installed, and AGENTEVAL_FRAMEWORKS names no folder that has them")
-    shutil.copy(Path(__file__).parent / "frameworks" / "of_named.py", folder)
-    return python(f"of_named:{name}", **more)
+    elif framework and importlib.util.find_spec(PACKAGES[framework]) is None:
+        pytest.skip(f"{framework} is not installed, and AGENTEVAL_FRAMEWORKS names no folder that has it")
+    frameworks = Path(__file__).parent / "frameworks"
+    for file in (*frameworks.glob("of_named*.py"), frameworks / "shop_server.py"):
+        shutil.copy(file, folder)
+    return python(f"of_named{framework and '_' + framework}:{name}", **more)
 
 
 TAKES_CONTEXT = """

@@ -121,25 +121,24 @@ FRAMEWORKS = Path(__file__).parents[1] / "agents" / "frameworks"
 
 
 @pytest.mark.parametrize(
-    ("name", "answer"),
+    ("framework", "module", "name", "answer"),
     [
-        ("graph", "Deps(name='nobody', tags=[])"),
-        ("remembers", "1"),
-        ("make_graph", "Deps(name='nobody', tags=[])"),
-        ("deps", "Deps(name='nobody', tags=[])"),
-        ("structured", '{"total": 3, "note": "Where is it?"}'),
-        ("openai", "Deps(name='nobody', tags=[])"),
-        ("with_server", "found socks"),
-        ("bot", "Hi Where is it?"),
+        ("langgraph", "of_named_langgraph", "graph", "Deps(name='nobody', tags=[])"),
+        ("langgraph", "of_named_langgraph", "remembers", "1"),
+        ("langgraph", "of_named_langgraph", "make_graph", "Deps(name='nobody', tags=[])"),
+        ("pydantic_ai", "of_named_pydantic_ai", "deps", "Deps(name='nobody', tags=[])"),
+        ("pydantic_ai", "of_named_pydantic_ai", "structured", '{"total": 3, "note": "Where is it?"}'),
+        ("agents", "of_named_openai_agents", "openai", "Deps(name='nobody', tags=[])"),
+        ("agents", "of_named_openai_agents", "with_server", "found socks"),
+        ("json", "of_named", "bot", "Hi Where is it?"),
     ],
 )
 def test_objects_of_frameworks_are_run_in_this_process(
-    name: str, answer: str, db: Path, monkeypatch: pytest.MonkeyPatch
+    framework: str, module: str, name: str, answer: str, db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for package in ("agents", "langgraph", "pydantic_ai"):
-        pytest.importorskip(package)
+    pytest.importorskip(framework)
     monkeypatch.syspath_prepend(str(FRAMEWORKS))
-    agent = getattr(importlib.import_module("of_named"), name)
+    agent = getattr(importlib.import_module(module), name)
     (run,) = agenteval.run(SUITE, agent=agent, repeat=1, db=db)
     assert answer in run.output, run.row.error_message
 

@@ -1,0 +1,68 @@
+"""What may be named of LangGraph: run contexts, stores, states of one's own, factories, what must be entered."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, TypedDict
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import MessagesState, StateGraph
+from langgraph.runtime import Runtime
+from of_named import Deps
+
+
+def _node(state: MessagesState, runtime: Runtime[Deps]):
+    return {"messages": [{"role": "assistant", "content": repr(runtime.context)}]}
+
+
+def _graph(state: Any, node: Any, memory: Any = None, **more: Any) -> Any:
+    builder = StateGraph(state, **more)
+    builder.add_node("node", node)
+    builder.add_edge("__start__", "node")
+    return builder.compile(checkpointer=memory)
+
+
+graph = _graph(MessagesState, _node, context_schema=Deps)
+
+
+remembers = _graph(
+    MessagesState,
+    lambda state: {"messages": [{"role": "assistant", "content": str(len(state["messages"]))}]},
+    InMemorySaver(),
+)
+
+
+def _noting(state: MessagesState, runtime: Runtime[None]):
+    """As graphs do that LangGraph's server runs, which gives them a store."""
+    runtime.store.put(("notes",), "last", {"text": state["messages"][-1].content})
+    notes = [item.value["text"] for item in runtime.store.search(("notes",))]
+    return {"messages": [{"role": "assistant", "content": str(notes)}]}
+
+
+notes = _graph(MessagesState, _noting)
+
+
+class Own(TypedDict, total=False):
+    question: str
+    documents: list
+    answer: str
+    talk: list
+
+
+own = _graph(
+    Own,
+    lambda state: {
+        "answer": "A: " + state["question"],
+        "documents": [1, 2],
+        "talk": [{"role": "assistant", "content": "I look"}],
+    },
+)
+
+
+def make_graph():
+    return graph
+
+
+@contextlib.asynccontextmanager
+async def opened():
+    yield graph
