@@ -29,6 +29,7 @@ EXPORTERS = "agenteval.exporters"
 EXECUTORS = "agenteval.executors"
 TOOLSETS = "agenteval.toolsets"
 COMMANDS = "agenteval.commands"
+DOCTOR_CHECKS = "agenteval.doctor_checks"
 
 _PACKAGE = "agenteval-tui"
 _PREFIX = "agenteval."

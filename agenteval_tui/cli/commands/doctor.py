@@ -7,8 +7,6 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -21,9 +19,10 @@ from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.verbs import VERBS
 from agenteval_tui.core import directories, entry_points, rival_packages
 from agenteval_tui.core.clipboard import way_to_clipboard
-from agenteval_tui.core.entry_points import COMMANDS
+from agenteval_tui.core.entry_points import COMMANDS, DOCTOR_CHECKS, EntryPoint
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.ids import new_id
+from agenteval_tui.core.installed_packages import installed, version_of
 from agenteval_tui.core.numbers import count, duration
 from agenteval_tui.core.private_files import read_small
 from agenteval_tui.core.version import __version__
@@ -90,7 +89,7 @@ def _checks(invocation: Invocation, paths: Sequence[Path]) -> Iterator[DoctorChe
     yield _trusted()
     yield _extra_mcp()
     yield _extra_keyring()
-    yield _extra_serve()
+    yield from _extensions()
     yield _extra_lsp()
     yield from _plug_ins()
     yield _executions()
@@ -295,14 +294,14 @@ def _trusted() -> DoctorCheck:
 
 def _extra_mcp() -> DoctorCheck:
     """Whether agents can use tools of MCP servers."""
-    if not _installed("mcp"):
+    if not installed("mcp"):
         return DoctorCheck("mcp", "ok", "not installed: no tools of MCP servers (pip install 'agenteval-tui[mcp]')")
-    return DoctorCheck("mcp", "ok", f"version {_version('mcp')}: agents can use tools of MCP servers")
+    return DoctorCheck("mcp", "ok", f"version {version_of('mcp')}: agents can use tools of MCP servers")
 
 
 def _extra_keyring() -> DoctorCheck:
     """Whether keys can come from the system's keyring. Only asked which one it is: no key is read."""
-    if not _installed("keyring"):
+    if not installed("keyring"):
         message = "not installed: keys come from the environment or .env (pip install 'agenteval-tui[keyring]')"
         return DoctorCheck("keyring", "ok", message)
     try:
@@ -323,20 +322,20 @@ def _extra_keyring() -> DoctorCheck:
     )
 
 
-def _extra_serve() -> DoctorCheck:
-    """Whether the app can be opened in a browser."""
-    if not _installed("textual_serve"):
-        return DoctorCheck("serve", "ok", "not installed: no app in a browser (pip install 'agenteval-tui[serve]')")
-    return DoctorCheck(
-        "serve", "ok", f"version {_version('textual-serve')}: agenteval serve shows the app in a browser"
-    )
-
-
 def _extra_lsp() -> DoctorCheck:
     """Whether editors can start the language server."""
-    if not _installed("pygls"):
+    if not installed("pygls"):
         return DoctorCheck("lsp", "ok", "not installed: no language server (pip install 'agenteval-tui[lsp]')")
-    return DoctorCheck("lsp", "ok", f"version {_version('pygls')}: editors can start agenteval lsp")
+    return DoctorCheck("lsp", "ok", f"version {version_of('pygls')}: editors can start agenteval lsp")
+
+
+def _extensions() -> Iterator[DoctorCheck]:
+    """What agenteval's own extensions say of themselves."""
+    for name, target in entry_points.own(DOCTOR_CHECKS).items():
+        try:
+            yield EntryPoint(DOCTOR_CHECKS, name, target, "").load_as("check")()
+        except AgentevalError as error:
+            yield _refused(name, error)
 
 
 def _plug_ins() -> Iterator[DoctorCheck]:
@@ -357,20 +356,6 @@ def _executions() -> DoctorCheck:
         return _refused("executions", error)
     running = len(live_executions())
     return DoctorCheck("executions", "ok", f"{folder}: {count(running, 'execution')} running")
-
-
-def _installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except (ImportError, ValueError):
-        return False
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _samples() -> DoctorCheck:

@@ -49,7 +49,7 @@ def command(invocation: Invocation, paths: tuple[Path, ...], host: str, port: in
             raise AgentevalError("no such file or folder", where=str(path))
     try:
         # Here, to say what is missing where the extra is not installed.
-        from agenteval_tui.cli.web_server import ServerOptions, serve
+        from agenteval_tui.extensions.serve.web_server import ServerOptions, serve
     except ModuleNotFoundError as missing:
         raise AgentevalError("the app in a browser needs the extra `serve`", fix=_NO_EXTRA) from missing
 

@@ -23,10 +23,10 @@ import httpx
 import pyte
 import pytest
 
-from agenteval_tui.cli.commands.serve import app_command
 from agenteval_tui.cli.main import main
+from agenteval_tui.extensions.serve.command import app_command
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # The server's modules are loaded by the one process of the tests that runs these.
 pytestmark = [
@@ -55,14 +55,14 @@ pytestmark = [
     ],
 )
 def test_only_the_page_itself_gets_in(host: str, origin: str, served: str, said: str) -> None:
-    from agenteval_tui.cli.web_server import why_refused
+    from agenteval_tui.extensions.serve.web_server import why_refused
 
     why = why_refused(host, origin, served=served, names=["Box"])
     assert (said in why) if said else why == ""
 
 
 def test_the_address_and_the_command_can_be_used_as_they_are(tmp_path: Path) -> None:
-    from agenteval_tui.cli.web_server import ServerOptions, address_of
+    from agenteval_tui.extensions.serve.web_server import ServerOptions, address_of
 
     assert address_of(ServerOptions("", "::1", 0, "s"), 5) == "http://[::1]:5/s/"
     assert ServerOptions("", "::1", 0).secret != ServerOptions("", "::1", 0).secret
@@ -74,7 +74,7 @@ def test_the_address_and_the_command_can_be_used_as_they_are(tmp_path: Path) -> 
 
 def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setitem(sys.modules, "textual_serve.server", None)
-    monkeypatch.delitem(sys.modules, "agenteval_tui.cli.web_server")
+    monkeypatch.delitem(sys.modules, "agenteval_tui.extensions.serve.web_server")
     assert main(["serve"], launch_app=lambda start: 0) == 2
     assert "pip install 'agenteval-tui[serve]'" in capsys.readouterr().err
 
