@@ -1,4 +1,4 @@
-"""The core works without an extension: each folder is removed in turn, with the lines of pyproject.toml that name it."""
+"""Each extension is removed in turn, with its lines of pyproject.toml: the core works, and says what is missing."""
 
 from __future__ import annotations
 
