@@ -90,7 +90,6 @@ def _checks(invocation: Invocation, paths: Sequence[Path]) -> Iterator[DoctorChe
     yield _extra_mcp()
     yield _extra_keyring()
     yield from _extensions()
-    yield _extra_lsp()
     yield from _plug_ins()
     yield _executions()
     yield _samples()
@@ -320,13 +319,6 @@ def _extra_keyring() -> DoctorCheck:
     return DoctorCheck(
         "keyring", "ok", f"{kind.__module__}.{kind.__qualname__}: it supplies the keys that the environment lacks"
     )
-
-
-def _extra_lsp() -> DoctorCheck:
-    """Whether editors can start the language server."""
-    if not installed("pygls"):
-        return DoctorCheck("lsp", "ok", "not installed: no language server (pip install 'agenteval-tui[lsp]')")
-    return DoctorCheck("lsp", "ok", f"version {version_of('pygls')}: editors can start agenteval lsp")
 
 
 def _extensions() -> Iterator[DoctorCheck]:

@@ -8,7 +8,7 @@ import json
 import pytest
 from pygls.io_ import StdinAsyncReader, run_async
 
-from agenteval_tui.cli.language_server import Requests
+from agenteval_tui.extensions.lsp.language_server import Requests
 
 NEXT = b'{"jsonrpc": "2.0", "id": 1, "method": "next"}'
 HEADER = b"Content-Length: %d\r\n\r\n" % len(NEXT)

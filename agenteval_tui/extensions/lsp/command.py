@@ -20,7 +20,7 @@ def command(invocation: Invocation) -> int:
     """
     try:
         # Here, to say what is missing where the extra is not installed.
-        from agenteval_tui.cli.language_server import serve
+        from agenteval_tui.extensions.lsp.language_server import serve
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from lsprotocol import types
     from pytest_lsp import ClientServerConfig, LanguageClient
 
-    from agenteval_tui.cli.language_server import Positions, SuiteServer
+    from agenteval_tui.extensions.lsp.language_server import Positions, SuiteServer
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 RIGHT = """\
 name: 𝄞 Orders
 agent: shop
@@ -50,7 +50,7 @@ def what_takes_long_to_import() -> None:
     from lsprotocol import types
     from pytest_lsp import ClientServerConfig, LanguageClient
 
-    from agenteval_tui.cli.language_server import Positions, SuiteServer
+    from agenteval_tui.extensions.lsp.language_server import Positions, SuiteServer
 
     globals()["types"] = types
     for one in (ClientServerConfig, LanguageClient, Positions, SuiteServer):
@@ -267,7 +267,7 @@ async def what_ends_nothing(session: Session, folder: Path) -> None:
 
 
 def test_without_the_extra_it_says_which(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "agenteval_tui.cli.language_server")
+    monkeypatch.delitem(sys.modules, "agenteval_tui.extensions.lsp.language_server")
     monkeypatch.setitem(sys.modules, "lsprotocol", None)
     done = cli("lsp")
     assert done.code == 2

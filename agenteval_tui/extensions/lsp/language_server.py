@@ -25,7 +25,10 @@ from pygls.workspace import TextDocument
 from agenteval_tui import __version__
 from agenteval_tui.analysis.lint import check_suite, user_agents
 from agenteval_tui.analysis.lint_tool_names import facts_problems
-from agenteval_tui.analysis.suite_language import (
+from agenteval_tui.core import directories
+from agenteval_tui.core.display import displayable
+from agenteval_tui.core.errors import AgentevalError, Problem, TextEdit
+from agenteval_tui.extensions.lsp.suite_language import (
     agent_names,
     complete_suite,
     config_fixes,
@@ -34,9 +37,6 @@ from agenteval_tui.analysis.suite_language import (
     format_suite,
     id_of_test_at,
 )
-from agenteval_tui.core import directories
-from agenteval_tui.core.display import displayable
-from agenteval_tui.core.errors import AgentevalError, Problem, TextEdit
 from agenteval_tui.grading.config.completion import prepare
 from agenteval_tui.grading.observed_tools import AgentFacts
 from agenteval_tui.history.observed_facts import facts_for

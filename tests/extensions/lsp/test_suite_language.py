@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from agenteval_tui.analysis.lint import check_suite
-from agenteval_tui.analysis.suite_language import (
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import apply_edits
+from agenteval_tui.extensions.lsp.suite_language import (
     Offer,
     complete_suite,
     config_fixes,
@@ -18,8 +20,6 @@ from agenteval_tui.analysis.suite_language import (
     explain_suite,
     format_suite,
 )
-from agenteval_tui.core import directories
-from agenteval_tui.core.errors import apply_edits
 from agenteval_tui.suites.load import LoadedSuite, load_text
 from agenteval_tui.suites.yaml.tree import MappingNode
 

@@ -1,0 +1,1 @@
+"""Suites in editors, by the Language Server Protocol: `agenteval lsp`."""
