@@ -349,7 +349,7 @@ def test_litellm_has_its_tests_in_its_own_environment() -> None:
 
 
 def test_tools_of_mcp_and_the_server_work_with_the_first_version_of_the_package() -> None:
-    run_tests_of("mcp", "tests/agents/test_mcp.py", "tests/cli/test_mcp_server.py")
+    run_tests_of("mcp", "tests/agents/test_mcp.py", "tests/extensions/mcp/test_server.py")
 
 
 def test_the_extra_leaves_frameworks_the_version_of_mcp_that_they_need() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import json
 import math
@@ -100,17 +99,3 @@ def test_a_request_reaches_the_process_that_runs_it() -> None:
         fork=ForkRequest("run", 2, {"text": "no"}, 1000, max_cost=0.5, concurrency=3),
     )
     assert convert(json.loads(json.dumps(to_builtins(request))), ExecutionRequest) == request
-
-
-@pytest.mark.xdist_group("mcp")
-def test_the_tools_for_coding_agents_have_the_limits_of_the_records(tmp_path: Path) -> None:
-    from agenteval_tui.cli.mcp_server import Allowed, make_server
-
-    tools = asyncio.run(make_server(tmp_path, None, Allowed(run=True)).list_tools())
-    schemas = {tool.name: tool.model_dump(by_alias=True)["inputSchema"]["properties"] for tool in tools}
-    assert (schemas["fork"]["n"]["minimum"], schemas["fork"]["n"]["maximum"]) == (1, 1000)
-    assert schemas["fork"]["step"]["minimum"] == 1
-    repeat, _ = schemas["run"]["repeat"]["anyOf"]
-    assert (repeat["minimum"], repeat["maximum"]) == (1, 100_000)
-    samples = schemas["blame_by_sampling"]["samples"]
-    assert (samples["minimum"], samples["maximum"], samples["default"]) == (2, 200, 8)

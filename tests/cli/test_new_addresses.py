@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
@@ -12,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
 from scripted import Answer, Request, ScriptedServer
 from threaded import serving
 
 import agenteval_tui as agenteval
 from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.analysis.workbench import Workbench
-from agenteval_tui.cli.mcp_server import Allowed, make_server
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
@@ -78,16 +75,6 @@ def suite(tmp_path: Path, cli: Any, server: ScriptedServer, monkeypatch: pytest.
     return path
 
 
-def _mcp(name: str, **arguments: Any) -> str:
-    async def ask() -> str:
-        allowed = Allowed(run=True)
-        async with Client(make_server(Path.cwd(), directories.history_file(None), allowed)) as client:
-            result = await client.call_tool(name, arguments)
-            return "".join([getattr(part, "text", "") for part in result.content])
-
-    return asyncio.run(ask())
-
-
 def _record(path: Path) -> object:
     (path.parent / ".env").write_text(f"OPENAI_BASE_URL={path.read_text().split(chr(34))[1]}\n")
     return permission_of(program_in(path.parent, ["true"]))
@@ -119,17 +106,15 @@ WAYS: dict[str, Callable[[Any, Path], Any]] = {
     "grade": lambda cli, path: cli("grade", path, "--execution", "last", "--judge", "strict"),
     "judge-report": lambda cli, path: cli("judge-report", "order/1", "--reask", "1"),
     "the API: run": lambda cli, path: agenteval.run(path),
-    "the API: fork": lambda cli, path: agenteval.fork(_newest(), at=1, system="Be brief", n=1),
+    "the API: fork": lambda cli, path: agenteval.fork(newest_run(), at=1, system="Be brief", n=1),
     "the API: agents": lambda cli, path: check_agents(_configured(path)),
     "record": lambda cli, path: _record(path),
-    "MCP: run": lambda cli, path: _mcp("run", path="orders.suite.yaml"),
-    "MCP: fork": lambda cli, path: _mcp("fork", run=_newest(), step=1, system="Be brief", n=1),
     "the app": lambda cli, path: _app(path),
     "pytest": lambda cli, path: _pytest(path),
 }
 
 
-def _newest() -> str:
+def newest_run() -> str:
     with Store.open_to_look(directories.history_file(None)) as store:
         return store.runs_of_execution(store.execution("last").id)[0].id
 
@@ -139,9 +124,10 @@ def _configured(path: Path) -> Any:
     return [agent for agent in agents if agent.name == "shop"]
 
 
-def said(way: str, cli: Any, path: Path) -> str:
+def said(way: Callable[[Any, Path], Any], cli: Any, path: Path) -> str:
+    """What this way in says, if it ends or is refused."""
     try:
-        done = WAYS[way](cli, path)
+        done = way(cli, path)
     except AgentevalError as error:
         return str(error)
     return str(getattr(done, "err", done)) + str(getattr(done, "out", ""))
@@ -155,7 +141,11 @@ def test_a_secret_for_a_new_address_is_asked_about_by_name(
     if way == "record":
         name = "OPENAI_API_KEY"
         monkeypatch.setenv(name, "sk-secret")
-    text = " ".join(said(way, cli, suite).split())
+    check_question(" ".join(said(WAYS[way], cli, suite).split()), server, name)
+
+
+def check_question(text: str, server: ScriptedServer, name: str = "SHOP_KEY") -> None:
+    """It asks about that secret by its name, and nothing was sent."""
     place = server.url.removeprefix("http://").partition("/")[0]
     assert f"sends {name} to {place}" in text
     assert "is trusted, but not to send this there" in text
@@ -166,7 +156,7 @@ def test_a_secret_for_a_new_address_is_asked_about_by_name(
 def test_what_was_agreed_is_not_asked_about(cli: Any, suite: Path, server: ScriptedServer, way: str) -> None:
     Trust.load().trust(suite.parent, sends_below(suite.parent))
     suite.write_text(suite.read_text().replace("helpful?", "kind?"))  # or stored answers would do
-    assert "trust" not in said(way, cli, suite).replace(str(suite.parent), "")
+    assert "trust" not in said(WAYS[way], cli, suite).replace(str(suite.parent), "")
     assert bool(server.requests) == (way not in ("the API: agents", "record"))
 
 
@@ -199,7 +189,7 @@ def test_the_address_that_was_agreed_says_nothing_for_another_port_or_variable(
 def test_the_workbench_asks_nobody(suite: Path, server: ScriptedServer) -> None:
     """It grades with stored replies; what is missing is said."""
     with Store.open_to_look(directories.history_file(None)) as store:
-        bench = Workbench.open(store, _newest())
+        bench = Workbench.open(store, newest_run())
         assert (
             bench.judge(
                 0, '{"metrics": [{"type": "Judge", "judge": "strict", "criteria": "another question"}]}'

@@ -37,7 +37,7 @@ TESTS = (
 # The lowest `mcp` needs a later pydantic than we do: it has an environment of its own, with any version of the others.
 NAMES_MCP = "tests/golden/test_golden.py::test_golden[doctor]"
 MCP_TESTS = (
-    "tests/agents/test_mcp.py", "tests/agents/test_tools_running.py", "tests/cli/test_mcp_server.py", NAMES_MCP,
+    "tests/agents/test_mcp.py", "tests/agents/test_tools_running.py", "tests/extensions/mcp/test_server.py", NAMES_MCP,
 )  # fmt: skip
 
 # Click 8.1 writes "COMMAND" where later versions write "[COMMAND]": the golden pins the words of the newest.

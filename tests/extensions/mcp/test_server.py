@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    from agenteval_tui.cli.mcp_server import Allowed, make_server
+    from agenteval_tui.extensions.mcp.server import Allowed, make_server
 
 pytestmark = pytest.mark.xdist_group("mcp")
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SUITE = """name: Little
 agent: d
 agents: {d: {kind: demo, version: v1, pace: 0}}
@@ -45,6 +45,13 @@ tests:
         config_uxon: |
           {"metrics": [{"type": "TextMatch", "contains": "tomorrow"}]}
 """
+ORDER = """\
+    criteria:
+      - name: Asks for the right order
+        prototype_class: ToolResponse
+        config_uxon: |
+          {"metrics": [{"type": "ToolCheck", "tools": [{"name": "get_order", "arguments": {"order_id": "#W1042"}}]}]}
+"""
 EDIT = '{"metrics": [{"type": "TextMatch", "contains": "customs"}]}'
 YAML_EDIT = "metrics:\n  - type: TextMatch\n    contains: customs\n"
 
@@ -55,7 +62,7 @@ def what_takes_long_to_import() -> None:
     from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    from agenteval_tui.cli.mcp_server import Allowed, make_server
+    from agenteval_tui.extensions.mcp.server import Allowed, make_server
 
     for one in (StdioServerParameters, stdio_client, Allowed, make_server):
         globals()[one.__name__] = one
@@ -274,7 +281,7 @@ def test_the_installed_command_answers_on_its_standard_streams(folder: Path) -> 
 
 
 def test_without_the_extra_one_sentence_says_what_to_install(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "agenteval_tui.cli.mcp_server", raising=False)
+    monkeypatch.delitem(sys.modules, "agenteval_tui.extensions.mcp.server", raising=False)
     for name in [one for one in sys.modules if one.split(".")[0] == "mcp"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp", None)
@@ -331,3 +338,27 @@ def test_an_assistant_runs_code_of_the_trusted_repository_only(folder: Path) -> 
         assert not ran.exists()
 
     ask(folder, Allowed(edit=True, run=True), asking)
+
+
+def test_the_tools_for_coding_agents_have_the_limits_of_the_records(tmp_path: Path) -> None:
+    tools = asyncio.run(make_server(tmp_path, None, Allowed(run=True)).list_tools())
+    schemas = {tool.name: tool.model_dump(by_alias=True)["inputSchema"]["properties"] for tool in tools}
+    assert (schemas["fork"]["n"]["minimum"], schemas["fork"]["n"]["maximum"]) == (1, 1000)
+    assert schemas["fork"]["step"]["minimum"] == 1
+    repeat, _ = schemas["run"]["repeat"]["anyOf"]
+    assert (repeat["minimum"], repeat["maximum"]) == (1, 100_000)
+    samples = schemas["blame_by_sampling"]["samples"]
+    assert (samples["minimum"], samples["maximum"], samples["default"]) == (2, 200, 8)
+
+
+def test_a_run_is_continued_from_a_step(cli: Any, folder: Path) -> None:
+    agent, _, _ = SUITE.partition("    criteria:")
+    suite = agent.replace("version: v1, ", "") + ORDER
+    (folder / "little.suite.yaml").write_text(suite)
+    assert cli("run", "little.suite.yaml", "--repeat", 1).code == 1
+    server = make_server(folder, None, Allowed(run=True))
+    said = asyncio.run(
+        server.call_tool("fork", {"run": "where", "step": 3, "arguments": {"order_id": "#W1042"}, "n": 2})
+    )
+    assert "2/2" in str(said)
+    assert "fork" not in {tool.name for tool in asyncio.run(make_server(folder, None, Allowed()).list_tools())}

@@ -33,7 +33,7 @@ def command(invocation: Invocation, folder: Path, allow_edit: bool, allow_run: b
         raise AgentevalError("--max-cost limits what --allow-run runs", fix="give --allow-run too")
     try:
         # Here, to say what is missing where the extra is not installed.
-        from agenteval_tui.cli.mcp_server import Allowed, make_server
+        from agenteval_tui.extensions.mcp.server import Allowed, make_server
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] != "mcp":
             raise
