@@ -13,7 +13,7 @@ from typing import Any
 from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.permission import Permission
-from agenteval_tui.agents.process.command import input_of
+from agenteval_tui.agents.process.command import input_of, words_for
 from agenteval_tui.agents.process.mapped_state import mapping_of
 from agenteval_tui.agents.process.options import CommandOptions, PythonOptions, folder_of, places_of
 from agenteval_tui.agents.process.project_environment import project_environment
@@ -28,7 +28,6 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.plan.agents import expanded
 from agenteval_tui.runs.plan.model import RunPlan
 from agenteval_tui.runs.recorded_program import Program
-from agenteval_tui.suites.command_words import argv_of
 from agenteval_tui.suites.environment import environment_for
 
 _DEBUGGED = Path(__file__).parents[1] / "agents" / "process" / "python_debug.py"
@@ -160,5 +159,5 @@ def _command(
     options = read_options(CommandOptions, name, config)
     folder = folder_of(options.cwd, base_dir, permission.trusted)
     variables = {**env, **options.env}
-    argv = tuple(argv_of(options.command, options.shell))
+    argv = tuple(words_for(request, options))
     return Program(argv, folder, variables, upstreams(variables), reads=False, given=input_of(request, options))

@@ -64,7 +64,7 @@ from agenteval_tui.runs.spending_limit import SpendingLimit
 from agenteval_tui.runs.store_records import begin
 from agenteval_tui.runs.trust_check import check_agents, check_trust, check_use
 from agenteval_tui.runs.unfinished_recording import UnfinishedRecording
-from agenteval_tui.suites.command_words import argv_of
+from agenteval_tui.suites.command_words import argv_of, asks_in_words
 from agenteval_tui.suites.commits import COMMITS_S, Commit, CommitReading, agent_folder, places_of
 from agenteval_tui.suites.env_files import EnvFiles, env_files
 from agenteval_tui.suites.environment import environment_for, expand
@@ -256,6 +256,12 @@ def program_of(agent: Configured, arguments: Sequence[str], max_cost: float | No
             fix="name an agent of kind `command` without `shell`",
         )
     words = argv_of(config["command"])
+    if asks_in_words(config["command"]):
+        raise AgentevalError(
+            f"the command of agent {agent.name!r} has `{{{{prompt}}}}`, and there is no test here to fill it in",
+            where=str(agent.file),
+            fix="record its command as you type it: `agenteval record -- PROGRAM …`",
+        )
     if arguments and launched(words) is None:
         raise AgentevalError(
             f"agent {agent.name!r} accepts no arguments here: its command does not name the script that "

@@ -121,6 +121,46 @@ async def test_a_text_in_a_text_out(run_agent: Run, tmp_path: Path) -> None:
     assert (await run_agent(config, "loud")).transcript.final_output == "LOUD"
 
 
+SAYS_WORDS = "import sys; print(sys.argv[1:], sys.stdin.read())"
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "prompt", "said"),
+    [
+        (["{{prompt}}"], {}, "a b; 'c' $HOME {{x}}", ["a b; 'c' $HOME {{x}}"]),
+        (["-q", "Q: {{ prompt }} in {{country}}"], {}, "hi", ["-q", "Q: hi in Austria"]),
+        (["--in", "{{country}}", "{{prompt}}"], {"input": "text"}, "hi", ["--in", "Austria", "hi"]),
+        (["{{country}}", "{{.State}}"], {"input": "none"}, "hi", ["{{country}}", "{{.State}}"]),
+    ],
+)
+async def test_a_prompt_as_a_word(
+    run_agent: Run, words: list[str], more: dict[str, Any], prompt: str, said: list[str]
+) -> None:
+    config = {"kind": "command", "command": [sys.executable, "-c", SAYS_WORDS, *words], **more}
+    ran = await run_agent(config, prompt, variables={"country": "Austria"})
+    read = "hi" if more.get("input") == "text" else ""
+    assert ran.transcript.final_output == f"{said} {read}\n", ran.events
+
+
+@pytest.mark.parametrize(
+    ("word", "prompt", "said"),
+    [
+        ("{{prompt}} {{missing}}", "hi", "missing"),
+        ("{{prompt}}", "a\0b", "a zero character"),
+        ("{{prompt}}", "x" * 3_000_000, "rgument list too long"),
+    ],
+)
+async def test_a_prompt_that_can_not_be_a_word(run_agent: Run, word: str, prompt: str, said: str) -> None:
+    error = failure(await run_agent({"kind": "command", "command": [sys.executable, "-c", SAYS_WORDS, word]}, prompt))
+    assert said in error.message
+    assert error.fix
+
+
+def test_no_prompt_in_a_text_for_the_shell() -> None:
+    ((_, problem),) = option_problems("a", {"kind": "command", "command": "echo {{prompt}}", "shell": True})
+    assert "`{{prompt}}` can't be in `command`: write a list of words" in problem
+
+
 @pytest.mark.parametrize(
     ("code", "answer"),
     [
@@ -343,7 +383,7 @@ async def test_the_check_says_what_is_there(tmp_path: Path) -> None:
         ({"command": " "}, "`command` is empty"),
         ({"command": "a 'b"}, "can't be split into words"),
         ({"command": ["a"], "shell": True}, "not a list"),
-        ({"command": "a", "input": "xml"}, "option `input` must be 'json' or 'text'"),
+        ({"command": "a", "input": "xml"}, "option `input` must be 'json', 'text' or 'none'"),
         ({"command": "a", "timeouts": {"connect": 1}}, "unknown option `timeouts.connect`"),
     ],
 )

@@ -766,3 +766,81 @@ def test_a_library_with_the_name_of_a_package_within_a_package(tmp_path: Path) -
         "app/agents/triage.py": triage,
     }
     assert [(agent.name, agent.framework) for agent in agents_of(tmp_path, files)] == [("triage", "openai-agents")]
+
+
+ASKS = "from openai import OpenAI\ndef ask(q):\n    OpenAI().responses.create(input=q)\n"
+
+
+@pytest.mark.parametrize(
+    ("reads", "words"),
+    [
+        ("import sys\nif __name__ == '__main__':\n    ask(sys.argv[1])\n", ["{{prompt}}"]),
+        ("from sys import argv\nif __name__ == '__main__':\n    ask(' '.join(argv[1:]))\n", ["{{prompt}}"]),
+        ("if __name__ == '__main__':\n    ask(input())\n", None),
+        ("P.add_argument('query', nargs='*')\nP.add_argument('--kb')\n", ["--", "{{prompt}}"]),
+        (
+            "P.add_argument('--verbose', action='store_true')\nP.add_argument('-q', '--question')\n",
+            ["--question", "{{prompt}}"],
+        ),
+        ("P.add_argument('mode', choices=['a'])\nP.add_argument('text')\n", ["--", "{{prompt}}"]),
+        ("P.add_argument('source')\nP.add_argument('target')\n", None),
+        ("P.add_argument('--prompt', action='store_true')\n", None),
+        ("import click\n@click.command()\n@click.argument('what')\ndef main(what): ask(what)\n", ["--", "{{prompt}}"]),
+        (
+            "import click\n@click.option('-m', '--message')\ndef main(message): ask(message)\n",
+            ["--message", "{{prompt}}"],
+        ),
+        (
+            "import typer\ndef main(question: str, loud: bool = False): ask(question)\ntyper.run(main)\n",
+            ["--", "{{prompt}}"],
+        ),
+        (
+            "import typer\napp = typer.Typer()\n@app.command()\n"
+            "def main(user_input: str = typer.Option(...)): ask(user_input)\n",
+            ["--user-input", "{{prompt}}"],
+        ),
+    ],
+)
+def test_a_program_that_takes_its_question_as_a_word(tmp_path: Path, reads: str, words: list[str] | None) -> None:
+    text = f"{ASKS}{reads}if __name__ == '__main__':\n    main()\n"
+    agent = only(tmp_path, {"pyproject.toml": "", "tool.py": text})
+    assert agent.config["command"] == ["python3", "tool.py", *(words or [])]
+    assert agent.config.get("input") == (None if words else "text")
+
+
+def test_a_program_whose_agent_is_called_like_a_function(tmp_path: Path) -> None:
+    text = (
+        "import argparse\nfrom strands import Agent\nfrom builder.tools import get_tools\n"
+        "def main():\n    parser = argparse.ArgumentParser()\n    parser.add_argument('query', nargs='*')\n"
+        "    agent = Agent(tools=get_tools())\n    agent(' '.join(parser.parse_args().query))\n"
+        "if __name__ == '__main__':\n    main()\n"
+    )
+    files = {
+        "pyproject.toml": "",
+        "src/builder/__init__.py": "",
+        "src/builder/strands.py": text,
+        "src/builder/tools.py": "",
+    }
+    agent = only(tmp_path, files)
+    # By its path, the file would hide the library that it is called like.
+    assert agent.config["command"] == ["python3", "-m", "builder.strands", "--", "{{prompt}}"]
+
+
+@pytest.mark.parametrize(
+    ("reads", "words"),
+    [
+        ("const question = process.argv[2];", ["{{prompt}}"]),
+        ("const question = process.argv.slice(2).join(' ');", ["{{prompt}}"]),
+        ("const [, , question] = process.argv;", ["{{prompt}}"]),
+        ("const question = readFileSync(0, 'utf8');", []),
+    ],
+)
+def test_a_program_for_node_that_takes_its_question_as_a_word(tmp_path: Path, reads: str, words: list[str]) -> None:
+    text = (
+        "import { generateText } from 'ai';\n"
+        f"{reads}\nconst {{ text }} = await generateText({{ model, prompt: question }});\nconsole.log(text);\n"
+    )
+    package = '{"dependencies": {"ai": "5"}, "scripts": {"ask": "node ask.mjs"}}'
+    agent = only(tmp_path, {"package.json": package, "ask.mjs": text})
+    assert agent.config["command"] == ["node", "ask.mjs", *words]
+    assert agent.config.get("input") == (None if words else "text")

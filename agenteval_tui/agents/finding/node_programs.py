@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from agenteval_tui.agents.finding.arguments import node_words
 from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign
 from agenteval_tui.agents.finding.naming import agent_name, relative
 from agenteval_tui.agents.finding.project_files import ProjectFiles
@@ -74,7 +75,9 @@ _RUNS = re.compile(
     r" ([\w./-]+\.[cm]?[jt]sx?)\b(.*)$"
 )
 _AT_ONCE = re.compile(
-    r"^(?:await |void )?(?:main|run|start)\w*\(|^\(?async \(\) =>|^await |^\}\)\(\)|^for await|\.catch\(console", re.M
+    r"^(?:await |void )?(?:main|run|start)\w*\(|^\(?async \(\) =>|^(?:[^/\s*][^=\n]*= )?await |^\}\)\(\)"
+    r"|^for await|\.catch\(console",
+    re.M,
 )
 _NOT_RUN = frozenset(("build", "lint", "test", "format", "typecheck", "type-check", "clean", "postinstall", "prepare"))
 _MESSAGES = ("message", "prompt", "query", "question", "input", "text", "content")
@@ -204,7 +207,11 @@ def _agent(
     else:
         if script is not None:
             sign = Sign.SCRIPT
-        config = {"kind": "command", "command": command, "input": "text", "capture": "model", "answer": "model"}
+        question = node_words(text)
+        asked: dict[str, Any] = (
+            {"command": [*command, *question]} if question else {"command": command, "input": "text"}
+        )
+        config = {"kind": "command", **asked, "capture": "model", "answer": "model"}
     return FoundAgent(
         sign=sign,
         name=agent_name(own.rpartition("/")[2].partition(".")[0], path, package.files.root),

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import structs
 
 from agenteval_tui.agents.finding import own_words
+from agenteval_tui.agents.finding.arguments import python_words
 from agenteval_tui.agents.finding.fields import ANSWER_FIELDS, MESSAGE_FIELDS, context_for, fields_of
 from agenteval_tui.agents.finding.frameworks import SDK_NAMES, SDKS, Construction, Frameworks
 from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign
@@ -400,18 +401,20 @@ class PythonAgents:
 
     def _program(self, module: Module) -> Iterator[FoundAgent]:
         library = self._sdk(module)
-        if not library or not any(_is_question(call) for call in module.calls):
+        if not library or not any(_is_question(call) or self._calls_agent(module, call) for call in module.calls):
             return
         files = self._modules.files
         folder = files.project_of(module.path)
         own = relative(module.path, folder)
-        if any(target.startswith(".") for target in module.imports.values()):
+        package = own.removeprefix("src/").partition("/")[0]
+        if any(target.startswith(".") or target.partition(".")[0] == package for target in module.imports.values()):
             words = ["-m", own.removesuffix(".py").removeprefix("src/").replace("/", ".")]
         else:
             words = [own]
         construction = next(filter(None, (self._frameworks.makes(module, call) for call in module.calls)), None)
         modules = self._modules
         instructions = own_words.instructions_of(modules, module, construction.call) if construction else ""
+        question = python_words(module)
         yield FoundAgent(
             sign=Sign.PROGRAM,
             name=agent_name("main", module.path, files.root),
@@ -422,8 +425,8 @@ class PythonAgents:
             folder=folder,
             config={
                 "kind": "command",
-                "command": [python_of(files.root, folder), *words],
-                "input": "text",
+                "command": [python_of(files.root, folder), *words, *question],
+                **({} if question else {"input": "text"}),
                 "capture": "model",
                 "answer": "model",
             },
@@ -431,6 +434,17 @@ class PythonAgents:
             tools=own_words.tools_of(modules, module, construction.call, "") if construction else (),
             prompts=own_words.prompts_in(modules, module),
         )
+
+    def _calls_agent(self, module: Module, call: ast.Call) -> bool:
+        """Whether an agent that this module makes is called like a function."""
+        if not isinstance(call.func, ast.Name):
+            return False
+        made = (
+            node.value
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == [call.func.id]
+        )
+        return any(self._frameworks.makes(module, value) is not None for value in made if isinstance(value, ast.Call))
 
 
 def python_of(root: Any, folder: str) -> str:

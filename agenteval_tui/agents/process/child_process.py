@@ -320,4 +320,6 @@ def _fix(error: OSError, program: str) -> str:
         return f"begin it with a line like #!/bin/sh, or name its interpreter first: [sh, {program}]"
     if error.errno == errno.EMFILE:
         return "lower `concurrency`, or raise the limit of open files (ulimit -n)"
+    if error.errno == errno.E2BIG:
+        return "let the program read its task: `input: text` or `input: json`, without `{{prompt}}` in `command`"
     return ""

@@ -42,7 +42,7 @@ from agenteval_tui.agents.process.protocol import EventError, EventReader, is_ev
 from agenteval_tui.agents.process.traceback_text import traceback_in
 from agenteval_tui.agents.process.workdir import SUITE_DIR, WORKDIR, found_in
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.suites.command_words import argv_of
+from agenteval_tui.suites.command_words import argv_for, argv_of, asks_in_words
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Note, RunError
 from agenteval_tui.transcripts.observed import TEXT_ONLY
@@ -197,7 +197,7 @@ class CommandAgent:
         began = time.perf_counter()
         try:
             options = options_for(request, self._setup, self._options)
-            program = await self._start(options, request.workdir)
+            program = await self._start(options, request)
         except AgentevalError as error:
             yield Failed(RunError.told("program", error.problem, error.fix))
             return
@@ -228,9 +228,9 @@ class CommandAgent:
     async def close(self) -> None:
         """Nothing is open between runs."""
 
-    async def _start(self, options: CommandOptions, workdir: Path | None) -> Program:
-        argv = argv_of(options.command, options.shell)
-        folder, env = self._folder(options), self._env(options)
+    async def _start(self, options: CommandOptions, request: AgentRequest) -> Program:
+        argv = words_for(request, options)
+        folder, env, workdir = self._folder(options), self._env(options), request.workdir
         if workdir is not None:
             argv = argv if options.shell else found_in(folder, workdir, argv)
             env |= {WORKDIR: str(workdir), SUITE_DIR: str(self._setup.base_dir)}
@@ -296,8 +296,18 @@ class CommandAgent:
         return with_last_words(sentence, program.stderr, self._env(options))
 
 
+def words_for(request: AgentRequest, options: CommandOptions) -> list[str]:
+    """The words of the command for this request. Raises `AgentevalError` where a template can't be filled."""
+    if not asks_in_words(options.command):
+        return argv_of(options.command, options.shell)
+    document = request_document(request, options.settings)
+    return argv_for(options.command, options.shell, {**document["variables"], **document})
+
+
 def input_of(request: AgentRequest, options: CommandOptions) -> bytes:
     """What the program reads: its task."""
+    if options.input == "none":
+        return b""
     if options.input == "text":
         return prompt_of(request).encode("utf-8", "replace")
     document = request_document(request, options.settings)

@@ -13,7 +13,7 @@ from agenteval_tui.agents.process.project_environment import import_root
 from agenteval_tui.agents.recording.options import CAPTURE_RULE, Capture, CassetteOption, checked_capture
 from agenteval_tui.grading.json_paths import PathError, usable_path
 from agenteval_tui.suites.callable_name import callable_rule, parse_callable
-from agenteval_tui.suites.command_words import COMMAND_RULE, checked_command
+from agenteval_tui.suites.command_words import COMMAND_RULE, asks_in_words, checked_command
 from agenteval_tui.suites.tool_files import require_inside
 
 
@@ -51,12 +51,17 @@ class CommandOptions(AgentOptions):
 
     model_config = ConfigDict(json_schema_extra={"allOf": [COMMAND_RULE, CAPTURE_RULE]})
 
-    command: str | list[str] = Field(description="What to run: a list of words, or a text that is split into words.")
+    command: str | list[str] = Field(
+        description="What to run: a list of words, or a text that is split into words. With `{{prompt}}` in one of "
+        "them, the words are templates, and the program gets its prompt there."
+    )
     shell: bool = Field(False, description="true: `command` is a text for /bin/sh, with pipes and variables.")
     cwd: str = Field(".", description="The folder to run in, relative to the suite's folder and inside it.")
     env: Environment
-    input: Literal["json", "text"] = Field(
-        "json", description="json: the request as one JSON document; text: the last user message alone."
+    input: Literal["json", "text", "none"] = Field(
+        "json",
+        description="json: the request as one JSON document; text: the last user message alone; none: nothing. "
+        "Default with `{{prompt}}` in `command`: none.",
     )
     output: Literal["auto", "jsonl", "text"] = Field(
         "auto", description="jsonl: one event per line; text: the answer; auto: decide by the first line."
@@ -74,13 +79,21 @@ class CommandOptions(AgentOptions):
         description="printed: what it prints is its answer; model: what its model said last (with `capture`).",
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _reads_nothing_twice(cls, written: Any) -> Any:
+        # Many programs take what they can read for more of the prompt.
+        if isinstance(written, dict) and "input" not in written and asks_in_words(written.get("command", "")):
+            return {**written, "input": "none"}
+        return written
+
     @property
     def prefix_problem(self) -> tuple[str, str] | None:
         """Its request must hold the messages."""
-        if self.input != "text":
+        if self.input == "json":
             return None
         return (
-            "gets only the last prompt (`input: text`)",
+            f"gets only the last prompt (`{'input: text' if self.input == 'text' else 'command'}`)",
             "use `input: json`, continue a recorded run with `agenteval replay`, or let another agent continue: "
             "`agenteval fork RUN --agent NAME`",
         )
