@@ -808,6 +808,20 @@ def test_a_program_that_takes_its_question_as_a_word(tmp_path: Path, reads: str,
     assert agent.config.get("input") == (None if words else "text")
 
 
+def test_a_script_with_packages_of_its_own_and_the_commands_that_it_shows(tmp_path: Path) -> None:
+    text = (
+        '#!/usr/bin/env -S uv run --script\n# /// script\n# dependencies = ["openai"]\n# ///\n'
+        '"""Asks a database.\n\nUsage:\n    uv run ask.py -d ./shop.db -p "How many users are there?" -c 5\n'
+        '    uv run ask.py \\\\\n        --db=./other.db --prompt \'Which are new?\'\n    uv run ask.py -p "open\n"""\n'
+        f"{ASKS}P.add_argument('-d', '--db', required=True)\nP.add_argument('-p', '--prompt', required=True)\n"
+        "P.add_argument('-c', '--limit', type=int, default=3)\nif __name__ == '__main__':\n    main()\n"
+    )
+    agent = only(tmp_path, {"pyproject.toml": "", "ask.py": text})
+    script = ["uv", "run", "--script", "ask.py"]
+    assert agent.config["command"] == [*script, "-d", "./shop.db", "--prompt", "{{prompt}}"]
+    assert agent.prompts == ("How many users are there?", "Which are new?")
+
+
 def test_a_program_whose_agent_is_called_like_a_function(tmp_path: Path) -> None:
     text = (
         "import argparse\nfrom strands import Agent\nfrom builder.tools import get_tools\n"

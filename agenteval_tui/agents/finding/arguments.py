@@ -4,34 +4,57 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
 
 from agenteval_tui.agents.finding.fields import MESSAGE_FIELDS
-from agenteval_tui.agents.finding.python_module import Module
+from agenteval_tui.agents.finding.python_module import Function, Module
 
 _PLACE = "{{prompt}}"
 _NODE_ARGUMENT = re.compile(r"process\.argv\s*(?:\[\s*2\s*\]|\.slice\(\s*2\s*\))|\]\s*=\s*process\.argv\b")
+_CONTINUED = re.compile(r"\\\n\s*")
 
 
-def python_words(module: Module) -> list[str]:
-    """The words with the question that the command of a Python program ends with. []: it reads its standard input.
+class Arguments(Struct, frozen=True):
+    """The words with the question that a program's command ends with, [] where it reads its standard input; and what
+    its docstring shows as questions."""
 
-    Read are argparse, click, typer and `sys.argv`. The only argument is taken for the question, and an option that is
-    called as questions are. With several arguments it is not known which is which.
+    words: list[str]
+    prompts: tuple[str, ...] = ()
+
+
+class _Option(Struct, frozen=True):
+    names: tuple[str, ...]
+    required: bool = False
+
+
+def python_arguments(module: Module) -> Arguments:
+    """What the arguments of a Python program are, as argparse, click, typer or `sys.argv` read them.
+
+    The only argument is taken for the question, or an option that is called as questions are. With several arguments
+    it is not known which is which. Other options that must be there are written as the docstring shows them.
     """
-    positional = list(_positional(module))
-    if len(positional) == 1:
-        return ["--", _PLACE]
-    if not positional:
-        for flag in _flags(module):
-            if _asks(flag):
-                return [flag, _PLACE]
-        return [_PLACE] if _reads_argv(module) else []
-    return []
+    positional, options = list(_positional(module)), list(_options(module))
+    if len(positional) > 1:
+        return Arguments([])
+    if positional:
+        question, asked = None, ["--", _PLACE]
+    else:
+        question = next((option for option in options if any(map(_asks, option.names))), None)
+        if question is None:
+            return Arguments([_PLACE] if _reads_argv(module) else [])
+        asked = [max(question.names, key=len), _PLACE]
+    needed = [option for option in options if option.required and option is not question]
+    usages = list(_usages(module))
+    words = [word for option in needed for usage in usages[:1] for word in _written(usage, option.names)]
+    prompts = [usage[-1:] if question is None else _written(usage, question.names)[1:] for usage in usages]
+    return Arguments([*words, *asked], tuple(dict.fromkeys(prompt for usage in prompts for prompt in usage)))
 
 
 def node_words(text: str) -> list[str]:
-    """The same of a program for Node, of whose text only `process.argv` is read."""
+    """The words with the question of a program for Node, of whose text only `process.argv` is read."""
     return [_PLACE] if _NODE_ARGUMENT.search(text) else []
 
 
@@ -39,11 +62,33 @@ def _asks(name: str) -> bool:
     return name.lstrip("-").replace("-", "_").lower() in MESSAGE_FIELDS
 
 
+def _usages(module: Module) -> Iterator[list[str]]:
+    """The words after the program in the commands that its docstring shows."""
+    file = module.path.rpartition("/")[2]
+    for line in _CONTINUED.sub(" ", ast.get_docstring(module.tree) or "").splitlines():
+        before, program, after = line.partition(file)
+        if program and len(before.split()) <= 4:
+            try:
+                yield shlex.split(after)
+            except ValueError:
+                continue
+
+
+def _written(usage: Sequence[str], names: Sequence[str]) -> list[str]:
+    """An option and its value, as a command has them; [] where it has not."""
+    for number, word in enumerate(usage):
+        name, mark, value = word.partition("=")
+        if name in names and mark:
+            return [name, value]
+        if word in names and number + 1 < len(usage):
+            return [word, usage[number + 1]]
+    return []
+
+
 def _positional(module: Module) -> Iterator[str]:
     for call in module.calls:
         name = _text(call.args[0]) if call.args else ""
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        is_argument = last == "add_argument" and not name.startswith("-") and not _has(call, "choices")
+        is_argument = _last(call) == "add_argument" and not name.startswith("-") and _value(call, "choices") is None
         if name and (is_argument or module.qualified(call.func) in ("click.argument", "rich_click.argument")):
             yield name
     for function in module.functions.values():
@@ -51,18 +96,20 @@ def _positional(module: Module) -> Iterator[str]:
             yield from _parameters(function, positional=True)
 
 
-def _flags(module: Module) -> Iterator[str]:
+def _options(module: Module) -> Iterator[_Option]:
     for call in module.calls:
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        if last == "add_argument" or module.qualified(call.func) in ("click.option", "rich_click.option"):
-            names = [name for name in map(_text, call.args) if name.startswith("--")]
-            yield from names if not _has(call, "is_flag") and not _has(call, "action") else ()
+        if _last(call) == "add_argument" or module.qualified(call.func) in ("click.option", "rich_click.option"):
+            names = tuple(name for name in map(_text, call.args) if name.startswith("-"))
+            if names and _value(call, "is_flag") is None and _value(call, "action") is None:
+                required = _value(call, "required")
+                yield _Option(names, isinstance(required, ast.Constant) and required.value is True)
     for function in module.functions.values():
         if _is_typer(module, function):
-            yield from (f"--{name.replace('_', '-')}" for name in _parameters(function, positional=False))
+            for name in _parameters(function, positional=False):
+                yield _Option((f"--{name.replace('_', '-')}",))
 
 
-def _is_typer(module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _is_typer(module: Module, function: Function) -> bool:
     if not any(target.partition(".")[0] == "typer" for target in module.imports.values()):
         return False
     decorated = any(ast.unparse(node).endswith((".command()", ".callback()")) for node in function.decorator_list)
@@ -73,13 +120,12 @@ def _is_typer(module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef) 
     )
 
 
-def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef, positional: bool) -> Iterator[str]:
+def _parameters(function: Function, positional: bool) -> Iterator[str]:
     """The parameters of a command of typer: those without a default are arguments, unless they are declared options."""
     arguments = function.args.args
     defaults: list[ast.expr | None] = [None] * (len(arguments) - len(function.args.defaults))
     for argument, default in zip(arguments, [*defaults, *function.args.defaults], strict=True):
-        declared = f"{ast.unparse(argument.annotation) if argument.annotation else ''} "
-        declared += ast.unparse(default) if default is not None else ""
+        declared = " ".join(ast.unparse(node) for node in (argument.annotation, default) if node is not None)
         is_positional = "Argument(" in declared or (default is None and "Option(" not in declared)
         if is_positional == positional:
             yield argument.arg
@@ -94,9 +140,13 @@ def _reads_argv(module: Module) -> bool:
     )
 
 
+def _last(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else str(getattr(call.func, "id", ""))
+
+
 def _text(node: ast.expr) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
-def _has(call: ast.Call, keyword: str) -> bool:
-    return any(node.arg == keyword for node in call.keywords)
+def _value(call: ast.Call, keyword: str) -> ast.expr | None:
+    return next((node.value for node in call.keywords if node.arg == keyword), None)

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import structs
 
 from agenteval_tui.agents.finding import own_words
-from agenteval_tui.agents.finding.arguments import python_words
+from agenteval_tui.agents.finding.arguments import python_arguments
 from agenteval_tui.agents.finding.fields import ANSWER_FIELDS, MESSAGE_FIELDS, context_for, fields_of
 from agenteval_tui.agents.finding.frameworks import SDK_NAMES, SDKS, Construction, Frameworks
 from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign
@@ -25,6 +25,8 @@ _PROMPTS = (*MESSAGE_FIELDS, "messages", "user_msg")
 _MODELS = ("LLM", "ChatModel", "Embedding", "Embeddings")
 """What classes are called that adapt a model to a framework."""
 _DEEPEST = 6
+_INLINE_PACKAGES = re.compile(rb"^# /// script$", re.M)
+"""A script that says itself which packages it needs (PEP 723)."""
 _ASKS = frozenset(
     (
         *("create", "acreate", "run", "run_sync", "invoke", "ainvoke", "kickoff", "completion"),
@@ -411,10 +413,13 @@ class PythonAgents:
             words = ["-m", own.removesuffix(".py").removeprefix("src/").replace("/", ".")]
         else:
             words = [own]
+        python = [python_of(files.root, folder)]
+        if python == ["python3"] and _INLINE_PACKAGES.search(files.text(module.path) or b""):
+            python = ["uv", "run", "--script"]
         construction = next(filter(None, (self._frameworks.makes(module, call) for call in module.calls)), None)
         modules = self._modules
         instructions = own_words.instructions_of(modules, module, construction.call) if construction else ""
-        question = python_words(module)
+        arguments = python_arguments(module)
         yield FoundAgent(
             sign=Sign.PROGRAM,
             name=agent_name("main", module.path, files.root),
@@ -425,14 +430,14 @@ class PythonAgents:
             folder=folder,
             config={
                 "kind": "command",
-                "command": [python_of(files.root, folder), *words, *question],
-                **({} if question else {"input": "text"}),
+                "command": [*python, *words, *arguments.words],
+                **({} if arguments.words else {"input": "text"}),
                 "capture": "model",
                 "answer": "model",
             },
             instructions=instructions or (ast.get_docstring(module.tree) or ""),
             tools=own_words.tools_of(modules, module, construction.call, "") if construction else (),
-            prompts=own_words.prompts_in(modules, module),
+            prompts=(*arguments.prompts, *own_words.prompts_in(modules, module)),
         )
 
     def _calls_agent(self, module: Module, call: ast.Call) -> bool:

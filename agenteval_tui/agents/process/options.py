@@ -52,8 +52,8 @@ class CommandOptions(AgentOptions):
     model_config = ConfigDict(json_schema_extra={"allOf": [COMMAND_RULE, CAPTURE_RULE]})
 
     command: str | list[str] = Field(
-        description="What to run: a list of words, or a text that is split into words. With `{{prompt}}` in one of "
-        "them, the words are templates, and the program gets its prompt there."
+        description="What to run: a list of words, or a text that is split into words. With `{{prompt}}` among "
+        "the words, they are templates, and the program gets its prompt there."
     )
     shell: bool = Field(False, description="true: `command` is a text for /bin/sh, with pipes and variables.")
     cwd: str = Field(".", description="The folder to run in, relative to the suite's folder and inside it.")
