@@ -196,6 +196,7 @@ async def test_text_comes_while_the_program_still_runs(tmp_path: Path) -> None:
     ("code", "kind", "said"),
     [
         ("import sys; print('part'); sys.exit('it is\\nbroken')", "program", "exit code 1: it is broken"),
+        ("import sys; print('Error: it is\\nbroken'); sys.exit(3)", "program", "exit code 3: Error: it is broken"),
         ("import os; os.kill(os.getpid(), 9)", "program", "ended by the signal SIGKILL"),
         ('print(\'{"type": "text", "text": "x"}\'); print(\'{"type": "te\', end=\'\')', "protocol", "line, 2, is cut"),
         (
@@ -214,6 +215,22 @@ async def test_what_goes_wrong_is_said(run_agent: Run, code: str, kind: str, sai
     ran = await run_agent(python(code, timeouts={"silence": 0.7}))
     error = failure(ran)
     assert (error.kind, said in error.message) == (kind, True), error
+
+
+@pytest.mark.parametrize(
+    ("code", "named"),
+    [
+        ("print('Error: SHOP_API_KEY environment variable is not set.'); sys.exit(1)", "SHOP_API_KEY is not set"),
+        ("import os; os.environ['SHOP_TOKEN']", "SHOP_TOKEN is not set"),
+        ("print('SET_TOKEN is no good'); sys.exit(1)", ""),
+    ],
+)
+async def test_a_key_that_a_program_misses(run_agent: Run, tmp_path: Path, code: str, named: str) -> None:
+    (tmp_path / ".env").write_text("OTHER=1\n")
+    error = failure(await run_agent(python(f"import sys; {code}"), env={"SET_TOKEN": "x", "PATH": os.environ["PATH"]}))
+    assert ("is not set" in error.fix) == bool(named)
+    assert error.fix.startswith(named)
+    assert not named or f"=... into {tmp_path / '.env'}" in error.fix
 
 
 async def test_a_line_that_is_cut_off_because_the_program_fell_is_the_lesser_news(run_agent: Run) -> None:

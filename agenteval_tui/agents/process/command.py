@@ -6,7 +6,7 @@ import asyncio
 import codecs
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Literal
@@ -38,17 +38,20 @@ from agenteval_tui.agents.process.errors import (
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.agents.process.options import CommandOptions, folder_of
+from agenteval_tui.agents.process.project_words import remedy_in
 from agenteval_tui.agents.process.protocol import EventError, EventReader, is_event, prompt_of, request_document
 from agenteval_tui.agents.process.traceback_text import traceback_in
 from agenteval_tui.agents.process.workdir import SUITE_DIR, WORKDIR, found_in
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.command_words import argv_for, argv_of, asks_in_words
+from agenteval_tui.suites.env_files import env_files
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Note, RunError
 from agenteval_tui.transcripts.observed import TEXT_ONLY
 from agenteval_tui.transcripts.traceback import raised_words
 
 _SHOWN = 80  # characters of a line that an error repeats
+_TAIL = 2_000
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -72,6 +75,7 @@ class OutputReader:
         self._form = form
         self._limit = limit
         self._size = 0
+        self._tail = b""
         self._number = 0
         self._begin = bytearray()  # the output before its form was known
         self._in_object = False  # its first line starts with {, and is not complete
@@ -83,6 +87,11 @@ class OutputReader:
     def read(self) -> int:
         """Bytes of output that came."""
         return self._size
+
+    @property
+    def last_words(self) -> str:
+        """The end of an output that is a text: many programs print there what went wrong."""
+        return self._tail.decode("utf-8", "replace") if self.is_text else ""
 
     @property
     def is_text(self) -> bool:
@@ -97,6 +106,7 @@ class OutputReader:
     def feed(self, data: bytes) -> list[AgentEvent]:
         """The events in the next bytes. Raises `OutputError`."""
         self._size += len(data)
+        self._tail = (self._tail + data)[-_TAIL:]
         if self._size > self._limit:
             raise OutputError(f"it wrote more than {self._limit / 1e6:g} MB", "raise `max_reply_mb`, or make it brief")
         if self._form == "auto":
@@ -273,13 +283,13 @@ class CommandAgent:
                 return
         if program.returncode != 0:
             message = f"{name} {exit_description(program.returncode)}"
-            fix = remedy_for(
+            env, words = self._env(options), program.stderr.strip() or reader.last_words
+            fix = await asyncio.to_thread(self._remedy, words, env) or remedy_for(
                 program.returncode, "run it by hand with the same input; `agenteval docs agents` describes it"
             )
-            env = self._env(options)
             traceback = traceback_in(without_secrets(program.stderr, env), str(self._folder(options)))
             if traceback is None:
-                message = self._said(message, program, options)
+                message = with_last_words(message, words, env)
             else:
                 message = without_secrets(f"{message}: {raised_words(traceback)}", env)
             failure = RunError.told("program", message, fix, ErrorCode.EXIT, status=program.returncode)
@@ -291,6 +301,12 @@ class CommandAgent:
         else:
             message = self._said(f"{name} printed {'nothing' if not reader.read else 'no answer'}", program, options)
             yield Failed(RunError.told("protocol", message, _NO_ANSWER, ErrorCode.NO_ANSWER))
+
+    def _remedy(self, words: str, env: Mapping[str, str]) -> str:
+        try:
+            return remedy_in(words[-_TAIL:], env, env_files(self._setup.base_dir, self._setup.config))
+        except AgentevalError as problem:  # a file of it changed meanwhile
+            return problem.fix
 
     def _said(self, sentence: str, program: Program, options: CommandOptions) -> str:
         return with_last_words(sentence, program.stderr, self._env(options))

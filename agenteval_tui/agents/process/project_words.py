@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ _DISTRIBUTIONS = {
     **{"google.generativeai": "google-generativeai", "google.protobuf": "protobuf"},
 }
 """Packages that are not called as their modules are."""
+_SECRETS = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|ENDPOINT)\b")
 _SHARED_NAMES = ("google", "azure")
 """Many packages have modules below these names, and none of them has the name."""
 
@@ -87,6 +89,13 @@ def remedy(clues: Mapping[str, Any], environment: ProjectEnvironment, env: Mappi
             f"the server refused the key: correct it where it is set; .env: {env_files_in_words(environment.env_files)}"
         )
     return ""
+
+
+def remedy_in(words: str, env: Mapping[str, str], files: EnvFiles) -> str:
+    """What to do about a program that ended with these words, if they name a key that is not set (`env` is what it
+    had); "" if they don't."""
+    variables = dict.fromkeys(name for name in _SECRETS.findall(words) if not env.get(name, "").strip())
+    return _set(list(variables), files) if variables else ""
 
 
 def _install(module: str, environment: ProjectEnvironment, *, has_top: bool) -> str:
