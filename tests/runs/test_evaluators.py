@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,16 @@ from agenteval_tui.agents.base import (
     AgentEvent,
     AgentRequest,
     Done,
+    Noted,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallFinished,
     ToolCallStarted,
 )
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import Outcome
-from agenteval_tui.grading.sentences import criterion_sentence, evidence_sentence
+from agenteval_tui.grading.sentences import criterion_sentence, evidence_sentence, why_not_observed
+from agenteval_tui.transcripts.model import Note
 
 Made = Callable[..., Any]
 
@@ -103,6 +107,45 @@ async def graded(execution: Made, folder: Path, name: str, row: dict[str, Any] =
     (run,) = made.store.runs_of_execution(made.engine.plan.execution_id)
     (result,) = made.store.results(run.id)
     return result
+
+
+BLIND = '''
+def by_calls(value, tool_calls): return len(tool_calls) == 0
+def by_absence(tool_calls): return not tool_calls
+def by_messages(messages): return not any(message.get("tool_calls") for message in messages)
+def by_keys(trajectory): return not any("tool_calls" in message for message in trajectory)
+def by_outputs(outputs): return not [m for m in outputs["messages"] if m.get("tool_calls")]
+def by_transcript(transcript): return not transcript.get("tool_calls")
+def by_run(run, example): return not (run.child_runs or [])
+def by_case(test_case): return test_case.tools_called == []
+async def later(tool_calls): return tool_calls == []
+def catches(tool_calls):
+    try:
+        return len(tool_calls) == 0
+    except Exception:
+        return True
+def looks_elsewhere(value, tool_calls, messages): return "Paris" in value and messages[-1]["role"] == "assistant"
+'''  # fmt: skip
+
+
+async def text_only(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+    yield Noted(Note("text_only", "str"))
+    yield TextDelta("It is Paris.")
+    yield Done()
+
+
+@pytest.mark.parametrize("name", re.findall(r"^(?:async )?def (\w+)", BLIND, re.MULTILINE))
+async def test_an_evaluator_judges_no_calls_that_nobody_could_see(
+    execution: Made, tmp_path: Path, scripts: Any, name: str
+) -> None:
+    scripts.script = text_only
+    (tmp_path / "checks.py").write_text(BLIND)
+    result = await graded(execution, tmp_path, name)
+    if name == "looks_elsewhere":
+        assert result.outcome is Outcome.PASSED
+    else:
+        assert (result.outcome, result.metrics[0].code) == (Outcome.ERROR, Code.NOT_OBSERVED)
+        assert "its tool calls are not known" in why_not_observed(result)
 
 
 async def test_what_the_agent_returned_is_stored_with_the_run(execution: Made, tmp_path: Path) -> None:

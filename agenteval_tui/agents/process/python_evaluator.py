@@ -20,6 +20,8 @@ project: Any = sys.modules["_agenteval_python_project"]
 
 UNUSABLE = "agenteval_unusable"
 """The key of what can't be read: {"type", "place"}."""
+UNSEEN = "agenteval_unseen"
+"""The key of what the evaluator looked at and nobody could see, as `observes` calls it."""
 # Parameters that nothing else can mean, and the field of `RunData` that they get.
 _VIEWS = {
     "value": "value",
@@ -62,7 +64,21 @@ _WITH_OUTPUT = (
 def call(evaluator: Any, target: Any, request: Any, wait: Any) -> Any:
     """What the evaluator says of a run, as JSON data. `wait` runs an awaitable to its end. Raises what the evaluator
     raises, and `WrongTarget`."""
-    run, arguments = data.RunData(request), dict(request["arguments"])
+    run = data.RunData(request)
+    try:
+        returned = _returned(evaluator, target, run, dict(request["arguments"]), wait)
+    except Exception:
+        if run.unseen is None or not run.unseen.looked:
+            raise
+    if run.unseen is not None and run.unseen.looked:
+        return {UNSEEN: "tool_calls"}
+    try:
+        return _plain(returned)
+    except _UnreadableError as error:
+        return {UNUSABLE: {"type": str(error), "place": place_of(evaluator)}}
+
+
+def _returned(evaluator: Any, target: Any, run: Any, arguments: Any, wait: Any) -> Any:
     kind = _kind(evaluator)
     if kind is None:
         package = target.partition(":")[0].partition(".")[0] if ".py:" not in target else ""
@@ -81,10 +97,7 @@ def call(evaluator: Any, target: Any, request: Any, wait: Any) -> Any:
         returned = _verdict_of_deepeval(evaluator)
     elif kind is _pydantic_evals:
         returned = _verdict_of_pydantic(evaluator, returned)
-    try:
-        return _plain(returned)
-    except _UnreadableError as error:
-        return {UNUSABLE: {"type": str(error), "place": place_of(evaluator)}}
+    return returned
 
 
 # Evaluators that are objects, or classes of them

@@ -55,6 +55,44 @@ def inputs_of(variables: Any, prompt: Any, messages: Any) -> Any:
     return Named(own, dict(dict.fromkeys(PROMPTS, prompt), messages=messages))
 
 
+class NotObservedError(Exception):
+    """An evaluator looked for tool calls in a run of which nobody could see them."""
+
+
+class UnseenCalls:
+    """The tool calls of a run of which nobody could see them: looking at them is an error, and is remembered, since the
+    evaluator may catch that. Made of none, they would be judged by their absence."""
+
+    def __init__(self) -> None:
+        self.looked = False
+
+    def _look(self, *_: Any) -> Any:
+        self.looked = True
+        raise NotObservedError("nobody could see the tool calls of this run")
+
+    __iter__ = __len__ = __bool__ = __contains__ = __getitem__ = __add__ = __radd__ = __reversed__ = _look
+    __eq__ = __ne__ = __repr__ = _look
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _WithoutCalls(dict):  # type: ignore[type-arg]
+    """A message or a transcript of such a run."""
+
+    def __init__(self, fields: Any, calls: UnseenCalls) -> None:
+        super().__init__(fields)
+        self._calls = calls
+
+    def __getitem__(self, name: Any) -> Any:
+        return self._calls if name == "tool_calls" else super().__getitem__(name)
+
+    def __contains__(self, name: Any) -> bool:
+        return name in self._calls if name == "tool_calls" else super().__contains__(name)
+
+    def get(self, name: Any, default: Any = None) -> Any:
+        """As a dict's."""
+        return self._calls if name == "tool_calls" else super().get(name, default)
+
+
 class RunData:
     """One run, as evaluators ask for it: `value` is what the prototype class found in it."""
 
@@ -62,11 +100,16 @@ class RunData:
         offered = request["offered"]
         self.value = request["value"]
         self.transcript = offered["transcript"]
+        self.unseen = UnseenCalls() if "tool_calls" not in self.transcript.get("observes", ("tool_calls",)) else None
         self.variables = offered["variables"]
         self.expected = offered["expected"]
         if self.expected is None:
             self.expected = self.variables.get("expected_value")
         self.messages = offered.get("messages") or self.transcript.get("messages") or []
+        if self.unseen is not None:
+            own = [_WithoutCalls(message, self.unseen) for message in self.transcript.get("messages") or ()]
+            self.transcript = _WithoutCalls(dict(self.transcript, messages=own), self.unseen)
+            self.messages = [_WithoutCalls(message, self.unseen) for message in self.messages]
         self.prompt = next(
             (message.get("content") for message in reversed(self.messages) if message.get("role") == "user"), ""
         )
@@ -118,7 +161,7 @@ class RunData:
     @property
     def tool_calls(self) -> Any:
         """[{"id", "name", "arguments", "result", ...}] of all calls."""
-        return self.transcript.get("tool_calls") or []
+        return self.transcript.get("tool_calls") or [] if self.unseen is None else self.unseen
 
     @property
     def seconds(self) -> Any:
@@ -133,12 +176,14 @@ class RunData:
     @property
     def run(self) -> Any:
         """LangSmith's run, with its tool calls as child runs."""
+        calls = self.tool_calls if self.unseen is None else ()
         children = [
             self._run(str(call["name"]), "tool", call.get("arguments"), {"output": call.get("result")}, ())
-            for call in self.tool_calls
+            for call in calls
         ]
         whole = self._run("agent", "chain", self.inputs, self.outputs, children)
-        return _with(whole, inputs=self.inputs, outputs=self.outputs)
+        whole = _with(whole, inputs=self.inputs, outputs=self.outputs)
+        return whole if self.unseen is None else _with(whole, child_runs=self.unseen)
 
     def _run(self, name: Any, kind: Any, inputs: Any, outputs: Any, children: Any) -> Any:
         end = datetime.datetime.now(datetime.timezone.utc)  # noqa: UP017 - Python 3.8
@@ -192,13 +237,16 @@ class RunData:
             "context": _texts(self.variables.get("context")),
             "completion_time": self.seconds,
             "retrieval_context": _texts(self.variables.get("retrieval_context")),
-            "tools_called": [self._deepeval_call(tool_call) for tool_call in self.tool_calls],
+            "tools_called": None,
         }
+        if self.unseen is None:
+            fields["tools_called"] = [self._deepeval_call(tool_call) for tool_call in self.tool_calls]
         expected = self.variables.get("expected_tools")
         if isinstance(expected, list):
             named = [call if isinstance(call, dict) else {"name": str(call)} for call in expected]
             fields["expected_tools"] = [self._deepeval_call(call) for call in named]
-        return _made("deepeval.test_case", "LLMTestCase", fields)
+        case = _made("deepeval.test_case", "LLMTestCase", fields)
+        return case if self.unseen is None else _with(case, tools_called=self.unseen)
 
     @property
     def conversation(self) -> Any:
@@ -241,6 +289,8 @@ def _made(module: Any, name: Any, fields: Any) -> Any:
 
 def _with(record: Any, **fields: Any) -> Any:
     """The object with these fields as they are: a type of pydantic would copy a dict into a plain one."""
+    if isinstance(record, types.SimpleNamespace):
+        return types.SimpleNamespace(**dict(vars(record), **fields))
     copy = getattr(record, "model_copy", None) or getattr(record, "copy", None)
     return record if copy is None else copy(update=fields)
 

@@ -21,11 +21,15 @@ from agenteval_tui.grading.remote_requests import AskKind, RemoteCall, RemoteReq
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.transcripts.codec import to_json
+from agenteval_tui.transcripts.model import Note
+from agenteval_tui.transcripts.observed import unseen
 
 _FUNCTION = re.compile(r"(?:[^\W\d]\w*(?:\.[^\W\d]\w*)*|[^\0\n]+\.py):[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _WORD = f"[^0-9{NAME_CHARACTERS}][^{NAME_CHARACTERS}]*"
 _FUNCTION_IN_EDITORS = rf"^(?:{_WORD}(?:\.{_WORD})*|.*\.py):{_WORD}(?:\.{_WORD})*$"
-_UNUSABLE = "agenteval_unusable"  # as `agents/process/python_evaluator.py` writes it
+# As `agents/process/python_evaluator.py` writes them.
+_UNUSABLE = "agenteval_unusable"
+_UNSEEN = "agenteval_unseen"
 PRINTED, RETURNED = "agenteval_printed", "returned"
 """The keys of a reply whose function also printed something."""
 # What tools call the parts of a result.
@@ -100,6 +104,8 @@ class Python(RemoteMetric):
         if isinstance(returned, Mapping) and PRINTED in returned:
             printed = (Evidence("printed", None, str(returned[PRINTED]).strip()),)
             returned = returned.get(RETURNED)
+        if isinstance(returned, Mapping) and _UNSEEN in returned:
+            raise _not_observed(value)
         unread = returned.get(_UNUSABLE) if isinstance(returned, Mapping) else None
         if isinstance(unread, Mapping):
             raise self._unusable("type", None, type=str(unread.get("type")), place=str(unread.get("place")))
@@ -159,6 +165,12 @@ class Python(RemoteMetric):
         if not 0 <= score <= 1:
             raise self._unusable("off the scale", score)
         return float(score)
+
+
+def _not_observed(value: Value) -> UnusableError:
+    missing = unseen(value.transcript, frozenset(("tool_calls",)))
+    kind, note = missing or ("tool_calls", Note("", ""))
+    return UnusableError(code=Code.NOT_OBSERVED, kind=kind, note=note.code, what=note.what)
 
 
 class _Judged(Struct, frozen=True):
