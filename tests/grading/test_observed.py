@@ -106,8 +106,16 @@ def test_negation_makes_no_verdict_of_it() -> None:
     assert compile_criterion(spec).check(transcript(Note("text_only", "str"))).outcome is Outcome.ERROR
 
 
-def test_a_judge_that_sees_the_calls_is_not_asked() -> None:
-    metric = {"type": "Judge", "criteria": "Did it refund?", "see": ["output", "tools"]}
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {"criteria": "Did it refund?", "see": ["output", "tools"]},
+        {"criteria": "Did it refund?", "see": ["transcript"]},
+        {"prompt": "Did it refund? {{transcript}}", "reply": "yes_no"},
+    ],
+)
+def test_a_judge_that_sees_the_calls_is_not_asked(shown: dict[str, Any]) -> None:
+    metric = {"type": "Judge", **shown}
     checker = compile_criterion(CriterionSpec("c", "TextResponse", {"metrics": [metric]}))
     assert checker.requests(transcript()) != ()
     assert checker.requests(transcript(Note("text_only", "str"))) == ()

@@ -185,8 +185,8 @@ class Judge(RemoteMetric):
 
     @property
     def needs(self) -> frozenset[ObservedKind]:
-        shows_tools = "tools" in self.see if self.template is None else "tools" in self.template.names
-        return frozenset(("tool_calls",) if shows_tools else ())
+        shown = self.see if self.template is None else self.template.names
+        return frozenset(("tool_calls",) if {"tools", "transcript"} & {*shown} else ())
 
     @field_validator("prompt")
     @classmethod
