@@ -820,6 +820,11 @@ def test_a_script_with_packages_of_its_own_and_the_commands_that_it_shows(tmp_pa
     script = ["uv", "run", "--script", "ask.py"]
     assert agent.config["command"] == [*script, "-d", "./shop.db", "--prompt", "{{prompt}}"]
     assert agent.prompts == ("How many users are there?", "Which are new?")
+    readme = "# Ask\n\n```\n> uv run ask.py --db a.db -p 'How many?'\n```\nFirst look at ask.py, then run it.\n"
+    bare = text.replace("Usage:", "").replace("uv run ask.py", "it")
+    agent = only(tmp_path / "other", {"pyproject.toml": "", "README.md": readme, "ask.py": bare})
+    assert agent.config["command"] == [*script, "--db", "a.db", "--prompt", "{{prompt}}"]
+    assert agent.prompts == ("How many?",)
 
 
 def test_a_program_whose_agent_is_called_like_a_function(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ _CONTINUED = re.compile(r"\\\n\s*")
 
 
 class Arguments(Struct, frozen=True):
-    """The words with the question that a program's command ends with, [] where it reads its standard input; and what
-    its docstring shows as questions."""
+    """The words with the question that a program's command ends with, [] where it reads its standard input; and the
+    questions in the commands that are shown."""
 
     words: list[str]
     prompts: tuple[str, ...] = ()
@@ -30,11 +30,12 @@ class _Option(Struct, frozen=True):
     required: bool = False
 
 
-def python_arguments(module: Module) -> Arguments:
+def python_arguments(module: Module, readme: str = "") -> Arguments:
     """What the arguments of a Python program are, as argparse, click, typer or `sys.argv` read them.
 
     The only argument is taken for the question, or an option that is called as questions are. With several arguments
-    it is not known which is which. Other options that must be there are written as the docstring shows them.
+    it is not known which is which. Other options that must be there are written as commands in its docstring, or
+    in `readme`, show them.
     """
     positional, options = list(_positional(module)), list(_options(module))
     if len(positional) > 1:
@@ -47,7 +48,7 @@ def python_arguments(module: Module) -> Arguments:
             return Arguments([_PLACE] if _reads_argv(module) else [])
         asked = [max(question.names, key=len), _PLACE]
     needed = [option for option in options if option.required and option is not question]
-    usages = list(_usages(module))
+    usages = list(_usages(module, readme))
     words = [word for option in needed for usage in usages[:1] for word in _written(usage, option.names)]
     prompts = [usage[-1:] if question is None else _written(usage, question.names)[1:] for usage in usages]
     return Arguments([*words, *asked], tuple(dict.fromkeys(prompt for usage in prompts for prompt in usage)))
@@ -62,10 +63,11 @@ def _asks(name: str) -> bool:
     return name.lstrip("-").replace("-", "_").lower() in MESSAGE_FIELDS
 
 
-def _usages(module: Module) -> Iterator[list[str]]:
-    """The words after the program in the commands that its docstring shows."""
+def _usages(module: Module, readme: str) -> Iterator[list[str]]:
+    """The words after the program in the commands that are shown."""
     file = module.path.rpartition("/")[2]
-    for line in _CONTINUED.sub(" ", ast.get_docstring(module.tree) or "").splitlines():
+    shown = f"{ast.get_docstring(module.tree) or ''}\n{readme}"
+    for line in _CONTINUED.sub(" ", shown).splitlines():
         before, program, after = line.partition(file)
         if program and len(before.split()) <= 4:
             try:

@@ -419,7 +419,8 @@ class PythonAgents:
         construction = next(filter(None, (self._frameworks.makes(module, call) for call in module.calls)), None)
         modules = self._modules
         instructions = own_words.instructions_of(modules, module, construction.call) if construction else ""
-        arguments = python_arguments(module)
+        readme = files.text(f"{folder}/README.md".lstrip("/")) or b""
+        arguments = python_arguments(module, readme.decode("utf-8", "replace"))
         yield FoundAgent(
             sign=Sign.PROGRAM,
             name=agent_name("main", module.path, files.root),
