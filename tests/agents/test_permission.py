@@ -24,7 +24,7 @@ WAYS_IN = {
         "runs/judge_client.py",
         "runs/agent_factory.py",
         "runs/agent_pool.py",
-        "runs/executors/dask_worker.py",
+        "extensions/dask/worker.py",
         "runs/fork/request.py",  # asks nobody: it writes down what would be sent
     },
     "make_embedder": {"runs/judge_client.py"},
@@ -65,7 +65,7 @@ WAYS_IN = {
         "cli/mcp_shim.py",  # a program that the user typed
         "runs/trust_check.py",
     },
-    "permission_from_json": {"runs/executors/task_codec.py"},
+    "permission_from_json": {"extensions/dask/task_codec.py"},
     "check_trust": {
         "api/recordings.py",
         "cli/trust_prompt.py",

@@ -37,6 +37,7 @@ tests:
 # in silence: a check of the doctor, the options of a kind, a kind that is in another group too.
 NAMED: dict[str, tuple[tuple[str, ...], str]] = {
     "agenteval.commands": (("NAME",), "there is no verb 'NAME'"),
+    "agenteval.executors": (("run", "hello.suite.yaml", "--executor", "NAME"), "'NAME' is not 'local'"),
 }
 SILENT = {"agenteval.doctor_checks", "agenteval.agent_options", "agenteval.local_agents", "agenteval.local_embedders"}
 

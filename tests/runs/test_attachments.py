@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agenteval_tui.agents.base import AgentRequest, Attached, PromptSent
+from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.analysis.lint import check_suite
 from agenteval_tui.core import attachment_files
 from agenteval_tui.core.attachment_files import kept
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.blobs import pack_transcript, unpack_transcript
-from agenteval_tui.runs.executors.task_codec import event_data, read_event
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
@@ -165,11 +164,6 @@ def test_secrets_are_in_nothing_that_is_said_of_an_attachment() -> None:
     clean = TranscriptRedactor(["secret-key-123"]).transcript(TOLD)
     assert "secret-key-123" not in repr(clean)
     assert clean.messages[0].attachments[0].sha256 == ONE.sha256
-
-
-def test_events_with_attachments_travel_to_workers() -> None:
-    for event in (Attached(ONE), PromptSent(TOLD.messages)):
-        assert read_event(json.loads(json.dumps(event_data(event)))) == event
 
 
 async def test_agents_that_are_no_models_are_told_the_marks_and_the_run_says_so(

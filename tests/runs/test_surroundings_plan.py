@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.analysis.lint import check_suites
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import EXECUTORS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.around.plan import read_surroundings, surroundings_data
 from agenteval_tui.runs.plan.options import PlanOptions
@@ -125,9 +129,11 @@ def test_the_plan_shows_services_and_hooks(shop: Any) -> None:
 
 
 @pytest.mark.parametrize("test", ["before: [[a]]", "workdir: fresh", "exclusive: db"])
-def test_a_cluster_has_nothing_of_this_machine(shop: Any, test: str) -> None:
+def test_a_cluster_has_nothing_of_this_machine(shop: Any, test: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "farming", SimpleNamespace(Farm=SimpleNamespace(address_variable="FARM")))
+    monkeypatch.setitem(entry_points.own(EXECUTORS), "farm", "farming:Farm")
     loaded = shop(test)
-    options = PlanOptions(executor="dask", scheduler="tcp://127.0.0.1:1", trust=True)
+    options = PlanOptions(executor="farm", scheduler="tcp://127.0.0.1:1", trust=True)
     with pytest.raises(AgentevalError, match="its agent would run on a cluster"):
         make_plan([loaded], options, user_agents={})  # its agent has a service
     text = loaded.path.read_text().replace(", services: {own: {command: [serve], ready: {port: 81}}}", "")

@@ -28,7 +28,7 @@ from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.version import __version__
-from agenteval_tui.runs.executors.task_codec import Task, event_data, read_task
+from agenteval_tui.extensions.dask.task_codec import Task, event_data, read_task
 from agenteval_tui.runs.plan.agents import expanded
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.model import RunError

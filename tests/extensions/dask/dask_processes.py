@@ -11,7 +11,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 # Loaded before there is any of them: their programs, and what a worker runs.
-_LOADED = ("distributed.cli.dask_scheduler", "distributed.cli.dask_worker", "agenteval_tui.runs.executors.dask_worker")
+_LOADED = ("distributed.cli.dask_scheduler", "distributed.cli.dask_worker", "agenteval_tui.extensions.dask.worker")
 # They look at themselves many times a second. Nobody here asks what they see.
 _CALM = {
     "distributed.admin.tick.interval": "500ms",

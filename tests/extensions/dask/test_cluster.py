@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dask_processes import begin
 
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
+from agenteval_tui.extensions.dask import executor as dask_executor
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.client import start
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import AttemptFailed, Command, Ended, Event, Graded, Planned, TextStreamed
-from agenteval_tui.runs.executors import dask as dask_executor
 from agenteval_tui.runs.live_registry import ExecutionRequest
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import load_suite
+from tests.extensions.dask.dask_processes import begin
 
 # Dask itself is loaded by the one process of the tests that runs these.
 pytestmark = [
@@ -37,7 +37,7 @@ pytestmark = [
     pytest.mark.skipif(find_spec("distributed") is None, reason="the extra `dask` is not installed"),
 ]
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SECRET = "worker-secret-4711-abcdefgh"
 
 AGENT = """

@@ -22,9 +22,9 @@ from agenteval_tui.agents.permission import Permission
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.core.version import __version__
+from agenteval_tui.extensions.dask.task_codec import read_event, task_data
+from agenteval_tui.extensions.dask.worker import run_task
 from agenteval_tui.runs.executors.base import OnLost
-from agenteval_tui.runs.executors.dask_worker import run_task
-from agenteval_tui.runs.executors.task_codec import read_event, task_data
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError

@@ -1,0 +1,1 @@
+"""Runs on the workers of a Dask cluster: `agenteval run --executor dask`."""
