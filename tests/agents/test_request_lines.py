@@ -152,3 +152,28 @@ def test_questions_that_have_nothing_to_do_with_each_other_are_no_losses() -> No
     for number in range(3):
         program.ask([user(f"Question {number}")], said(f"Answer to {number}."), system="S")
     assert alarms(program.transcript) == []
+
+
+def texts(transcript: Transcript) -> list[str]:
+    return [message.content for message in transcript.messages]
+
+
+def test_a_conversation_of_short_answers_that_drops_its_beginning_is_there_once() -> None:
+    program = Program()
+    talk: list[Message] = []
+    for number in range(1, 5):
+        talk = program.ask([*talk, user(f"Q{number}")], said("ok"), system="Sys")
+    talk = program.ask([*talk[2:], user("Q5")], said("yes"), system="Sys")
+    program.ask([*talk, user("Q6")], said("no"), system="Sys")
+    transcript = program.transcript
+    assert texts(transcript) == ["Sys", "Q1", "ok", "Q2", "ok", "Q3", "ok", "Q4", "ok", "Q5", "yes", "Q6", "no"]
+    assert {line for line, _ in lines(transcript)} == {1}
+    assert alarms(transcript) == ["dropped"]
+
+
+def test_another_conversation_that_has_the_same_short_answer_is_not_taken_for_it() -> None:
+    program = Program()
+    program.ask([user("Is it open?")], said("Yes."), system="Shop")
+    program.ask([user("Is it paid?"), said("Yes."), user("When?")], said("Today."), system="Bank")
+    assert [line for line, _ in lines(program.transcript)] == [1, 2]
+    assert texts(program.transcript).count("Yes.") == 2

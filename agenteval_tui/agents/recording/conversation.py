@@ -657,9 +657,13 @@ def _continues(talk: _Talk, keys: list[str]) -> int | None:
             end += 1
         return end if end > count else None
     # It leaves out or shortens what was before.
-    repeats = talk.place is not None and talk.answer in keys and _says_much(talk.answer)
+    if talk.place is None or talk.answer not in keys:
+        return None
+    end = len(keys) - keys[::-1].index(talk.answer)
+    # An answer such as "Yes." is said twice; so is hardly what was asked before it.
+    repeats = _says_much(talk.answer) or keys[end - 2 : end] == talk_keys[-2:]
     if repeats and sum((Counter(keys) & Counter(talk_keys)).values()) * 2 >= min(len(keys), len(talk_keys)):
-        return len(keys) - keys[::-1].index(talk.answer)
+        return end
     return None
 
 
