@@ -177,3 +177,17 @@ def test_another_conversation_that_has_the_same_short_answer_is_not_taken_for_it
     program.ask([user("Is it paid?"), said("Yes."), user("When?")], said("Today."), system="Bank")
     assert [line for line, _ in lines(program.transcript)] == [1, 2]
     assert texts(program.transcript).count("Yes.") == 2
+
+
+def test_sub_agents_with_one_and_the_same_task_work_for_the_call_that_has_their_answer() -> None:
+    program = Program()
+    calls = [("a", "research", '{"topic": "socks"}'), ("b", "research", '{"topic": "socks"}')]
+    talk = program.ask([user("Research it twice.")], said("", *calls), system="Boss")
+    program.ask([user("socks")], said("Second finding"), system="You research.", at=20, took=30)
+    program.ask([user("socks")], said("First finding"), system="You research.", at=21, took=5)
+    program.ask([*talk, result("a", "First finding"), result("b", "Second finding")], said("Both."), system="Boss")
+    requests = program.transcript.requests
+    assert requests is not None
+    assert [(line.name, line.called_by) for line in requests.lines] == [
+        ("agent 1", None), ("research", 1), ("research 2", 0),
+    ]  # fmt: skip

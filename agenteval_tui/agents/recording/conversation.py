@@ -139,7 +139,7 @@ class _Assembly:
         self._early: list[UsedTool] = []  # before any request: told after what was asked
         self._served: list[ToolRequest] = []  # by the servers of tools, since the last request
         self._seen: dict[str, ToolRequest] = {}  # call -> how its tool's server saw it
-        self._told: set[str] = set()  # calls whose results a model was told
+        self._results: dict[str, str] = {}  # call -> its result, as a model was told it
         self._turns_made: list[_Turn] = []
         self._keys: dict[int, tuple[_Message, str]] = {}  # id of a message -> it, and its key
         self._owners: dict[int, int] = {}  # id of a message -> the place of the turn that it came with
@@ -247,7 +247,7 @@ class _Assembly:
         self._settle()
         self._tell_early()
         for key, tool in self._seen.items():
-            if key not in self._told and tool.result is not None:  # no model was told: the program ended before
+            if key not in self._results and tool.result is not None:  # no model was told: the program ended before
                 self._messages.append({"role": "tool", "tool_call_id": key, "content": tool.result})
                 self._clock(key, tool.started_ms, tool.ended_ms - tool.started_ms)
         lines = self._lines() if self._turns_made else {}
@@ -374,13 +374,12 @@ class _Assembly:
         return lines
 
     def _caller(self, talk: _Talk, last: Mapping[_Talk, _Turn], callers: Collection[str]) -> str:
-        """The call that a conversation works for: one whose arguments have what it was asked, else the first that no
-        other one works for; "" for none. An agent's own call is none, unless that agent goes on afterwards."""
+        """The call that a conversation works for: one whose arguments have what it was asked, else one of any; "" for
+        none. Of several, one whose result has the answer that it ended with, and that no other one works for. An
+        agent's own call is none, unless that agent goes on afterwards."""
         first = first_words(talk.first.request.messages)
-        for _, call in talk.callers:
-            if _has_task(self._function(call).get("arguments"), first):
-                return call
-        others = [
+        answer = str((last[talk].answer or {}).get("content") or "").strip()
+        fitting = [call for _, call in talk.callers if _has_task(self._function(call).get("arguments"), first)] or [
             call
             for calling, call in talk.callers
             if calling in last
@@ -389,7 +388,9 @@ class _Assembly:
                 or not _is_same_agent(last[calling].asked, talk.first)
             )
         ]
-        return next((call for call in others if call not in callers), others[-1] if others else "")
+        answered = [call for call in fitting if answer and answer in self._results.get(call, "")]
+        calls = answered or fitting
+        return next((call for call in calls if call not in callers), calls[-1] if calls else "")
 
     def _name_speakers(self, lines: Mapping[_Talk, _Line]) -> None:
         several = len(set(lines.values())) > 1
@@ -536,7 +537,7 @@ class _Assembly:
             message["tool_calls"] = [self._own(talk, call) for call in calls]
         if message["role"] == "tool" and isinstance(message.get("tool_call_id"), str):
             message["tool_call_id"] = self._own_id(talk.number, message["tool_call_id"])
-            self._told.add(message["tool_call_id"])
+            self._results[message["tool_call_id"]] = str(message.get("content") or "")
         self._messages.append(message)
 
     def _own(self, talk: _Talk, call: Any) -> Any:
