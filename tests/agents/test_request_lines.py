@@ -191,3 +191,53 @@ def test_sub_agents_with_one_and_the_same_task_work_for_the_call_that_has_their_
     assert [(line.name, line.called_by) for line in requests.lines] == [
         ("agent 1", None), ("research", 1), ("research 2", 0),
     ]  # fmt: skip
+
+
+def kept(number: int, text: str, said_text: str, **more: Any) -> Exchange:
+    """A request of the Responses API, whose server keeps the conversation."""
+    body = {"model": "m", "input": text, **more}
+    output = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": said_text}]}]
+    reply = {"id": f"resp_{number}", "model": "m", "status": "completed", "output": output}
+    question = Question("POST", "openai/v1/responses", {}, body)
+    return Exchange(question, Answer(200, "application/json", reply), "", number * 10.0, number * 10.0 + 5)
+
+
+def test_conversations_that_a_server_keeps_under_two_names_are_two_lines() -> None:
+    transcript = transcript_of(
+        [
+            kept(1, "My name is Zoe.", "Hello."),
+            kept(2, "What is it?", "Zoe", previous_response_id="resp_1"),
+            kept(3, "Hello", "Hi", conversation={"id": "conv_1"}),
+            kept(4, "Who?", "You", conversation="conv_2"),
+            kept(5, "And now?", "Bye", conversation={"id": "conv_1"}),
+        ]
+    )
+    assert [line for line, _ in lines(transcript)] == [1, 1, 2, 3, 2]
+
+
+def test_a_request_that_goes_back_to_an_earlier_answer_leaves_what_came_between_beside_it() -> None:
+    transcript = transcript_of(
+        [
+            kept(1, "My name is Zoe.", "Hello."),
+            kept(2, "Call me Ann.", "Hello Ann.", previous_response_id="resp_1"),
+            kept(3, "What is my name?", "Zoe", previous_response_id="resp_1"),
+            kept(4, "And now?", "Ann", previous_response_id="resp_2"),
+        ]
+    )
+    assert [line for line, _ in lines(transcript)] == [1, 2, 1, 2]
+    requests = transcript.requests
+    assert requests is not None and requests.earlier == (0, 0, 1, 2)
+
+
+def test_a_failed_request_of_a_conversation_that_the_server_keeps_is_asked_again() -> None:
+    failed = kept(2, "What is it?", "", previous_response_id="resp_1")
+    failed = Exchange(failed.question, Answer(500, "application/json", {}), "", 20, 25)
+    transcript = transcript_of(
+        [
+            kept(1, "My name is Zoe.", "Hello."),
+            failed,
+            kept(3, "What is it?", "Zoe", previous_response_id="resp_1"),
+        ]
+    )
+    assert texts(transcript) == ["My name is Zoe.", "Hello.", "What is it?", "Zoe"]
+    assert [line for line, _ in lines(transcript)] == [1, 1, 1]

@@ -70,11 +70,12 @@ class _Talk(Struct, eq=False):
     first: Asked
     callers: tuple[tuple[_Talk, str], ...] = ()
     system: str = ""
+    conversation: str = ""
+    """The id that the server has for it."""
     beside: bool = False
     asked: list[str] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     answer: str = ""
-    ids: set[str] = field(default_factory=set)
     began_ms: float = 0.0
     ended_ms: float = 0.0
     open_calls: list[str] = field(default_factory=list)
@@ -351,7 +352,7 @@ class _Assembly:
                 for earlier in over
                 if lines[earlier].caller == caller
                 and lines[earlier] not in busy
-                and earlier.beside == talk.beside
+                and (earlier.beside, earlier.conversation) == (talk.beside, talk.conversation)
                 and _is_same_agent(last[earlier].asked, model_call)
                 # A sub-agent that has given its answer is called anew.
                 and (not caller or bool((last[earlier].answer or {}).get("tool_calls")))
@@ -407,12 +408,14 @@ class _Assembly:
     def _placed(self, model_call: Asked, request: Request, keys: list[str]) -> tuple[_Talk, Sequence[_Message], bool]:
         """The conversation that a request belongs to, what is new in it, and whether it is only asked again."""
         messages = request.messages
-        if request.previous:
-            for talk in self._talks:
-                if request.previous in talk.ids:
-                    return talk, messages, False
+        kept = self._kept(request)
+        if kept is not None:
+            again = keys == kept.asked and kept.failed
+            return kept, () if again else messages, again
         best: tuple[int, _Talk, int] | None = None
         for talk in self._talks:
+            if talk.conversation != request.conversation:
+                continue
             over = talk.ended_ms <= model_call.started_ms
             if keys == talk.asked and (talk.failed or over) and talk.system == request.system:
                 return talk, (), True
@@ -431,7 +434,11 @@ class _Assembly:
             for other in self._talks
         )
         talk = _Talk(
-            len(self._talks) + 1, model_call, self._open_callers(model_call), request.system if told_already else ""
+            len(self._talks) + 1,
+            model_call,
+            self._open_callers(model_call),
+            request.system if told_already else "",
+            request.conversation,
         )
         shared = max((_shared(other.known, keys) for other in self._talks), default=0)
         self._talks.append(talk)
@@ -444,6 +451,18 @@ class _Assembly:
             (talk, call) for talk in self._talks if talk.ended_ms <= model_call.started_ms for call in talk.open_calls
         )
 
+    def _kept(self, request: Request) -> _Talk | None:
+        """The conversation that a request says it continues, of which the server keeps what was before. What was asked
+        after the answer that it names was beside it."""
+        for place in range(len(self._turns_made) - 1, -1, -1) if request.previous else ():
+            turn = self._turns_made[place]
+            if turn.asked.reply.id == request.previous:
+                later = [other for other in self._turns_made[place + 1 :] if other.talk is turn.talk]
+                if any(other.answer is not None for other in later):
+                    self._put_aside(place, turn)
+                return turn.talk
+        return next((talk for talk in self._talks if request.conversation == talk.conversation != ""), None)
+
     def _branch(self, model_call: Asked, request: Request, keys: list[str]) -> tuple[_Talk, int] | None:
         """The conversation that a request takes up where it was some turns ago, without any of them, and from which
         message on it is new. What was asked in between was beside it (for a summary, a title)."""
@@ -454,6 +473,7 @@ class _Assembly:
                 turn.answer is not None
                 and length < min(len(talk.known), len(keys))
                 and talk.system == request.system
+                and talk.conversation == request.conversation
                 and talk.ended_ms <= model_call.started_ms
                 and not keys[length].startswith('["tool"')
                 and keys[:length] == talk.known[:length]
@@ -509,8 +529,6 @@ class _Assembly:
         self._steps.append(Step(f"turn {self._turns}", model_call.started_ms, max(0.0, took)))
         talk.failed = reply.message is None or bool(reply.error)
         talk.place = None
-        if reply.id:
-            talk.ids.add(reply.id)
         if reply.message is not None:
             first = model_call.first_ms
             self._first_token = first if self._first_token is None else min(first, self._first_token)

@@ -58,20 +58,23 @@ def asked_in(
         return None
     answered = next((message for message in reversed(replied) if message["role"] == "assistant"), None)
     fields = about or {}
-    previous = next((value for key in _PREVIOUS if (value := fields.get(key))), "")
+    conversation = fields.get("conversation")
     request = Request(
         tuple([message for message in messages if message["role"] not in _PROMPTS]),
         "\n\n".join(
             str(message["content"]) for message in messages if message["role"] in _PROMPTS and message.get("content")
         ),
         model or next((_text(fields[key]) for key in _MODEL if fields.get(key)), ""),
-        _text(previous.get("id") if isinstance(previous, Mapping) else previous),
+        _text(fields.get("previous_response_id")),
+        _text(conversation.get("id") if isinstance(conversation, Mapping) else conversation),
         tools=offered_tools(fields.get("tools")),
         parameters={
             str(key): value for key, value in fields.items() if key not in _NO_PARAMETERS and value is not None
         },
     )
-    if not (request.messages or request.system) or (_has_orphans(request) and not request.previous):
+    if not (request.messages or request.system) or (
+        _has_orphans(request) and not (request.previous or request.conversation)
+    ):
         return None
     begun = float(number) if started is None else started
     reply = Reply(answered, request.model, error=error)
