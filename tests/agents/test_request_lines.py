@@ -226,7 +226,8 @@ def test_a_request_that_goes_back_to_an_earlier_answer_leaves_what_came_between_
     )
     assert [line for line, _ in lines(transcript)] == [1, 2, 1, 2]
     requests = transcript.requests
-    assert requests is not None and requests.earlier == (0, 0, 1, 2)
+    assert requests is not None
+    assert requests.earlier == (0, 0, 1, 2)
 
 
 def test_a_failed_request_of_a_conversation_that_the_server_keeps_is_asked_again() -> None:
