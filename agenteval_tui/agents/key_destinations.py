@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from agenteval_tui.agents.http.own_servers import is_own
-from agenteval_tui.core.entry_points import is_local_agent
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import KEY_FINDERS, EntryPoint, is_local_agent
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import cut
 from agenteval_tui.suites.env_files import env_files
@@ -59,8 +60,9 @@ def sends_keys(
     """
     env = _environment(config, base_dir, environ)
     sends: dict[Sending, None] = {}
-    if config.get("kind") == "litellm":
-        sends[Sending("the keys that litellm finds", _through_litellm(config))] = None
+    kind = str(config.get("kind"))
+    if (target := entry_points.own(KEY_FINDERS).get(kind)) is not None:
+        sends[EntryPoint(KEY_FINDERS, kind, target, "").load()(config)] = None
     for part in _parts(config, base_dir):
         sends.update(dict.fromkeys(part.sent(env)))
     return tuple(sends)
@@ -80,18 +82,6 @@ def _environment(config: Mapping[str, Any], base_dir: Path, environ: Mapping[str
     except AgentevalError:
         brought = {}
     return {**brought, **(os.environ if environ is None else environ)}
-
-
-def _through_litellm(config: Mapping[str, Any]) -> str:
-    """Where litellm asks: at an address, which may be in the model's name, or at a provider."""
-    model = str(config.get("model", ""))
-    provider, slash, rest = model.partition("/")
-    names_provider = slash and not any(sign in model for sign in ("${", "://")) and rest
-    # Parameters can name an address, too (`api_base`).
-    params = config.get("params")
-    more = [text for text in _texts(params) if "://" in text or "${" in text]
-    place = str(config.get("base_url") or (f"{provider} (through litellm)" if names_provider else f"litellm's {model}"))
-    return ", ".join((place, *more))
 
 
 def sends_to(name: str, address: str) -> Sending | None:
@@ -167,7 +157,7 @@ class _Part:
     def _written(self) -> list[str]:
         names = _ADDRESSES.get(self._kind)
         if names is None:  # a plug-in's kind: whatever looks like an address may be one
-            return [text for text in _texts(self._config) if "://" in text or "${" in text]
+            return [text for text in texts_of(self._config) if "://" in text or "${" in text]
         return [str(self._config[name]) for name in names if self._config.get(name)]
 
     def _addresses(self, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -223,15 +213,16 @@ def _without_server(entry: Any) -> Any:
     return {name: value for name, value in entry.items() if name != "mcp"}
 
 
-def _texts(value: Any, depth: int = 0) -> Iterator[str]:
+def texts_of(value: Any, depth: int = 0) -> Iterator[str]:
+    """All texts within a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping) and depth < 50:
         for item in value.values():
-            yield from _texts(item, depth + 1)
+            yield from texts_of(item, depth + 1)
     elif isinstance(value, list | tuple) and depth < 50:
         for item in value:
-            yield from _texts(item, depth + 1)
+            yield from texts_of(item, depth + 1)
 
 
 def _place(address: str, *, hidden: bool, written: str = "") -> _Place | None:

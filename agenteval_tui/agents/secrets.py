@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import KEY_FINDERS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.redaction import SHORTEST, SHORTEST_IN_ERRORS
 from agenteval_tui.suites.environment import expand, expansions, key_from
@@ -95,7 +97,7 @@ _USUAL = {
     "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
     "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
 }
-_PROGRAMS = frozenset(("command", "python", "litellm"))  # litellm takes keys out of the environment itself
+_PROGRAMS = frozenset(("command", "python"))
 
 
 def secrets_of(
@@ -125,7 +127,12 @@ def secrets_of(
         secrets |= _of_text(path, text, env)
     secrets |= _expanded_values(config, texts, env)
     named = [(name, value) for name, value in env.items() if len(value) >= SHORTEST]
-    if config.get("kind") in _PROGRAMS or (tools and not str(tools).startswith("builtin:")):
+    kind = config.get("kind")
+    if (
+        kind in _PROGRAMS
+        or str(kind) in entry_points.own(KEY_FINDERS)
+        or (tools and not str(tools).startswith("builtin:"))
+    ):
         for name, value in named:
             if is_secret_name(name):
                 secrets |= _parts(value)

@@ -345,7 +345,7 @@ def run_tests_of(name: str, *files: str) -> None:
 
 def test_litellm_has_its_tests_in_its_own_environment() -> None:
     """It needs an `openai` that the agents of OpenAI can't be with."""
-    run_tests_of("litellm", "tests/agents/test_litellm.py")
+    run_tests_of("litellm", "tests/extensions/litellm/test_agent.py")
 
 
 def test_tools_of_mcp_and_the_server_work_with_the_first_version_of_the_package() -> None:

@@ -37,9 +37,13 @@ tests:
 # in silence: a check of the doctor, the options of a kind, a kind that is in another group too.
 NAMED: dict[str, tuple[tuple[str, ...], str]] = {
     "agenteval.commands": (("NAME",), "there is no verb 'NAME'"),
+    "agenteval.agents": (("validate", "NAME.suite.yaml"), "there is no kind of agent 'NAME'"),
     "agenteval.executors": (("run", "hello.suite.yaml", "--executor", "NAME"), "'NAME' is not 'local'"),
 }
-SILENT = {"agenteval.doctor_checks", "agenteval.agent_options", "agenteval.local_agents", "agenteval.local_embedders"}
+SILENT = {
+    *("agenteval.doctor_checks", "agenteval.agent_options", "agenteval.key_finders"),
+    *("agenteval.local_agents", "agenteval.local_embedders"),
+}
 
 CORE = """
 import asyncio, contextlib, importlib, io, json, pkgutil, sys
@@ -130,6 +134,10 @@ def test_the_core_works_without_it_and_says_what_is_missing(extension: str, chec
         if target.startswith(f"agenteval_tui.extensions.{extension}.")
     ]
     assert removed, "nothing names it"
+    kinds = [name for group, name in removed if group == "agenteval.agents"]
+    for kind in kinds:
+        agent = SUITE.replace("kind: command", f"kind: {kind}")
+        (tmp_path / f"{kind}.suite.yaml").write_text(agent, "utf-8")
     asked = {}
     for group, name in removed:
         if group not in SILENT:

@@ -37,7 +37,6 @@ agents:
   model: {kind: openai, base_url: "%s", model: m, tools: "builtin:demo-shop"}
   captured: {kind: command, command: [%s, -I, -S, ask.py], capture: model, env: {OPENAI_BASE_URL: "%s"}}
   alone: {kind: command, command: [%s, -I, -S, ask.py], env: {OPENAI_BASE_URL: "%s"}}
-  litellm: {kind: litellm, model: openai/m, base_url: "%s", stream: false, tools: "builtin:demo-shop"}
 tests:
   - id: kettle
     prompt: Where is it?
@@ -111,7 +110,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with serving(found) as server:
         url, python = server.url, sys.executable
-        (tmp_path / "asks.suite.yaml").write_text(SUITE % (url, python, url, python, url, url), "utf-8")
+        (tmp_path / "asks.suite.yaml").write_text(SUITE % (url, python, url, python, url), "utf-8")
         (tmp_path / "ask.py").write_text(ASK, "utf-8")
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         found.url = url
@@ -161,17 +160,6 @@ def test_what_a_continuation_asks_again_after_a_kill(model: Model, agent: str, a
     command = agenteval("fork", "kettle", "--at", 1, "-n", 1, "--yes", "--trust", "--db", "h.db")
     killed_at(model, REQUESTS, command)
     assert counted(model, command) == again
-    assert counted(model, command) == 0, "it is stored"
-
-
-def test_the_kind_litellm_asks_a_continuation_anew_after_a_kill(model: Model) -> None:
-    """The package asks, and not our client: what it was answered before is not seen."""
-    python = python_of_litellm()
-    run = agenteval("run", "asks.suite.yaml", "--agent", "litellm", "--trust", "--db", "h.db", python=python)
-    assert counted(model, run) == REQUESTS
-    command = agenteval("fork", "kettle", "--at", 1, "-n", 1, "--yes", "--trust", "--db", "h.db", python=python)
-    killed_at(model, REQUESTS, command)
-    assert counted(model, command) == REQUESTS
     assert counted(model, command) == 0, "it is stored"
 
 

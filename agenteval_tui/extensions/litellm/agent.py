@@ -25,13 +25,13 @@ from agenteval_tui.agents.http.client_factory import NoWayError, api_key
 from agenteval_tui.agents.http.connection_pool import without_credentials
 from agenteval_tui.agents.http.errors import ErrorMapper
 from agenteval_tui.agents.http.written_request import WrittenRequest
-from agenteval_tui.agents.models.litellm_options import LiteLLMOptions
 from agenteval_tui.agents.models.loop import ModelAgent
 from agenteval_tui.agents.models.message_mapping import ProviderMessage
 from agenteval_tui.agents.models.openai_chat import ChatDialogue, ChatReply
 from agenteval_tui.agents.models.stream import EmptyResponseError, ModelProtocol, ModelReply, ProviderError
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import on_one_line
+from agenteval_tui.extensions.litellm.options import LiteLLMOptions
 from agenteval_tui.suites.environment import key_from
 from agenteval_tui.transcripts.error_codes import ErrorCode
 

@@ -1,0 +1,1 @@
+"""Models of all providers that litellm knows: the kind `litellm`."""

@@ -1,0 +1,7 @@
+"""Running an agent once."""
+
+from __future__ import annotations
+
+from tests.agents.conftest import run_agent
+
+__all__ = ("run_agent",)
