@@ -120,3 +120,10 @@ def test_validate_accepts_what_an_import_writes(tmp_path: Path) -> None:
     assert [problem for problem in problems if problem.severity == "error"] == []
     assert loaded[0].suite is not None
     assert len(loaded[0].suite.agents) == 3
+
+
+def test_a_model_that_the_environment_names() -> None:
+    assert translated("openai:chat:{{env.LLM_MODEL}}") == ({"model": "${LLM_MODEL}"}, [])
+    agent, notes = translated("openai:chat:{{model}}")
+    assert agent is None
+    assert "{{model}}" in notes[0]

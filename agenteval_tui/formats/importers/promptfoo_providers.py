@@ -110,7 +110,7 @@ def _model(provider_id: str) -> dict[str, Any]:
         made = {"kind": "openai", "base_url": _OLLAMA, "model": rest}
     else:
         raise _NotTranslatedError
-    return made
+    return made | {"model": _own_templates(made["model"], variables=False)}
 
 
 def _add_options(made: dict[str, Any], config: Mapping[str, Any]) -> list[str]:
