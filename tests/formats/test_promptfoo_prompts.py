@@ -118,3 +118,56 @@ def test_python_functions_make_prompts_if_that_is_trusted(
     assert suite.tests[2].variables["topic"] == "sheep"
     assert "topic=sheep, other=1 (prompt 3): prompts.py:nothing returned no prompt" in said
     assert "ValueError: no sheep (prompts.py, line" in said
+
+
+def test_the_older_form_of_prompts_is_an_object_of_labels(tmp_path: Path) -> None:
+    config = {"prompts": {"file://one.txt": "first", "Say {{x}}": "second"}, "tests": [{"vars": {"x": 1}}]}
+    assert prompts(imported(tmp_path, config, one__txt="One {{x}}")) == ["One {{x}}", "Say {{x}}"]
+
+
+def test_files_of_variables_are_named_from_the_file_of_their_test(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "vars").mkdir()
+    (tmp_path / "vars" / "more.yaml").write_text("x: from a file")
+    (tmp_path / "tests" / "a.yaml").write_text("- vars: ../vars/m*.yaml\n- vars: [../vars/more.yaml]\n")
+    found = imported(tmp_path, {"prompts": ["{{x}}"], "tests": "tests/a.yaml"})
+    assert [test["variables"] for test in found.tests] == [{"x": "from a file"}] * 2
+    assert not any("can't be read" in note for note in found.notes)
+
+
+def test_a_variable_without_a_value_is_empty_as_in_promptfoo(tmp_path: Path) -> None:
+    found = imported(tmp_path, {"prompts": ["Hello {{name}}!"], "tests": [{"description": "T", "vars": {"x": 1}}]})
+    assert [render(test["prompt"], test["variables"]) for test in found.tests] == ["Hello !"]
+    assert "T: it has no `name` for its prompt: empty, as in promptfoo" in found.notes
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reason"),
+    [
+        ("{% for turn in _conversation %}{{ turn.output }}{% endfor %}{{x}}", "promptfoo gives it `_conversation`"),
+        ("Say {{ x | allcaps }}", "No filter named 'allcaps'"),
+        ("Say {{ x", "this template has an error"),
+        ("{% for a, b in x %}{{a}}{% endfor %}", "this template can't be rendered"),
+    ],
+)
+def test_a_prompt_that_can_not_be_made_is_refused_by_name(tmp_path: Path, prompt: str, reason: str) -> None:
+    found = imported(tmp_path, {"prompts": [prompt, "{{x}}"], "tests": [{"description": "T", "vars": {"x": 1}}]})
+    assert prompts(found) == ["{{x}}"]
+    (said,) = found.skipped
+    assert said.startswith("T (prompt 1): its prompt can't be made: ")
+    assert reason in said
+
+
+def test_a_template_of_json_becomes_the_conversation_that_it_makes(tmp_path: Path) -> None:
+    prompt = """[{"role": "system", "content": "{{ s }}"},
+      {% for message in earlier %}{% for role, content in message %}
+        {"role": "{{ role }}", "content": "{{ content }}"},
+      {% endfor %}{% endfor %}
+      {"role": "user", "content": "{{ question }}"}]"""
+    variables = {"s": "Be {{kind}}", "question": "And he?"}
+    default = {"vars": {"earlier": [[{"user": "Who?"}, {"assistant": "Me."}]]}}
+    config = {"prompts": "file://chat.json", "defaultTest": default, "tests": [{"vars": variables}]}
+    (test,) = imported(tmp_path, config, chat__json=prompt).tests
+    assert "prompt" not in test
+    shown = [(message["role"], render(message["content"], test["variables"])) for message in test["messages"]]
+    assert shown == [("system", "Be {{kind}}"), ("user", "Who?"), ("assistant", "Me."), ("user", "And he?")]

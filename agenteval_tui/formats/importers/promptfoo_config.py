@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.delimited_text import HEAD, TextForm, from_header, table_form
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.importers import promptfoo_templates
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, listed, plain_text
 from agenteval_tui.formats.importers.promptfoo_asserts import criteria_of
@@ -37,6 +39,7 @@ from agenteval_tui.formats.importers.suite_import import (
 from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.formats.stream.small_document import javascript_yaml, read_document
 from agenteval_tui.formats.stream.source import Source
+from agenteval_tui.suites.templates import is_template, literal, render
 
 _COMBINATIONS = 1000
 _LARGEST_PROMPT = 1_000_000
@@ -146,7 +149,12 @@ class _Function(str):
 
 
 def _prompts(given: Any, files: Files, imported: FoundTests) -> Iterator[str]:
-    """The texts of the prompts, and Python functions. Any other program is refused by name: nothing of it runs here."""
+    """The texts of the prompts, and Python functions. Any other program is refused by name: nothing of it runs here.
+
+    An object may be one prompt, or the older form of a list: prompts, or their files, with their labels.
+    """
+    if isinstance(given, Mapping) and not given.keys() & {"raw", "id", "label"}:
+        given = list(given)
     for one in given if isinstance(given, list) else [given]:
         text = plain_text(one.get("raw") or one.get("id") or one.get("label")) if isinstance(one, Mapping) else one
         if not isinstance(text, str) or not text.strip():
@@ -307,10 +315,23 @@ class _Adding:
         for index, prompt in enumerate(self._prompts, 1):
             test: dict[str, Any] = {"name": f"{name} (prompt {index})" if len(self._prompts) > 1 else name}
             prefix, suffix = plain_text(options.get("prefix")), plain_text(options.get("suffix"))
+            values = dict(variables)
             if not isinstance(prompt, _Function):
-                test |= _asked(f"{prefix}{prompt}{suffix}")
-            if variables:
-                test["variables"] = dict(variables)
+                text = promptfoo_templates.as_ours(f"{prefix}{prompt}{suffix}")
+                try:
+                    if dataset is None:
+                        values |= promptfoo_templates.without_values(text, variables)
+                        test |= _asked(text, values)
+                    else:  # its rows have the other variables
+                        test |= _asked(text, None)
+                except AgentevalError as error:
+                    self._found.skipped.append(f"{test['name']}: its prompt can't be made: {error.what}")
+                    continue
+                if left_empty := [key for key in values if key not in variables]:
+                    names = ", ".join(f"`{key}`" for key in left_empty)
+                    self._found.note(f"{test['name']}: it has no {names} for its prompt: empty, as in promptfoo")
+            if values:
+                test["variables"] = values
             test["criteria"] = criteria
             if dataset:
                 test["dataset"] = dict(dataset)
@@ -393,21 +414,35 @@ def _changed_before(one: Any, change: Any) -> Any:
     return {**one, "transform": [change, *([own] if own else [])]}
 
 
-def _asked(prompt: str) -> dict[str, Any]:
-    """`messages` where the prompt is JSON or YAML of a conversation, else `prompt`."""
+def _asked(prompt: str, variables: Mapping[str, Any] | None) -> dict[str, Any]:
+    """`messages` where the prompt is JSON or YAML of a conversation, also once the `variables` are put in; else
+    `prompt`. Raises `AgentevalError` where they can't be. None: the variables are not known."""
     start = prompt.lstrip()
-    try:
-        given = json.loads(prompt) if start.startswith("[") else None
-    except (ValueError, RecursionError):
-        given = None
     if start.startswith("- role:"):
         given = javascript_yaml(prompt)
+    else:
+        given = _conversation(prompt) if start.startswith("[") else None
+        if given is None and variables is not None:
+            text = render(prompt, variables)
+            if start.startswith("[") and is_template(prompt):
+                given = literal(_conversation(text))
     roles = ("system", "developer", "user", "assistant", "tool")
     if isinstance(given, list) and given and all(isinstance(m, Mapping) and m.get("role") in roles for m in given):
         messages = [{"role": m["role"], "content": plain_text(m.get("content"))} for m in given]
         if messages[-1]["role"] in ("user", "tool"):
+            if variables is not None:
+                for message in messages:
+                    render(message["content"], variables)
             return {"messages": messages}
     return {"prompt": prompt}
+
+
+def _conversation(text: str) -> Any:
+    """The JSON that a text is; None if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _shown(variables: Mapping[str, Any]) -> str:
@@ -498,25 +533,40 @@ class Files:
         return made
 
     def tests(self, name: str) -> Iterator[Mapping[str, Any]]:
-        """The tests in a file, or in the files that match a pattern."""
+        """The tests in a file, or in the files that match a pattern. Files of variables are named from the test's."""
         for path in self.paths(name):
-            suffix = path.suffix.lower()
-            try:
-                if suffix == ".csv":
-                    yield from self._rows(path)
-                elif suffix == ".jsonl":
-                    yield from self._lines(path)
-                elif suffix in _PARSED:
-                    value = self._value(path)
-                    for one in value if isinstance(value, list) else [value]:
-                        if isinstance(one, Mapping):
-                            yield one
-                        elif one is not None:
-                            self._found.skipped.append(f"{path.name}: a test is not an object")
+            for test in self._tests_in(path):
+                variables = test.get("vars")
+                if isinstance(variables, str):
+                    yield {**test, "vars": self._from_folder(path, variables)}
+                elif isinstance(variables, list):
+                    named = [self._from_folder(path, one) if isinstance(one, str) else one for one in variables]
+                    yield {**test, "vars": named}
                 else:
-                    self._found.skipped.append(f"tests that a program makes ({path.name}) can't be read")
-            except OSError as error:
-                self._found.note(f"{path.name} can't be read: {error.strerror or error}")
+                    yield test
+
+    def _from_folder(self, path: Path, name: str) -> str:
+        beside = os.path.relpath(path.parent, self._folder)
+        return os.path.normpath(os.path.join(beside, name.removeprefix("file://")))
+
+    def _tests_in(self, path: Path) -> Iterator[Mapping[str, Any]]:
+        suffix = path.suffix.lower()
+        try:
+            if suffix == ".csv":
+                yield from self._rows(path)
+            elif suffix == ".jsonl":
+                yield from self._lines(path)
+            elif suffix in _PARSED:
+                value = self._value(path)
+                for one in value if isinstance(value, list) else [value]:
+                    if isinstance(one, Mapping):
+                        yield one
+                    elif one is not None:
+                        self._found.skipped.append(f"{path.name}: a test is not an object")
+            else:
+                self._found.skipped.append(f"tests that a program makes ({path.name}) can't be read")
+        except OSError as error:
+            self._found.note(f"{path.name} can't be read: {error.strerror or error}")
 
     def _lines(self, path: Path) -> Iterator[Mapping[str, Any]]:
         for line, text in enumerate(self.text(path).splitlines(), 1):
