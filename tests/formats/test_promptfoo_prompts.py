@@ -165,9 +165,26 @@ def test_a_template_of_json_becomes_the_conversation_that_it_makes(tmp_path: Pat
       {% endfor %}{% endfor %}
       {"role": "user", "content": "{{ question }}"}]"""
     variables = {"s": "Be {{kind}}", "question": "And he?"}
-    default = {"vars": {"earlier": [[{"user": "Who?"}, {"assistant": "Me."}]]}}
+    default = {"vars": {"earlier": [{"user": "Who?"}, {"assistant": "Me."}]}}
     config = {"prompts": "file://chat.json", "defaultTest": default, "tests": [{"vars": variables}]}
     (test,) = imported(tmp_path, config, chat__json=prompt).tests
     assert "prompt" not in test
     shown = [(message["role"], render(message["content"], test["variables"])) for message in test["messages"]]
     assert shown == [("system", "Be {{kind}}"), ("user", "Who?"), ("assistant", "Me."), ("user", "And he?")]
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "values"),
+    [
+        (["a", "b"], {}, ["a", "b"]),
+        (["a", "b"], {"disableVarExpansion": True}, [["a", "b"]]),
+        ([], {}, [[]]),
+        ([1, 2], {}, [[1, 2]]),
+        ([{"a": 1}, {"b": 2}], {}, [[{"a": 1}, {"b": 2}]]),
+    ],
+)
+def test_only_a_list_of_texts_means_a_test_for_each(
+    tmp_path: Path, value: list[Any], options: dict[str, Any], values: list[Any]
+) -> None:
+    found = imported(tmp_path, {"prompts": ["{{x}}"], "tests": [{"vars": {"x": value}, "options": options}]})
+    assert [test["variables"]["x"] for test in found.tests] == values

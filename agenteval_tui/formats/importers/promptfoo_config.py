@@ -196,17 +196,23 @@ _SEPARATED = re.compile(r"^---[ \t]*\r?\n", re.MULTILINE)
 _NOT_RUN = "a program makes it, which is not run here"
 
 
-def _variables(given: Mapping[str, Any], files: Files, imported: FoundTests) -> Iterator[dict[str, Any]]:
-    """The variables; a list means a test for each of its values, as in promptfoo. Raises `AgentevalError` for one that
-    can't be had: the test would ask something else."""
+def _variables(
+    given: Mapping[str, Any], files: Files, imported: FoundTests, *, expanded: bool
+) -> Iterator[dict[str, Any]]:
+    """The variables. Where they are `expanded`, a list of texts means a test for each of them, as in promptfoo, and any
+    other list is one value. Raises `AgentevalError` for one that can't be had: the test would ask something else."""
     read = {key: _of_file(key, value, files) for key, value in given.items()}
-    listed = {key: value for key, value in read.items() if isinstance(value, list)}
+    listed = {key: value for key, value in read.items() if expanded and _are_alternatives(given[key])}
     rest = {key: value for key, value in read.items() if key not in listed}
     combinations = math.prod(map(len, listed.values()))
     if combinations > _COMBINATIONS:
         imported.note(f"only the first {_COMBINATIONS:,} of {combinations:,} combinations of variables became tests")
     for values in islice(product(*listed.values()), _COMBINATIONS):
         yield {**rest, **dict(zip(listed, values, strict=True))}
+
+
+def _are_alternatives(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], str)
 
 
 def _of_file(key: str, value: Any, files: Files) -> Any:
@@ -297,15 +303,22 @@ class _Adding:
     def case(self, one: Mapping[str, Any], *, dataset: Mapping[str, str] | None = None) -> None:
         """A test."""
         self._number += 1
-        shared = self._files.variables(self._default.get("vars"))
+        options = {**_mapping(self._default.get("options")), **_mapping(one.get("options"))}
+        written = {**self._files.variables(self._default.get("vars")), **self._files.variables(one.get("vars"))}
+        expanded = options.get("disableVarExpansion") is not True
         try:
-            for variables in _variables({**shared, **self._files.variables(one.get("vars"))}, self._files, self._found):
-                self._add(one, variables, dataset)
+            for variables in _variables(written, self._files, self._found, expanded=expanded):
+                self._add(one, variables, dataset, options)
         except AgentevalError as error:
             self._found.skipped.append(f"{plain_text(one.get('description')) or f'test {self._number}'}: {error.what}")
 
-    def _add(self, one: Mapping[str, Any], variables: Mapping[str, Any], dataset: Mapping[str, str] | None) -> None:
-        options = {**_mapping(self._default.get("options")), **_mapping(one.get("options"))}
+    def _add(
+        self,
+        one: Mapping[str, Any],
+        variables: Mapping[str, Any],
+        dataset: Mapping[str, str] | None,
+        options: Mapping[str, Any],
+    ) -> None:
         limit = number(one["threshold"] if one.get("threshold") is not None else self._default.get("threshold"))
         threshold = limit if limit is not None and 0 <= limit <= 1 else None
         name = plain_text(one.get("description")) or _shown(variables) or f"test {self._number}"
@@ -546,8 +559,7 @@ class Files:
                     yield test
 
     def _from_folder(self, path: Path, name: str) -> str:
-        beside = os.path.relpath(path.parent, self._folder)
-        return os.path.normpath(os.path.join(beside, name.removeprefix("file://")))
+        return os.path.relpath(path.parent / name.removeprefix("file://"), self._folder)
 
     def _tests_in(self, path: Path) -> Iterator[Mapping[str, Any]]:
         suffix = path.suffix.lower()
