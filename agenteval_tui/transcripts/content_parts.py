@@ -13,6 +13,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import to_builtins
+
 from agenteval_tui.transcripts.model import Attachment
 
 _LONGEST = 500  # characters of a name, 8 times as many of an address
@@ -90,6 +92,11 @@ def attachment_and_bytes(part: Any, mark: str = "") -> tuple[Attachment | None, 
         mark=mark or f"[{part.get('type', 'part')}]",
     )
     return attachment, raw
+
+
+def attachment_fields(content: Any) -> list[dict[str, Any]]:
+    """The same as plain data, for a message of which only JSON is kept."""
+    return [to_builtins(attachment) for attachment in attachments_in(content)]
 
 
 def text_and_attachments(text: str, attachments: Sequence[Attachment]) -> list[str | Attachment]:

@@ -295,6 +295,16 @@ def whole_text(message: Mapping[str, Any]) -> str:
     return "\n".join(filter(None, (content if isinstance(content, str) else "", _calls_text(message))))
 
 
+def files_of(message: Mapping[str, Any]) -> str:
+    """What tells the images and files of a message apart, each on a line of its own."""
+    files = message.get("attachments")
+    return "\n".join(
+        " ".join(str(file[name]) for name in ("mark", "media_type", "url", "sha256") if file.get(name))
+        for file in (files if isinstance(files, list | tuple) else ())
+        if isinstance(file, Mapping)
+    )
+
+
 def _calls_text(message: Mapping[str, Any]) -> str:
     calls = message.get("tool_calls")
     functions = (

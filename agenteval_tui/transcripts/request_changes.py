@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.document import Count, Document
-from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool, content_of
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool, content_of, files_of
 
 Kind = Literal[
     "added",
@@ -200,6 +200,8 @@ def _of_units(
         return
     for old, new in masked:
         texts = content_of(before[old]), content_of(after[new])
+        if texts[0] == texts[1]:
+            texts = files_of(before[old]), files_of(after[new])
         kind: Kind = "masked" if len(texts[1]) < len(texts[0]) else "changed"
         yield RequestChange(kind, (old,), (new,), was=texts[0], now=texts[1])
     if moved:

@@ -144,3 +144,15 @@ def test_ids_that_are_numbers_are_read_as_text() -> None:
     assert transcript.tool_calls[0].result == "done"
     assert transcript.requests is not None
     assert transcript.requests.request(1).messages[-1]["tool_call_id"] == "3"
+
+
+def test_an_image_that_was_asked_about_is_known_by_its_bytes() -> None:
+    url = "data:image/png;base64,YWFhYQ=="
+    asked = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}], "attachments": 3}
+    transcript = transcript_of(
+        {"type": "model_request", "messages": [asked], "answer": {"role": "assistant", "content": "yes"}},
+        {"type": "text", "text": "yes"},
+    )
+    assert transcript.requests is not None
+    (attachment,) = transcript.requests.request(1).messages[0]["attachments"]
+    assert (attachment["mark"], attachment["media_type"], attachment["size"]) == ("[image_url]", "image/png", 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.codec import from_json, to_json
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
 from agenteval_tui.transcripts.redact import TranscriptRedactor
-from agenteval_tui.transcripts.request_changes import difference
+from agenteval_tui.transcripts.request_changes import changes_since, difference
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
 SYSTEM = "You sell socks."
@@ -209,3 +210,98 @@ def test_any_requests_come_out_of_the_tables_as_they_went_in(given_requests: lis
     tables = ModelRequests.of(requests)
     assert tables.is_complete
     assert tables.all == requests
+
+
+def image(letter: str) -> str:
+    return base64.b64encode(letter.encode() * 40).decode()
+
+
+PICTURES: dict[str, tuple[Any, str]] = {
+    "openai/v1/chat/completions": (
+        lambda data: {
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "text", "text": "Look"},
+                        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}},
+                    ],
+                }
+            ]
+        },
+        "[image_url]",
+    ),
+    "openai/v1/responses": (
+        lambda data: {
+            "input": [
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "input_text", "text": "Look"},
+                        {"type": "input_image", "image_url": f"data:image/png;base64,{data}"},
+                    ],
+                }
+            ]
+        },
+        "[input_image]",
+    ),
+    "anthropic/v1/messages": (
+        lambda data: {
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "text", "text": "Look"},
+                        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}},
+                    ],
+                }
+            ]
+        },
+        "[image]",
+    ),
+    "gemini/v1beta/models/m:generateContent": (
+        lambda data: {
+            "contents": [
+                {"role": "user", "parts": [{"text": "Look"}, {"inlineData": {"mimeType": "image/png", "data": data}}]}
+            ]
+        },
+        "[inlineData]",
+    ),
+}
+
+
+@pytest.mark.parametrize("path", PICTURES)
+def test_an_image_of_a_request_is_known_by_its_bytes(path: str) -> None:
+    body, mark = PICTURES[path]
+    transcript = transcript_of([exchange(path, {"model": "m", **body(image("a"))})])
+    (attachment,) = transcript.messages[0].attachments
+    assert (attachment.media_type, attachment.size, attachment.mark) == ("image/png", 40, mark)
+    assert attachment.mark in transcript.messages[0].content
+    assert transcript.requests is not None
+    assert from_json(to_json(transcript)) == transcript
+    (told,) = transcript.requests.messages
+    assert told["attachments"][0]["sha256"] == attachment.sha256
+
+
+def seen(text: str, letter: str) -> dict[str, Any]:
+    url = {"url": f"data:image/png;base64,{image(letter)}"}
+    return {"role": "user", "content": [{"type": "text", "text": text}, {"type": "image_url", "image_url": url}]}
+
+
+def test_the_same_question_about_another_image_is_another_question() -> None:
+    recording = [chat([seen("Which animal?", "a")], 0, said="A cat."), chat([seen("Which animal?", "b")], 10)]
+    transcript = transcript_of(recording)
+    assert [message.content for message in transcript.messages if message.role == "assistant"] == ["A cat.", "Yes."]
+
+
+def test_another_image_in_a_message_is_a_change() -> None:
+    first = [seen("Which animal?", "a"), {"role": "assistant", "content": "I see a black cat."}]
+    changed = [seen("Which animal?", "b"), {"role": "assistant", "content": "I see a black cat."}]
+    transcript = transcript_of([chat(first[:1], 0, said="I see a black cat."), chat([*changed, user("Sure?")], 10)])
+    assert transcript.requests is not None
+    made = changes_since(transcript.requests, 2)
+    assert made is not None
+    (change, added) = made.changes
+    assert (change.kind, added.kind) == ("changed", "added")
+    assert change.was.startswith("[image_url] image/png ")
+    assert change.was != change.now

@@ -33,6 +33,7 @@ from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.document import Count, Document
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.transcripts.codec import OpenAIMessage, content_text, openai_messages
+from agenteval_tui.transcripts.content_parts import attachment_fields
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Note, RunError, Transcript
 from agenteval_tui.transcripts.model_request import RequestPart
@@ -219,8 +220,12 @@ def _message(value: Any) -> dict[str, Any]:
         raise EventError(f"{_MESSAGE} needs a text as `role`")
     try:
         message = {**value, "content": content_text(value.get("content"))}
+        files = attachment_fields(value.get("content"))
     except RecursionError:
         raise EventError(_TOO_DEEP) from None
+    message.pop("attachments", None)
+    if files:
+        message["attachments"] = files
     calls = value.get("tool_calls") or []
     if not isinstance(calls, list) or not all(isinstance(call, Mapping) for call in calls):
         raise EventError(f"{_MESSAGE} needs a list of objects as `tool_calls`")

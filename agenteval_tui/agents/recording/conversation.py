@@ -23,7 +23,7 @@ from agenteval_tui.agents.usage import UsageSum
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import cut
-from agenteval_tui.transcripts.codec import decode_arguments, from_openai_messages
+from agenteval_tui.transcripts.codec import decode_arguments, from_openai_messages, read_attachments
 from agenteval_tui.transcripts.model import Note, Step, Timing, Transcript, Usage
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, RequestLine, RequestPart
 
@@ -553,6 +553,8 @@ class _Assembly:
         calls = message.get("tool_calls")
         if isinstance(calls, list):
             message["tool_calls"] = [self._own(talk, call) for call in calls]
+        if "attachments" in message:
+            message["attachments"] = [*read_attachments(message["attachments"])]
         if message["role"] == "tool" and isinstance(message.get("tool_call_id"), str):
             message["tool_call_id"] = self._own_id(talk.number, message["tool_call_id"])
             self._results[message["tool_call_id"]] = str(message.get("content") or "")
@@ -688,7 +690,7 @@ def _continues(talk: _Talk, keys: list[str]) -> int | None:
 
 def _says_much(key: str) -> bool:
     """Whether a message is not likely to be said twice."""
-    _, text, calls = json.loads(key)
+    _, text, calls, *_ = json.loads(key)
     return bool(calls) or len(text) >= 12
 
 
@@ -700,11 +702,13 @@ def _shared(own_keys: Sequence[str], keys: Sequence[str]) -> int:
 
 
 def _key(message: Mapping[str, Any]) -> str:
-    """What makes a message the same in another request: role, text, calls."""
+    """What makes a message the same in another request: role, text, calls, images and files."""
     calls = []
     listed = message.get("tool_calls")
     for call in listed if isinstance(listed, list) else ():
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
             calls.append([function.get("name"), decode_arguments(function.get("arguments"))[0]])
-    return json.dumps([message["role"], str(message.get("content") or "").strip(), calls], sort_keys=True, default=str)
+    files = [[file.get("sha256"), file.get("url")] for file in message.get("attachments") or ()]
+    parts = [message["role"], str(message.get("content") or "").strip(), calls, *files]
+    return json.dumps(parts, sort_keys=True, default=str)

@@ -27,6 +27,7 @@ from agenteval_tui.agents.recording.mcp_requests import error_of, is_mcp
 from agenteval_tui.agents.usage import read_usage, total_tokens
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.transcripts.codec import content_text
+from agenteval_tui.transcripts.content_parts import attachment_fields
 from agenteval_tui.transcripts.model import Note, Usage
 from agenteval_tui.transcripts.model_request import OfferedTool
 
@@ -293,8 +294,12 @@ def _chat(body: Mapping[str, Any], _: str) -> Request:
         for key in ("tool_calls", "function_call", "tool_call_id", "name", "reasoning_content", "refusal"):
             if message.get(key) is not None:
                 copy[key] = message[key]
-        messages.append(copy)
+        messages.append(_with_files(copy, attachment_fields(message.get("content"))))
     return Request(tuple(messages), "\n\n".join(filter(None, system)), str(body.get("model") or ""))
+
+
+def _with_files(message: dict[str, Any], files: list[dict[str, Any]]) -> dict[str, Any]:
+    return {**message, "attachments": files} if files else message
 
 
 def _responses(body: Mapping[str, Any], _: str) -> Request:
@@ -306,13 +311,15 @@ def _responses(body: Mapping[str, Any], _: str) -> Request:
         if kind == "message" and item.get("role") in _SYSTEM:
             system.append(content_text(item.get("content")))
         elif kind == "message":
-            messages.say(str(item.get("role") or "user"), content_text(item.get("content")))
+            content = item.get("content")
+            messages.say(str(item.get("role") or "user"), content_text(content), attachment_fields(content))
         elif kind == "reasoning":
             messages.think(content_text(item.get("summary") or item.get("content") or ()))
         elif kind in ("function_call", "custom_tool_call"):
             messages.call(item.get("call_id"), item.get("name"), item.get("arguments", item.get("input")))
         elif kind.endswith("_call_output"):
-            messages.result(item.get("call_id"), content_text(item.get("output")))
+            output = item.get("output")
+            messages.result(item.get("call_id"), content_text(output), files=attachment_fields(output))
         elif (hosted := hosted_call(item)) is not None:
             messages.call(hosted.id, hosted.name, hosted.arguments)
             if hosted.result is not None:
@@ -333,21 +340,27 @@ def _anthropic(body: Mapping[str, Any], _: str) -> Request:
         if role == "user":  # what tools gave comes before what the user says, as the API wants it
             blocks.sort(key=lambda block: not str(block.get("type")).endswith("tool_result"))
         texts: list[str] = []
+        files: list[dict[str, Any]] = []
         began = len(messages.made)
         for block in blocks:
             kind = str(block.get("type"))
             if kind.endswith("tool_result"):
+                result = block.get("content")
                 messages.result(
-                    block.get("tool_use_id"), content_text(block.get("content")), failed=bool(block.get("is_error"))
+                    block.get("tool_use_id"),
+                    content_text(result),
+                    failed=bool(block.get("is_error")),
+                    files=attachment_fields(result),
                 )
             elif kind in _CALLS:
-                _flush(messages, role, texts)
+                _flush(messages, role, texts, files)
                 messages.call(block.get("id"), block.get("name"), block.get("input"), fresh=len(messages.made) == began)
             elif kind == "thinking":
                 messages.think(str(block.get("thinking") or ""))
             elif kind not in ("redacted_thinking",):
+                files += attachment_fields([block])
                 texts.append(str(block["text"]) if isinstance(block.get("text"), str) else f"[{kind}]")
-        _flush(messages, role, texts)
+        _flush(messages, role, texts, files)
     return Request(tuple(messages.made), content_text(body.get("system")), str(body.get("model") or ""))
 
 
@@ -356,11 +369,12 @@ def _gemini(body: Mapping[str, Any], path: str) -> Request:
     for content in body["contents"]:
         role = "assistant" if content.get("role") == "model" else "user"
         texts: list[str] = []
+        files: list[dict[str, Any]] = []
         began = len(messages.made)
         for part in content.get("parts") or ():
             called, answered = part.get("functionCall"), part.get("functionResponse")
             if isinstance(called, Mapping):
-                _flush(messages, role, texts)
+                _flush(messages, role, texts, files)
                 messages.call(
                     called.get("id"), called.get("name"), called.get("args"), fresh=len(messages.made) == began
                 )
@@ -368,7 +382,7 @@ def _gemini(body: Mapping[str, Any], path: str) -> Request:
                 text, failed = _function_response(answered.get("response"))
                 messages.result(answered.get("id"), text, name=answered.get("name"), failed=failed)
             elif (code := executed_code(part)) is not None:
-                _flush(messages, role, texts)
+                _flush(messages, role, texts, files)
                 messages.call(code.id, code.name, code.arguments, fresh=len(messages.made) == began)
             elif (result := code_result(part)) is not None:
                 messages.result("", result[0], failed=result[1])
@@ -376,8 +390,9 @@ def _gemini(body: Mapping[str, Any], path: str) -> Request:
                 messages.think(str(part.get("text") or ""))
             else:
                 kind = next((key for key in part if key not in ("thoughtSignature", "thought")), "part")
+                files += [{**file, "mark": f"[{kind}]"} for file in attachment_fields([part])]
                 texts.append(str(part["text"]) if isinstance(part.get("text"), str) else f"[{kind}]")
-        _flush(messages, role, texts)
+        _flush(messages, role, texts, files)
     instruction = body.get("systemInstruction") or body.get("system_instruction")
     system = content_text(instruction.get("parts") if isinstance(instruction, Mapping) else instruction)
     return Request(tuple(messages.made), system, _model_in(path))
@@ -392,10 +407,11 @@ def _function_response(response: Any) -> tuple[str, bool]:
     return (response if isinstance(response, str) else encoded(response)), False
 
 
-def _flush(messages: _Messages, role: str, texts: list[str]) -> None:
+def _flush(messages: _Messages, role: str, texts: list[str], files: list[dict[str, Any]]) -> None:
     if texts:
-        messages.say(role, "".join(texts))
+        messages.say(role, "".join(texts), [*files])
     texts.clear()
+    files.clear()
 
 
 class _Messages:
@@ -405,8 +421,8 @@ class _Messages:
         self.made: list[dict[str, Any]] = []
         self._thoughts = ""
 
-    def say(self, role: str, text: str) -> None:
-        message: dict[str, Any] = {"role": role, "content": text}
+    def say(self, role: str, text: str, files: Sequence[dict[str, Any]] = ()) -> None:
+        message: dict[str, Any] = _with_files({"role": role, "content": text}, [*files])
         if role == "assistant" and self._thoughts:
             message["reasoning"], self._thoughts = self._thoughts, ""
         self.made.append(message)
@@ -420,8 +436,16 @@ class _Messages:
         text = arguments if isinstance(arguments, str) else encoded({} if arguments is None else arguments)
         self.made[-1].setdefault("tool_calls", []).append(_call(call_id, str(name or ""), text))
 
-    def result(self, call_id: Any, text: str, *, name: Any = None, failed: bool = False) -> None:
-        message: dict[str, Any] = {"role": "tool", "content": text}
+    def result(
+        self,
+        call_id: Any,
+        text: str,
+        *,
+        name: Any = None,
+        failed: bool = False,
+        files: Sequence[dict[str, Any]] = (),
+    ) -> None:
+        message: dict[str, Any] = _with_files({"role": "tool", "content": text}, [*files])
         if call_id:
             message["tool_call_id"] = str(call_id)
         if isinstance(name, str):
