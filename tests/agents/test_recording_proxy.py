@@ -7,6 +7,7 @@ import gzip
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -116,6 +117,45 @@ async def test_a_stream_goes_on_chunk_by_chunk() -> None:
     (exchange,) = session.exchanges()
     assert exchange.answer.body == tuple(piece.decode() for piece in pieces)
     assert len(exchange.answer.at_ms) == 2
+
+
+async def test_a_program_may_ask_the_next_thing_before_the_answer_ends() -> None:
+    """The server closes its first answer only once it has the second request."""
+    asked_again = asyncio.Event()
+
+    class Late(ScriptedServer):
+        async def _send(self, answer: Answer, writer: asyncio.StreamWriter) -> None:
+            if len(self.requests) > 1:
+                asked_again.set()
+                await super()._send(answer, writer)
+                return
+            await super()._send(replace(answer, cut=True), writer)
+            await asyncio.wait_for(asked_again.wait(), 20)
+            writer.write(b"0\r\n\r\n")
+            await writer.drain()
+
+    pieces = [f"data: {json.dumps(chunk)}\n\n".encode() for chunk in CHUNKS]
+    stream = Answer(pieces=pieces, content_type="text/event-stream")
+    session = Session()
+    async with Late(lambda request: stream if request.json.get("stream") else Answer(body=json.dumps(SAID))) as server:
+        proxy = Proxy({"openai": server.url})
+        await proxy.start()
+        url = f"{proxy.open(session)}/openai/v1/chat/completions"
+        more = [*ASKED["messages"], {"role": "assistant", "content": "hi"}, {"role": "user", "content": "and now?"}]
+        got = b""
+        async with (
+            httpx.AsyncClient(trust_env=False, timeout=250) as client,
+            client.stream("POST", url, json={**ASKED, "stream": True}) as reply,
+        ):
+            async for chunk in reply.aiter_raw():
+                got += chunk
+                if got == b"".join(pieces):
+                    await client.post(url, json={"model": "m", "messages": more})
+        await proxy.close()
+    transcript = transcript_of(session.exchanges())
+    assert transcript.requests is not None
+    assert [reference.line for reference in transcript.requests.references] == [1, 1]
+    assert [message.content for message in transcript.messages] == ["hello", "hi", "and now?", "hi"]
 
 
 @pytest.mark.parametrize(

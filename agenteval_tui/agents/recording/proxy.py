@@ -135,19 +135,19 @@ class Proxy:
         async with session.asking(question) as open_exchange:
             answer = await session.answer(open_exchange)
             if answer is not None:
-                await play(client, answer, session.pace)
+                await play(client, answer, session.pace, lambda: session.tell(open_exchange))
                 return
             provider, behind = place
             address = self._upstreams[provider.name] + behind + (f"?{target.query}" if target.query else "")
             sent = [(name, value) for name, value in request.sent if name.decode("latin-1").lower() not in _NOT_SENT]
-            pieces = _Pieces(session.news.set)
+            pieces = _Pieces(session.news.set, lambda: session.tell(open_exchange))
             open_exchange.so_far = pieces.answer
             try:
                 await self._pass_on(client, request, address, sent, pieces)
             except _UnreachableError as error:
                 message = f"agenteval's proxy can't reach {urlsplit(address).netloc.rpartition('@')[2]}: {error}"
                 pieces.error, open_exchange.unreached = message, True
-                await play(client, error_answer(question, _UNREACHED, message), 0)
+                await play(client, error_answer(question, _UNREACHED, message), 0, lambda: session.tell(open_exchange))
             finally:
                 open_exchange.answered(pieces.answer(), live=True)
 
@@ -233,8 +233,9 @@ def _told(body: bytes) -> Told | None:
         return None
 
 
-async def play(client: ServerConnection, answer: Answer, pace: float) -> None:
-    """Give a recorded answer, a stream event by event. `pace` 1: as fast as it was recorded."""
+async def play(client: ServerConnection, answer: Answer, pace: float, tell: Callable[[], None]) -> None:
+    """Give a recorded answer, a stream event by event. `pace` 1: as fast as it was recorded. `tell` is called before
+    each piece."""
     headers = [(b"content-type", answer.type.encode("latin-1", "replace"))] if answer.type else []
     if answer.status == 0:
         client.abort()
@@ -243,6 +244,7 @@ async def play(client: ServerConnection, answer: Answer, pace: float) -> None:
         data = answer.data()
         if pace and answer.at_ms:
             await asyncio.sleep(answer.at_ms[-1] / 1000 * pace)
+        tell()
         await client.begin(answer.status, [*headers, (b"content-length", str(len(data)).encode())])
         await client.send(data)
     else:
@@ -252,6 +254,7 @@ async def play(client: ServerConnection, answer: Answer, pace: float) -> None:
             if pace and at_ms > before:
                 await asyncio.sleep((at_ms - before) / 1000 * pace)
                 before = at_ms
+            tell()
             await client.send(event.encode("utf-8", "surrogatepass"))
     if answer.whole:
         await client.end()
@@ -260,10 +263,12 @@ async def play(client: ServerConnection, answer: Answer, pace: float) -> None:
 
 
 class _Pieces:
-    """The answer of a server, as far as it has come. `news` is called with each piece of a stream."""
+    """The answer of a server, as far as it has come. `news` is called with each piece of a stream, `tell` with each
+    piece of any answer, before the program gets it."""
 
-    def __init__(self, news: Callable[[], None]) -> None:
+    def __init__(self, news: Callable[[], None], tell: Callable[[], None]) -> None:
         self._news = news
+        self._tell = tell
         self.error = ""
         self.whole = False
         self._began = time.perf_counter()
@@ -278,6 +283,7 @@ class _Pieces:
         self._packed = headers.get("content-encoding", "")
 
     def add(self, data: bytes) -> None:
+        self._tell()
         self._size += len(data)
         if self._size <= LARGEST:
             self._pieces.append((round((time.perf_counter() - self._began) * 1000), data))

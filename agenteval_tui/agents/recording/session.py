@@ -134,9 +134,13 @@ class Session:
         self.news.set()
         return exchange
 
+    def tell(self, exchange: OpenExchange) -> None:
+        """A piece of its answer goes to the program now."""
+        exchange.told_ms = self.now_ms
+
     def end(self, exchange: OpenExchange) -> None:
         """End a request: it has its answer, or the program no longer waits for one."""
-        exchange.ended_ms = self.now_ms
+        exchange.ended_ms = self.now_ms if exchange.told_ms is None else exchange.told_ms
         self.news.set()
         self._freed.set()
         if exchange.answer is None:
@@ -320,6 +324,8 @@ class OpenExchange:
         self.question = question
         self.started_ms = started_ms
         self.ended_ms: float | None = None
+        self.told_ms: float | None = None
+        """When the program got the last piece of its answer: it may ask the next thing before the answer ends."""
         self.answer: Answer | None = None
         self.live = False
         self.refused = False
