@@ -91,11 +91,11 @@ class Respondents(Struct, frozen=True):
             if not embedder.missing():
                 return _kind_itself(kind)
             installs.append(embedder.install)
+        local = f", or install the local model ({'; or '.join(installs)})" if installs else ""
         raise AgentevalError(
             "no embedder is configured",
-            fix='call an agent of kind openai "embedder" (base_url and model of a server with /embeddings), or '
-            f"install the local model ({'; or '.join(installs)}); "
-            "the metric `Lexical` compares words and needs neither",
+            fix='call an agent of kind openai "embedder" (base_url and model of a server with /embeddings)'
+            f"{local}; the metric `Lexical` compares words and needs {'neither' if installs else 'none'}",
         )
 
     def _knows(self, name: str, suite_key: str) -> bool:

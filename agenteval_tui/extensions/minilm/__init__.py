@@ -1,0 +1,1 @@
+"""Vectors of a small model on this machine: the embedder `minilm`."""
