@@ -22,24 +22,38 @@ _VERBS: Mapping[str, str] = {
             "vizra:run:eval",
             "run-eval",
             "run-batch",
+            "run-tests",
             "run-by-tags",
             "experiment",
+            *("teste", "testen", "starte", "starten", "ausführen", "ausfuehren"),
         ),
         "run SUITE",
     ),
     **dict.fromkeys(("ab-test", "abtest", "ab", "vizra:ab-test", "compare-agents"), "run SUITE --ab A B"),
     **dict.fromkeys(("view", "ui", "app", "dashboard", "gui"), "open last"),
-    **dict.fromkeys(("results", "logs", "log", "runs", "list"), "history"),
-    **dict.fromkeys(("score", "rescore", "regrade", "judge", "assert"), "grade --execution ID --criteria FILE"),
-    **dict.fromkeys(("convert", "load", "upload", "pull"), "import FILE"),
-    **dict.fromkeys(("download", "push"), "export ID FILE"),
+    **dict.fromkeys(
+        ("results", "logs", "log", "runs", "list", "list-runs", "executions", "verlauf", "ergebnisse", "läufe"),
+        "history",
+    ),
+    **dict.fromkeys(
+        ("score", "rescore", "regrade", "judge", "assert", "bewerte", "bewerten"),
+        "grade --execution ID --criteria FILE",
+    ),
+    **dict.fromkeys(("convert", "load", "upload", "pull", "importiere", "importieren"), "import FILE"),
+    **dict.fromkeys(("download", "push", "exportiere", "exportieren"), "export ID FILE"),
     **dict.fromkeys(("new", "create", "make:evaluation", "vizra:make:evaluation", "vizra:make:eval"), "init"),
-    **dict.fromkeys(("feedback", "annotate", "rate"), "label RUN"),
-    **dict.fromkeys(("dataset", "datasets"), "import FILE --to NAME.suite.yaml"),
+    **dict.fromkeys(("feedback", "create-feedback", "annotate", "rate"), "label RUN"),
+    **dict.fromkeys(
+        ("dataset", "datasets", "create-dataset", "create-example", "create-examples"),
+        "import FILE --to NAME.suite.yaml",
+    ),
     **dict.fromkeys(("trace", "vizra:trace", "transcript"), "show RUN --transcript"),
-    **dict.fromkeys(("check", "lint"), "validate SUITE"),
+    **dict.fromkeys(("check", "lint", "prüfe", "prüfen", "pruefen"), "validate SUITE"),
+    **dict.fromkeys(("diff", "vergleiche", "vergleichen"), "compare A B"),
+    **dict.fromkeys(("analytics", "metrics", "auswerten", "auswertung", "statistik"), "stats last"),
+    **dict.fromkeys(("monitor", "alert", "alerts"), "trends --alert-below RATE"),
 }
-"""Each verb of another tool, and the command that does the same."""
+"""Each verb of another tool, or of another language, and the command that does the same."""
 
 
 class _Option(Struct, frozen=True):
@@ -91,7 +105,7 @@ _OPTIONS: Mapping[str, _Option] = {
 
 def verb_in_place_of(verb: str) -> str:
     """The command that does what another tool's verb does, without the program's name; "" where none is known."""
-    return _VERBS.get(verb.casefold(), "")
+    return _VERBS.get(verb.casefold().replace("_", "-"), "")
 
 
 def option_in_place_of(option: str, verb: str, own: Collection[str] = ()) -> str:
