@@ -191,6 +191,21 @@ def test_what_has_no_counterpart_is_named_and_asks_a_person(
     assert "Human" in json.dumps(criterion.config_uxon)
 
 
+def test_variations_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    suite, found = imported(tmp_path, {**TEST, "variations": [{"name": "mini"}, {"name": "Mini"}, {"name": "mini"}]})
+    assert [variation.name for variation in suite.tests[0].variations] == ["mini", "Mini 2", "mini 3"]
+    assert "returns-policy: several variations are called 'Mini': one is 'Mini 2' here" in found.notes
+
+
+@pytest.mark.parametrize(("setting", "value"), [("severity", "Critical"), ("weight", -1), ("negate", "true")])
+def test_a_setting_of_a_grader_that_is_not_known_is_said(tmp_path: Path, setting: str, value: Any) -> None:
+    grader = {"graderTypeId": "contains", "name": "C", "config": {"searchPattern": "x"}, setting: value}
+    suite, found = imported(tmp_path, {**TEST, "graders": [grader]})
+    (criterion,) = suite.tests[0].criteria
+    assert (criterion.severity, criterion.weight, criterion.negate) == ("error", 1, False)
+    assert f"returns-policy, graders[0] 'C': its {setting} {value!r} is not known, and left out" in found.notes
+
+
 def test_a_suite_goes_out_and_comes_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     suite, _ = imported(tmp_path, TEST)
     to = tmp_path / "out.json"

@@ -77,6 +77,7 @@ def _add(written: Mapping[str, Any], index: int, found_tests: FoundTests) -> Non
         test["variations"] = [
             _variation(_folded(variation), place, alias, found_tests) for place, variation in enumerate(variations, 1)
         ]
+        _tell_apart(test["variations"], alias, found_tests)
     if fields.get("isactive") is False:
         found_tests.note(f"{alias}: it is not active in Umbraco: leave it out with --test, or remove it")
     if context.get("baselineRunId"):
@@ -115,6 +116,19 @@ def _variation(fields: Mapping[str, Any], place: int, alias: str, found_tests: F
     return variation
 
 
+def _tell_apart(variations: list[dict[str, Any]], alias: str, found_tests: FoundTests) -> None:
+    """Give each variation a name of its own, which Umbraco does not ask for."""
+    used: set[str] = set()
+    for variation in variations:
+        name, place = variation["name"], 1
+        while variation["name"].casefold() in used:
+            place += 1
+            variation["name"] = f"{name} {place}"
+        used.add(variation["name"].casefold())
+        if place > 1:
+            found_tests.note(f"{alias}: several variations are called {name!r}: one is {variation['name']!r} here")
+
+
 # Graders
 
 
@@ -140,6 +154,15 @@ def _criterion(fields: Mapping[str, Any], index: int, alias: str, found_tests: F
     severity = _SEVERITIES.get(plain_text(fields.get("severity")).lower(), "error")
     weight = number(fields.get("weight"))
     flipped = criterion.pop("negate", False)
+    for setting, is_read in (
+        ("severity", plain_text(fields.get("severity")).lower() in ("", *_SEVERITIES)),
+        ("weight", fields.get("weight") is None or (weight is not None and weight >= 0)),
+        ("negate", fields.get("negate") in (None, True, False)),
+    ):
+        if not is_read:
+            found_tests.note(
+                f"{alias}, graders[{index}] {name!r}: its {setting} {fields[setting]!r} is not known, and left out"
+            )
     return {
         **criterion,
         **({"severity": severity} if severity != "error" else {}),
