@@ -10,7 +10,7 @@ from msgspec import to_builtins
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import is_message, plain_text, transcript_of
+from agenteval_tui.formats.importers.message_formats import is_message, listed, plain_text, transcript_of
 from agenteval_tui.formats.importers.suite_import import (
     LARGEST,
     FoundTests,
@@ -66,15 +66,24 @@ def _test(example: Mapping[str, Any], number: int, found_tests: FoundTests) -> d
     variables = variables_of(example)
     name = plain_text(example.get("name")) or f"example {number}"
     inputs = {str(key): value for key, value in example["inputs"].items()}
-    messages = _messages(inputs.get("messages"), name, found_tests)
-    if messages:
-        inputs.pop("messages")
+    messages: dict[str, Any] = {}
+    for key in (*_OF_ROWS, *PROMPT_COLUMNS):
+        if messages := _messages(inputs.get(key), name, found_tests):
+            inputs.pop(key)
+            break
     test: dict[str, Any] = {"name": name, **(messages or _prompt(inputs))}
+    metadata = example.get("metadata")
+    metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
+    splits = [*listed(example.get("split")), *listed(metadata.pop("dataset_split", None))]
+    if tags := list(dict.fromkeys(split for split in splits if isinstance(split, str) and split.strip())):
+        test["tags"] = tags
     outputs = example.get("outputs")
     outputs = outputs if isinstance(outputs, Mapping) else {}
     given = {**inputs, **test.pop("variables", {})}
     if len(outputs) > 1:
         given["outputs"] = dict(outputs)
+    if metadata and "metadata" not in given:
+        given["metadata"] = metadata
     if given:
         test["variables"] = given
     criteria = [criterion for key, value in outputs.items() for criterion in _criteria(str(key), value, len(outputs))]
@@ -94,6 +103,7 @@ def _test(example: Mapping[str, Any], number: int, found_tests: FoundTests) -> d
 
 def _messages(listed: Any, name: str, found_tests: FoundTests) -> dict[str, Any]:
     """The conversation up to what the user said last, in any dialect; {} where these are no messages."""
+    listed = list(map(_of_pair, listed)) if isinstance(listed, list) else listed
     if not isinstance(listed, list) or not listed or not all(map(is_message, listed)):
         return {}
     try:
@@ -111,6 +121,16 @@ def _messages(listed: Any, name: str, found_tests: FoundTests) -> dict[str, Any]
         return {"messages": [_said(message.role, message.content) for message in messages]}
     written = to_builtins(openai_messages(transcript)[: len(messages)])
     return {"messages": [{**message, **_said(message["role"], message.get("content") or "")} for message in written]}
+
+
+def _of_pair(value: Any) -> Any:
+    """LangChain's short form of a message, `["human", "Hi"]`, as a message."""
+    if isinstance(value, list) and len(value) == 2 and value[0] in _SHORT_ROLES and isinstance(value[1], str):
+        return {"type": _SHORT_ROLES[value[0]], "content": value[1]}
+    return value
+
+
+_SHORT_ROLES = {"human": "human", "user": "human", "ai": "ai", "assistant": "ai", "system": "system"}
 
 
 def _said(role: str, content: str) -> dict[str, Any]:
@@ -140,9 +160,9 @@ def _prompt(inputs: Mapping[str, Any]) -> dict[str, Any]:
 def _criteria(key: str, value: Any, of: int) -> Iterator[dict[str, Any]]:
     """What can be checked of one expected output; nothing where it is empty."""
     title = "As expected" if of == 1 else key.replace("_", " ").strip().capitalize() or "As expected"
-    if key in _OF_ROWS and isinstance(value, list) and value and all(map(is_message, value)):
+    if isinstance(value, list) and value and all(map(is_message, value)):
         yield from _of_messages(value)
-    elif isinstance(value, Mapping) and is_message(value) and value.get("role") in ("assistant", "ai"):
+    elif isinstance(value, Mapping) and is_message(value) and _is_answer(value):
         yield from _of_messages([value])
     elif _TOOLS.fullmatch(key) and (names := _tool_names(value)):
         yield _calls(title, names)
@@ -167,6 +187,10 @@ def _criteria(key: str, value: Any, of: int) -> Iterator[dict[str, Any]]:
         yield checked(title, {"type": "Keywords", "keywords": list(value)})
     elif isinstance(value, Mapping | list) and value:
         yield checked(title, {"type": "Json", "equals": literal(value)}, prototype="JsonResponse")
+
+
+def _is_answer(message: Mapping[str, Any]) -> bool:
+    return bool({message.get("role"), message.get("type")} & {"assistant", "ai", "AIMessage", "constructor"})
 
 
 def _expected(value: Any) -> dict[str, str]:
