@@ -242,7 +242,7 @@ def _found(
         return
     if kind in TABLES.values():
         for entry in table_rows(path, kind, shards):
-            yield entry if isinstance(entry, Problem) else (entry[0], _with_expected(entry[1]))
+            yield entry if isinstance(entry, Problem) else (entry[0], variables_of(entry[1]))
         return
 
     try:
@@ -516,6 +516,8 @@ def _csv_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Proble
             if not row:
                 continue  # a blank line
             _wrong_length(row, names, lines, start)
+        elif width > 1 and not any(row):
+            continue  # a line that Excel leaves where cells were emptied
         if lines.problems:
             yield from lines.taken()
             continue
@@ -523,7 +525,7 @@ def _csv_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Proble
         for at, cell in enumerate(row):
             if "{" in cell or "[" in cell:
                 variables[names[at]] = _decoded_cell(cell)
-        yield start, _with_expected(variables)
+        yield start, variables_of(variables)
     yield from lines.taken()
 
 

@@ -14,7 +14,7 @@ from agenteval_tui.formats.detect import detect
 from agenteval_tui.formats.import_file import open_source
 from agenteval_tui.formats.importers.suite_import import FoundTests, suite_text
 from agenteval_tui.suites.dataset_check import check_dataset
-from agenteval_tui.suites.datasets import read_rows
+from agenteval_tui.suites.datasets import prompt_of, read_rows
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.model import Dataset, Suite
 
@@ -148,6 +148,34 @@ def test_empty_cells_are_said(tmp_path: Path) -> None:
     assert "`expected` is empty in 1 row: its criterion is an error there, no verdict" in found.notes
 
 
+def test_an_empty_column_becomes_no_criterion(tmp_path: Path) -> None:
+    suite, found = imported(tmp_path, "t.csv", "input,expected,expected_tools,expected_keywords\na,b,,\nc,d,,\n")
+    assert [criterion.name for criterion in suite.tests[0].criteria] == ["As expected"]
+    assert not any("expected_tools` says" in note for note in found.notes)
+
+
+def test_rows_without_anything_are_no_rows(tmp_path: Path) -> None:
+    imported(tmp_path, "t.csv", "input,expected\n,\na,b\n,\n")
+    rows = list(read_rows(Dataset(file="t.csv"), tmp_path))
+    assert [(row.number, row.line, row.variables["input"]) for row in rows] == [(1, 3, "a")]
+
+
+def test_a_column_of_prompts_that_is_mostly_empty_is_said(tmp_path: Path) -> None:
+    error = refused(tmp_path, "input,expected\na,b\n,c\n,d\n")
+    assert error.what == "the column `input`, which would be the prompt, is empty in 2 rows of 3"
+
+
+@pytest.mark.parametrize("outputs", ['{""answer"": ""Paris""}', '{""answer"": ""Paris"", ""score"": 1}'])
+def test_a_table_with_langsmiths_columns_is_read_as_its_lines_are(tmp_path: Path, outputs: str) -> None:
+    content = f'inputs,outputs,metadata\n"{{""question"": ""Where?""}}","{outputs}","{{}}"\n'
+    suite, _ = imported(tmp_path, "t.csv", content)
+    (row,) = read_rows(Dataset(file="t.csv"), tmp_path)
+    assert prompt_of(row.variables) == "Where?"
+    assert row.variables["expected_value"] == "Paris"
+    assert suite.tests[0].prompt is None
+    assert metric(suite)["contains_ignore_case"] == "{{expected_value}}"
+
+
 def test_the_dataset_is_named_from_the_folder_of_the_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "support.csv").write_text(VIZRA)
@@ -250,6 +278,7 @@ def test_a_dataset_of_langsmith_gets_the_criteria_that_its_values_allow(
         [{"role": "user", "content": "hi {{name}}"}],
         [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "hi"}],
         [{"type": "human", "content": "hi"}],
+        [{"type": "human", "data": {"content": "hi"}}],
         [{"id": ["langchain", "schema", "messages", "HumanMessage"], "lc": 1, "type": "constructor",
           "kwargs": {"content": "hi", "type": "human"}}],
         [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
@@ -269,3 +298,25 @@ def test_rows_with_messages_make_a_valid_suite(tmp_path: Path, messages: list[An
         assert test.messages is not None
         assert test.messages[-1].role in ("user", "tool")
     assert ("is left out" in " ".join(found.notes)) == (len(messages) == 2 and messages[1].get("content") == "hello")
+
+
+@pytest.mark.parametrize("key", ["input", "messages"])
+@pytest.mark.parametrize(
+    "said", [{"type": "human", "data": {"content": "hi"}}, ["human", "hi"], {"role": "user", "content": "hi"}]
+)
+def test_a_chat_dataset_of_langsmith(tmp_path: Path, key: str, said: Any) -> None:
+    row = {"inputs": {key: [said]}, "outputs": {"output": {"type": "ai", "data": {"content": "hello"}}}}
+    suite, _ = imported(tmp_path, "d.jsonl", json.dumps(row))
+    (test,) = suite.tests
+    assert test.messages is not None
+    assert [(message.role, message.content) for message in test.messages] == [("user", "hi")]
+    assert metric(suite)["contains_ignore_case"] == "hello"
+
+
+def test_splits_of_langsmith_are_tags_and_metadata_is_a_variable(tmp_path: Path) -> None:
+    metadata = {"dataset_split": ["hard", "base"], "lang": "de"}
+    row = {"inputs": {"question": "q"}, "outputs": {"answer": "a"}, "split": "test", "metadata": metadata}
+    suite, _ = imported(tmp_path, "d.jsonl", json.dumps(row))
+    (test,) = suite.tests
+    assert list(test.tags) == ["test", "hard", "base"]
+    assert test.variables["metadata"] == {"lang": "de"}

@@ -98,7 +98,9 @@ def tests(source: Source) -> FoundTests:
         reason, fix = ("it has no rows", "add rows below the heading") if first is None else (first.message, first.fix)
         raise AgentevalError(reason, where=f"{path}:{first.line if first else 1}", fix=fix or "")
     names = tuple(dict.fromkeys(name for row in rows for name in row.variables if name != EXPECTED))
-    if EXPECTED in rows[0].variables and not any(name.casefold() in _ANSWERS for name in names):
+    if EXPECTED in rows[0].variables and not any(
+        name.casefold() in _ANSWERS and not isinstance(rows[0].variables.get(name), Mapping) for name in names
+    ):
         names = (*names, EXPECTED)
     columns = _columns(path, names, rows)
     found_tests = FoundTests(name=path.stem)
@@ -142,11 +144,19 @@ def _columns(path: Path, names: tuple[str, ...], rows: Sequence[DatasetRow]) -> 
 
     prompts = named(_PROMPTS)
     if not prompts:
+        emptied = next((lower[name] for name in _PROMPTS if name in lower), "")
+        if emptied:
+            empty = count(round((1 - _filled(emptied, rows)) * len(rows)), "row")
+            raise AgentevalError(
+                f"the column `{emptied}`, which would be the prompt, is empty in {empty} of {len(rows):,}",
+                where=f"{path}:1",
+                fix="fill it, or remove the rows without a prompt",
+            )
         raise AgentevalError(_without_prompt(names), where=f"{path}:1", fix=_name_it(names))
-    answers = [name for name in named(_ANSWERS) if name != prompts[0]]
+    answers = [name for name in named(_ANSWERS) if name != prompts[0] and not _holds_objects(name, rows)]
     keywords = named(_KEYWORDS)
-    described = [lower[name] for name in lower if _DESCRIBED.match(name) and lower[name] not in (*answers, *keywords)]
-    described.reverse()
+    described = named(name for name in reversed(lower) if _DESCRIBED.match(name))
+    described = [name for name in described if name not in (*answers, *keywords)]
     answers, keywords, described = (
         [name for name in group if _can_be_named(name)] for group in (answers, keywords, described)
     )
@@ -164,6 +174,10 @@ def _columns(path: Path, names: tuple[str, ...], rows: Sequence[DatasetRow]) -> 
 def _can_be_named(name: str) -> bool:
     """Whether a criterion can name the column: `{{name}}`."""
     return all(part.isidentifier() for part in name.split("."))
+
+
+def _holds_objects(name: str, rows: Sequence[DatasetRow]) -> bool:
+    return any(isinstance(row.variables.get(name), Mapping) for row in rows)
 
 
 def _filled(name: str, rows: Sequence[DatasetRow]) -> float:
