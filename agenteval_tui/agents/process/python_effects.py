@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import os
 import stat
 import sys
@@ -98,22 +99,28 @@ class Effects:
     def files(self) -> tuple[Any, Any]:
         """The files of the project that were imported or read by now, and the folders that were listed."""
         self._modules = len(sys.modules)
-        paths = dict.fromkeys(path for path in map(_source, list(sys.modules.values())) if path)
-        for path in list(self.read):
-            installed = any(part in path for part in _INSTALLED) or path.startswith((_STDLIB, _HERE))
-            if not installed and not path.startswith(_SYSTEM) and not _is_exempt(path):
-                paths[path] = None
         imported = sys.path_importer_cache
         folders = [folder for folder in self.listed if folder not in imported and not folder.startswith(_SYSTEM)]
-        return sorted(paths)[:_MOST], [
+        return self._sources(list(sys.modules.values())), [
             folder for folder in folders if not any(part in folder + os.sep for part in _INSTALLED)
         ]
 
     def more(self, before: Any) -> list[Any]:
         """The files that were imported or read since `before` was taken."""
-        if not self.read and len(sys.modules) == self._modules:
+        number = len(sys.modules) - self._modules
+        if not self.read and number <= 0:
             return []
-        return sorted(set(self.files()[0]) - set(before))
+        # New modules are the last ones. To look at the others would copy the memory that they are in, for each run.
+        new = list(itertools.islice(reversed(sys.modules.values()), max(0, number)))
+        return sorted(set(self._sources(new)) - set(before))
+
+    def _sources(self, modules: Any) -> list[Any]:
+        paths = dict.fromkeys(path for path in map(_source, modules) if path)
+        for path in list(self.read):
+            installed = any(part in path for part in _INSTALLED) or path.startswith((_STDLIB, _HERE))
+            if not installed and not path.startswith(_SYSTEM) and not _is_exempt(path):
+                paths[path] = None
+        return sorted(paths)[:_MOST]
 
 
 def _is_exempt(path: Any) -> Any:
