@@ -863,3 +863,53 @@ def test_a_program_for_node_that_takes_its_question_as_a_word(tmp_path: Path, re
     agent = only(tmp_path, {"package.json": package, "ask.mjs": text})
     assert agent.config["command"] == ["node", "ask.mjs", *words]
     assert agent.config.get("input") == (None if words else "text")
+
+
+STATES = """
+import operator
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Optional
+from typing_extensions import TypedDict
+from langgraph.graph import StateGraph, add_messages
+@dataclass(kw_only=True)
+class InputState:
+    topic: str
+    schema: dict[str, Any]
+    depth: int = 2
+    info: Optional[dict] = field(default=None)
+@dataclass(kw_only=True)
+class State(InputState):
+    messages: Annotated[list, add_messages] = field(default_factory=list)
+@dataclass
+class OutputState:
+    info: dict[str, Any]
+class Asked(TypedDict):
+    place: str
+    question: str
+class More(Asked):
+    thread: str
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "config"),
+    [
+        (
+            "State, input=InputState, output=OutputState",
+            {"input": {"topic": "{{prompt}}", "schema": {}}, "output": "info"},
+        ),
+        ("State, input_schema=InputState", {"input": {"topic": "{{prompt}}", "schema": {}}}),
+        ("State, output=OutputState", {}),
+        ("State, input=More, output=OutputState", {"input": {"question": "{{prompt}}"}, "output": "info"}),
+    ],
+)
+def test_a_graph_that_takes_no_messages_although_its_state_has_some(
+    tmp_path: Path, arguments: str, config: dict[str, Any]
+) -> None:
+    text = f"{STATES}builder = StateGraph({arguments})\ngraph = builder.compile()\n"
+    agent = only(tmp_path, {"pyproject.toml": "", "graph.py": text})
+    assert {name: value for name, value in agent.config.items() if name in ("input", "output")} == config
+    assert agent.examples == (("schema",) if "schema" in config.get("input", {}) else ())
+    path, suite = write_first_suite(agent, tmp_path)
+    assert suite.suite is not None
+    assert ("# `schema` in its input is only an example" in path.read_text()) == bool(agent.examples)

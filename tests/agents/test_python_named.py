@@ -203,6 +203,12 @@ class TestFrameworks:
                 (),
             ),
             ("steps", {"output": "state.answer"}, "A: hello", ("find",)),
+            (
+                "researches",
+                {"input": {"topic": "{{prompt}}", "depth": 1}, "output": "info.of"},
+                "hello",
+                ("search",),
+            ),
             ("steps", {"input": "{{prompt}} you", "output": "state.answer"}, "A: hello you", ("find",)),
             (
                 "ordered",
@@ -241,6 +247,8 @@ class TestFrameworks:
             ("needs_path", {}, "which needs folder; write `context: {folder: ...}`"),
             ("outer", {}, "which needs inner; write `context: {inner: ...}`"),
             ("number", {"context": {"a": 1}}, "is of the type int, not {'a': 1}"),
+            ("researches", {}, "takes no `messages`, but: topic, depth; write in the agent"),
+            ("researches", {}, '`input: {topic: "{{prompt}}", depth: ...}` and `output: info`'),
             ("own", {}, '`input: {question: "{{prompt}}"}` and `output: answer`'),
             ("own", {"input": {"question": "q"}, "output": "anser"}, "`output: anser` finds nothing"),
             (
@@ -321,7 +329,7 @@ class TestFrameworksApart:
 NAMED = {
     "pydantic_ai": "deps needs number nested outer needs_path make_later structured retried",
     "openai_agents": "openai make_openai repeating with_server hands_over",
-    "langgraph": "graph make_graph opened own remembers notes",
+    "langgraph": "graph make_graph opened own remembers notes researches",
 }
 """By framework, what its module names. A module imports one framework, so that a test waits for no other."""
 PACKAGES = {"pydantic_ai": "pydantic_ai", "openai_agents": "agents", "langgraph": "langgraph"}

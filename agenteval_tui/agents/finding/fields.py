@@ -17,6 +17,7 @@ ANSWER_FIELDS = (
     *("answer", "response", "reply", "output", "result", "message", "content", "text", "final_answer", "final_output"),
     *("generation", "completion", "summary", "report", "final_report", "output_text", "assistant_message"),
 )
+_DEEPEST = 6
 _SIMPLE: dict[str, Any] = {
     "int": 1,
     "float": 1.0,
@@ -123,7 +124,7 @@ def context_for(modules: Modules, module: Module, node: ast.expr | None) -> tupl
     if fields is None:
         return None, ()
     where, listed = fields
-    is_dict = "TypedDict" in " ".join(ast.unparse(base) for base in _bases(modules, module, node))
+    is_dict = is_typed_dict(modules, module, node)
     written: dict[str, Any] = dict(_used(modules, module, name))
     incomplete = []
     for field in listed:
@@ -138,6 +139,17 @@ def context_for(modules: Modules, module: Module, node: ast.expr | None) -> tupl
             incomplete.append(field.name)
     needed = {field.name for field in listed if not field.has_default}
     return {key: value for key, value in written.items() if key in needed} or None, tuple(incomplete)
+
+
+def is_typed_dict(modules: Modules, module: Module, node: ast.expr | None, depth: int = 0) -> bool:
+    """Whether the class that an expression names says what keys a dict may have."""
+    if node is None or depth > _DEEPEST:
+        return False
+    place = modules.value(module, node)
+    return any(
+        "TypedDict" in ast.unparse(base) or (place is not None and is_typed_dict(modules, place[0], base, depth + 1))
+        for base in _bases(modules, module, node)
+    )
 
 
 def _bases(modules: Modules, module: Module, node: ast.expr) -> list[ast.expr]:

@@ -31,6 +31,8 @@ def write_first_suite(agent: FoundAgent, root: Path, path: Path | None = None) -
         head.append("# own, that is what its runs show.")
     for field in agent.incomplete:
         head.append(f"# Its context needs `{field}`: write `context: package.module:function` to make it.")
+    for field in agent.examples:
+        head.append(f"# `{field}` in its input is only an example: write what your agent needs there.")
     document: dict[str, Any] = {"name": agent.name, "agent": agent.name}
     if agent.services:
         document["services"] = dict(agent.services)

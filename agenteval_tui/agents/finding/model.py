@@ -79,6 +79,8 @@ class FoundAgent(Struct, frozen=True, kw_only=True):
     """Another agent of the same file uses it."""
     incomplete: tuple[str, ...] = ()
     """Fields of its context that nothing could be written for."""
+    examples: tuple[str, ...] = ()
+    """Fields of its input that hold an example for want of a better value."""
 
     @property
     def place(self) -> str:

@@ -11,7 +11,14 @@ from msgspec import structs
 
 from agenteval_tui.agents.finding import own_words
 from agenteval_tui.agents.finding.arguments import python_arguments
-from agenteval_tui.agents.finding.fields import ANSWER_FIELDS, MESSAGE_FIELDS, context_for, fields_of
+from agenteval_tui.agents.finding.fields import (
+    ANSWER_FIELDS,
+    MESSAGE_FIELDS,
+    context_for,
+    fields_of,
+    is_typed_dict,
+    placeholder,
+)
 from agenteval_tui.agents.finding.frameworks import SDK_NAMES, SDKS, Construction, Frameworks
 from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign
 from agenteval_tui.agents.finding.naming import agent_name, relative
@@ -171,6 +178,7 @@ class PythonAgents:
         folder = files.project_of(module.path)
         written: dict[str, Any] = {"kind": "python", "callable": f"{relative(module.path, folder)}:{name}"}
         incomplete: tuple[str, ...] = ()
+        examples: tuple[str, ...] = ()
         instructions = own_name = ""
         tools: tuple[FoundTool, ...] = ()
         if construction is not None:
@@ -182,7 +190,8 @@ class PythonAgents:
             if context is not None:
                 written["context"] = context
             if framework == "LangGraph":
-                written.update(self._state(construction))
+                mapping, examples = self._state(construction)
+                written.update(mapping)
                 tools = tools or own_words.tools_in(modules, construction.module)
         instructions = instructions or said or ""
         if not instructions and isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -201,6 +210,7 @@ class PythonAgents:
             prompts=own_words.prompts_in(modules, module, agent=name),
             is_part=is_part,
             incomplete=incomplete,
+            examples=examples,
         )
 
     def _context(self, construction: Construction) -> tuple[Any, tuple[str, ...]]:
@@ -210,31 +220,39 @@ class PythonAgents:
             node = call.func.slice
         return context_for(self._modules, module, node)
 
-    def _state(self, construction: Construction) -> dict[str, Any]:
-        """`input` and `output` for a graph whose state has no messages."""
+    def _state(self, construction: Construction) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """`input` and `output` for a graph that takes no messages, and the fields of its input that are examples."""
         call = construction.call
         if not call.args and not call.keywords:
-            return {}
+            return {}, ()
         state = keyword(call, "state_schema", "schema") or next(iter(call.args), None)
         takes = keyword(call, "input_schema", "input") or state
         gives = keyword(call, "output_schema", "output") or state
         fields = fields_of(self._modules, construction.module, takes)
         results = fields_of(self._modules, construction.module, gives)
         if fields is None or results is None or ast.unparse(call.func).endswith("create_react_agent"):
-            return {}
+            return {}, ()
         names = [field.name for field in fields[1]]
-        whole = fields_of(self._modules, construction.module, state)
-        if not names or "messages" in names or (whole is not None and "messages" in [f.name for f in whole[1]]):
-            return {}
+        if not names or "messages" in names:
+            return {}, ()
         texts = [f.name for f in fields[1] if f.annotation is None or "str" in ast.unparse(f.annotation)] or names
         into = next((name for name in MESSAGE_FIELDS if name in texts), texts[0])
+        values: dict[str, Any] = {into: "{{prompt}}"}
+        if not is_typed_dict(self._modules, construction.module, takes):  # no key of those has to be there
+            for field in fields[1]:
+                can, value = placeholder(self._modules, fields[0], field.annotation)
+                if can and not field.has_default and field.name != into:
+                    values[field.name] = value
         results_ = [field.name for field in results[1]]
+        others = tuple(name for name in values if name != into)
+        if "messages" in results_:
+            return {"input": values}, others
         rest = [name for name in results_ if name != into] or results_
         texts = [f.name for f in results[1] if f.annotation is not None and "str" in ast.unparse(f.annotation)]
         out = next(
             (name for name in ANSWER_FIELDS if name in rest), next((n for n in reversed(rest) if n in texts), rest[-1])
         )
-        return {"input": {into: "{{prompt}}"}, "output": out}
+        return {"input": values, "output": out}, others
 
     # Factories and classes
 

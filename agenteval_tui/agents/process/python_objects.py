@@ -8,6 +8,7 @@ An object is known by the module of its type. Its framework is imported already,
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import inspect
 import os
 import sys
@@ -381,7 +382,7 @@ async def _runnable(graph: Any, request: Any, target: Any) -> AsyncIterator[Any]
         graph = _with_store(graph)
         asked: Any = how.get("input")
         if asked is None:
-            if "messages" not in graph.channels:
+            if not _takes_messages(graph):
                 raise pieces.WrongTarget(_without_messages(graph, target))
             asked = {"messages": await _new_messages(graph, request, config)}
         elif isinstance(asked, dict) and getattr(graph, "builder", None) is not None:
@@ -390,12 +391,15 @@ async def _runnable(graph: Any, request: Any, target: Any) -> AsyncIterator[Any]
             if unknown:  # the graph would drop it in silence
                 problem = "the state of " + target + " has no " + ", ".join(unknown) + "; it has " + ", ".join(names)
                 raise pieces.WrongTarget(problem + "; correct the option `input`")
-        if mapped or "messages" not in graph.channels:
+        if how.get("messages") or "messages" not in graph.channels:
             yield {"agenteval_state": await _invoked(graph, asked, config, more)}
             return
-        mode = ["messages", "values"]
-        async for piece in _streamed(graph, asked, config, dict(more, stream_mode=mode)):
+        state: Any = None
+        async for piece in _streamed(graph, asked, config, dict(more, stream_mode=["messages", "values"])):
+            state = piece[1] if piece[0] == "values" else state
             yield piece
+        if mapped:
+            yield {"agenteval_state": state}
         return
     if how.get("input") is not None or mapped:
         yield {"agenteval_state": await _invoked(graph, how.get("input", request["prompt"]), config, more)}
@@ -469,25 +473,65 @@ def _said(message: Any) -> tuple[Any, Any]:
     return message["role"], message["text"]
 
 
+def _takes_messages(graph: Any) -> bool:
+    if "messages" not in graph.channels:
+        return False
+    takes = _state_of(graph)[1] if getattr(graph, "builder", None) is not None else []
+    return not takes or "messages" in takes
+
+
 def _without_messages(graph: Any, target: Any) -> Any:
     schema = getattr(graph, "output_channels", None) or list(graph.channels)
     names, takes = _state_of(graph)
     gives = [str(name) for name in ([schema] if isinstance(schema, str) else schema)]
     asks = next((name for name in (*_ASKS, *takes, *names) if name in takes or not takes), "question")
     answers = next((name for name in (*_GIVES, *gives) if name in gives and name != asks), "answer")
-    problem = target + " is a graph whose state has no `messages`, but: " + ", ".join(names)
-    return problem + "; write in the agent `input: {" + asks + ': "{{prompt}}"}` and `output: ' + answers + "`"
+    if "messages" in names:
+        problem = target + " is a graph that takes no `messages`, but: " + ", ".join(takes)
+    else:
+        problem = target + " is a graph whose state has no `messages`, but: " + ", ".join(names)
+    others = "".join(", " + name + ": ..." for name in _required(graph) if name != asks)
+    problem += "; write in the agent `input: {" + asks + ': "{{prompt}}"' + others + "}`"
+    return problem if "messages" in gives else problem + " and `output: " + answers + "`"
 
 
 def _state_of(graph: Any) -> tuple[Any, Any]:
     """(the keys of a graph's state, those that it takes as its input)."""
     hidden = ("__", "branch:")
     names = [str(name) for name in graph.channels if not str(name).startswith(hidden)]
-    takes = getattr(graph, "get_input_jsonschema", None)
-    try:
-        return names, list((takes() or {}).get("properties") or ()) if callable(takes) else names
-    except Exception:  # pydantic knows no schema of some states
+    schema = _input_schema(graph)
+    if schema is None:
         return names, names
+    takes = [name for cls in reversed(schema.__mro__) for name in _annotations(cls)]
+    return names, [name for name in dict.fromkeys(takes) if name in names]
+
+
+def _annotations(cls: Any) -> Any:
+    if not hasattr(inspect, "get_annotations"):  # Python before 3.10
+        return vars(cls).get("__annotations__", {})
+    try:
+        return inspect.get_annotations(cls)
+    except Exception:  # Python 3.14 evaluates them now, and a name may be known to type checkers only
+        return {}
+
+
+def _input_schema(graph: Any) -> Any:
+    builder = getattr(graph, "builder", None)
+    schema = getattr(builder, "input_schema", None) or getattr(builder, "input", None)
+    return schema if isinstance(schema, type) else None
+
+
+def _required(graph: Any) -> list[Any]:
+    """The keys that its input must have."""
+    schema = _input_schema(graph)
+    fields = getattr(schema, "__dataclass_fields__", None)
+    if fields is not None:
+        missing = dataclasses.MISSING
+        return [name for name, each in fields.items() if each.default is missing and each.default_factory is missing]
+    model = getattr(schema, "model_fields", None)
+    if isinstance(model, dict):
+        return [name for name, each in model.items() if each.is_required()]
+    return sorted(getattr(schema, "__required_keys__", ()))
 
 
 _ASKS = ("question", "query", "input", "prompt", "user_input", "task", "topic", "text", "request")

@@ -59,6 +59,32 @@ own = _graph(
 )
 
 
+class Topic(TypedDict):
+    topic: str
+    depth: int
+
+
+class Researched(MessagesState):
+    topic: str
+    depth: int
+    info: dict
+
+
+class Info(TypedDict):
+    info: dict
+
+
+def _researching(state: Researched):
+    call = {"name": "search", "args": {"q": state["topic"]}, "id": "1", "type": "tool_call"}
+    return {
+        "messages": [{"role": "assistant", "content": "I look", "tool_calls": [call]}],
+        "info": {"of": state["topic"]},
+    }
+
+
+researches = _graph(Researched, _researching, input_schema=Topic, output_schema=Info)
+
+
 def make_graph():
     return graph
 
