@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Literal
 
 from msgspec import Struct
@@ -25,6 +26,7 @@ from agenteval_tui.transcripts.request_changes import RequestChange, changes_sin
 from agenteval_tui.transcripts.sight import LOSSES, losses
 
 _MOST_TOLD = 3
+_MOST_LOOKED_AT = 1_000
 _SHORTEST = 3
 """Characters of an expected text that are looked for: shorter ones stand in any message."""
 _TELLING = 4
@@ -68,7 +70,9 @@ def lost_from_sight(
         return ()
     needed = needed_from_sight(transcript, results, expectation)
     reported = {(lost_from_sight.request, lost_from_sight.change) for lost_from_sight in needed}
-    others = (LostFromSight(number, change, _answer(requests, number)) for number, change in losses(requests))
+    # Of many messages that were shortened, none is worth hiding one that is gone.
+    first = sorted(islice(losses(requests), _MOST_LOOKED_AT), key=lambda loss: loss[1].kind == "masked")
+    others = (LostFromSight(number, change, _answer(requests, number)) for number, change in first)
     return (*needed, *(other for other in others if (other.request, other.change) not in reported))[:_MOST_TOLD]
 
 

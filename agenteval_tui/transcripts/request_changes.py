@@ -31,6 +31,7 @@ Kind = Literal[
     "tool_added",
     "tool_removed",
     "tool_changed",
+    "tools_moved",
     "parameter",
 ]
 _MessageKey = str | int
@@ -46,7 +47,8 @@ class RequestChange(Document, frozen=True):
 
     added: messages after all that were there. dropped: they are not in the request any more. replaced: the messages
     `before` gave way to those of `after`, as to a summary. masked: a shorter text in the same place; changed: another
-    text there. moved: the same messages, in another place. restarted: no message of the request before is in this one.
+    text there. moved: the same messages, in another place; tools_moved: tools in another order.
+    restarted: no message of the request before is in this one.
     """
 
     kind: Kind
@@ -322,8 +324,9 @@ def _of_tools(before: Sequence[OfferedTool], after: Sequence[OfferedTool]) -> It
         {offered_tool.name: offered_tool for offered_tool in before},
         {offered_tool.name: offered_tool for offered_tool in after},
     )
-    for name in was.keys() - now.keys():
-        yield RequestChange("tool_removed", name=name, was=was[name].description)
+    for name, tool in was.items():
+        if name not in now:
+            yield RequestChange("tool_removed", name=name, was=tool.description)
     for name, tool in now.items():
         if name not in was:
             yield RequestChange("tool_added", name=name, now=tool.description)
@@ -331,6 +334,9 @@ def _of_tools(before: Sequence[OfferedTool], after: Sequence[OfferedTool]) -> It
             yield RequestChange("tool_changed", name=name, was=was[name].description, now=tool.description)
         elif tool.parameters != was[name].parameters:
             yield RequestChange("tool_changed", name=name, was=_json(was[name].parameters), now=_json(tool.parameters))
+    stayed = [name for name in was if name in now], [name for name in now if name in was]
+    if stayed[0] != stayed[1]:
+        yield RequestChange("tools_moved", was=", ".join(stayed[0]), now=", ".join(stayed[1]))
 
 
 def _of_parameters(before: ModelRequest, after: ModelRequest) -> Iterator[RequestChange]:

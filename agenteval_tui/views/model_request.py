@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from agenteval_tui.analysis.lost_from_sight import LostFromSight
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import listed
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, RequestPart, content_of
-from agenteval_tui.transcripts.request_changes import RequestChange, RequestDifference, changes_since
+from agenteval_tui.transcripts.request_changes import Kind, RequestChange, RequestDifference, changes_since
 from agenteval_tui.views.model import Paragraph, Span, Text, View, text
 
 _WORDS = 72
+_MOST_GROUPED = 6
+"""Messages that were shortened before the rest is counted."""
 _MOST_LINES = 12
 """Lines of a changed text, and of messages that went, before the rest is counted."""
 
@@ -118,9 +120,30 @@ def _in_short(difference: RequestDifference | None) -> Iterator[str | Span]:
     if difference is None:
         yield ("first request", "dim")
         return
-    for number, change in enumerate(difference.changes):
+    for number, group in enumerate(_grouped(difference.changes)):
         yield ("; " if number else "", "dim")
-        yield (change_text(change), "dim" if change.kind == "added" else "warn")
+        yield (_group_text(group), "dim" if group[0].kind == "added" else "warn")
+
+
+def _grouped(changes: Sequence[RequestChange]) -> list[list[RequestChange]]:
+    """The changes, with those together that are of one message each and of the same kind."""
+    groups: list[list[RequestChange]] = []
+    for change in changes:
+        if groups and groups[-1][0].kind == change.kind in ("masked", "changed"):
+            groups[-1].append(change)
+        else:
+            groups.append([change])
+    return groups
+
+
+def _group_text(group: Sequence[RequestChange]) -> str:
+    """As `change_text`; of several messages `145 messages shortened: 96,135 → 2,900 characters`."""
+    if len(group) == 1:
+        return change_text(group[0])
+    if group[0].kind == "changed":
+        return f"{count(len(group), 'message')} changed"
+    was, now = (sum(map(len, texts)) for texts in zip(*((change.was, change.now) for change in group), strict=True))
+    return f"{count(len(group), 'message')} shortened: {was:,} → {count(now, 'character')}"
 
 
 def _messages(places: Sequence[int]) -> str:
@@ -135,7 +158,7 @@ def _set(value: str) -> str:
     return one_line(value, 40) or "not set"
 
 
-_ONE_LINE = {
+_ONE_LINE: Mapping[Kind, Callable[[RequestChange], str]] = {
     "added": lambda change: f"{_messages(change.after)} added",
     "dropped": lambda change: f"{_messages(change.before)} dropped",
     "replaced": lambda change: f"{_messages(change.before)} replaced by {len(change.after):,}",
@@ -147,6 +170,7 @@ _ONE_LINE = {
     "tool_added": lambda change: f"tool {one_line(change.name, 40)} added",
     "tool_removed": lambda change: f"tool {one_line(change.name, 40)} removed",
     "tool_changed": lambda change: f"tool {one_line(change.name, 40)} described otherwise",
+    "tools_moved": lambda change: "tools in another order",
     "parameter": lambda change: f"{one_line(change.name, 40)} {_set(change.was)} → {_set(change.now)}",
 }
 
@@ -154,21 +178,47 @@ _ONE_LINE = {
 def _difference_lines(before: ModelRequest, after: ModelRequest, difference: RequestDifference) -> Iterator[Text]:
     if not difference.changes:
         yield text(("Nothing changed.", "dim"))
-    for change in difference.changes:
+    for group in _grouped(difference.changes):
+        change = group[0]
         token = "dim" if change.kind == "added" else "warn"
-        yield text((change_text(change), token))
+        yield text((_group_text(group), token))
+        if len(group) > 1:
+            for one in group[:_MOST_GROUPED]:
+                yield text(("  ", ""), (change_text(one), "dim"))
+                yield from _sides(one)
+            if len(group) > _MOST_GROUPED:
+                yield text((f"  … {count(len(group) - _MOST_GROUPED, 'more message')}", "dim"))
+            continue
         if change.kind in ("dropped", "replaced", "restarted", "moved"):
             yield from _listed(before, change.before, ("- ", "removed"))
         if change.kind in ("replaced", "added", "restarted"):
             yield from _listed(after, change.after, ("+ ", "added"))
-        if change.kind in ("masked", "changed", "system", "tool_changed"):
+        if change.kind in ("masked", "changed", "system", "tool_changed", "tools_moved"):
             yield from _sides(change)
-    if difference.common < len(before.messages) and not after.previous:
-        notice = "They have no beginning in common: nothing that a server has cached can be used."
-        if difference.common:
-            shared = count(difference.common, "message")
-            notice = f"Both begin with the same {shared}; what a server has cached behind them is lost."
-        yield text((notice, "dim"))
+    if not after.previous:
+        yield from (text((notice, "dim")) for notice in _cache_notices(before, after, difference))
+
+
+def _cache_notices(before: ModelRequest, after: ModelRequest, difference: RequestDifference) -> Iterator[str]:
+    """Where what a server has cached can't be used any more, and what it read. A request begins with the tools; the
+    system prompt follows, then the messages."""
+    system = next((int(change.name) for change in difference.changes if change.kind == "system"), 0)
+    if before.model != after.model:
+        yield "Another model: nothing that a server has cached can be used."
+    elif any(change.kind.startswith("tool") for change in difference.changes):
+        yield "A request begins with its tools: nothing that a server has cached can be used."
+    elif system:
+        yield f"What a server has cached is lost from line {system:,} of the system prompt on."
+    elif difference.common < len(before.messages):
+        shared = count(difference.common, "message")
+        yield (
+            f"Both begin with the same {shared}; what a server has cached behind them is lost."
+            if difference.common
+            else "They have no beginning in common: nothing that a server has cached can be used."
+        )
+    read = before.cached_tokens, after.cached_tokens
+    if read[0] is not None and read[1] is not None and read[1] < read[0]:
+        yield f"The server read {count(read[1], 'token')} from its cache, and {read[0]:,} for request {before.number}."
 
 
 def _listed(request: ModelRequest, places: Sequence[int], sign: Span) -> Iterator[Text]:

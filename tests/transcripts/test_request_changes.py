@@ -120,6 +120,17 @@ def test_the_system_prompt_tools_and_parameters() -> None:
     ]
 
 
+def test_tools_in_another_order_are_a_change() -> None:
+    tools = (OfferedTool("find"), OfferedTool("pay"), OfferedTool("gone"))
+    before = request([], tools=tools)
+    after = replace(before, tools=(OfferedTool("pay"), OfferedTool("new"), OfferedTool("find")))
+    found = difference(before, after).changes
+    assert [one.kind for one in found] == ["tool_removed", "tool_added", "tools_moved"]
+    assert (found[-1].was, found[-1].now) == ("find, pay", "pay, find")
+    grown = replace(before, tools=(OfferedTool("new"), *tools))
+    assert [one.kind for one in difference(before, grown).changes] == ["tool_added"]
+
+
 def test_thousands_of_messages_are_compared_by_what_they_begin_and_end_with() -> None:
     messages = [{"role": "user", "content": f"question {number}"} for number in range(3_000)]
     found = difference(request(messages), request([*messages[:1_000], *messages[2_000:], *NEXT]))

@@ -17,7 +17,7 @@ from agenteval_tui.transcripts.model_request import ModelRequest
 from agenteval_tui.transcripts.request_changes import RequestChange, difference
 from agenteval_tui.transcripts.sight import LOSSES
 
-_OF_CONTEXT = (*LOSSES, "moved", "system", "tool_added", "tool_removed", "tool_changed")
+_OF_CONTEXT = (*LOSSES, "moved", "system", "tool_added", "tool_removed", "tool_changed", "tools_moved")
 """Kinds of change that are of what a model is given, and not of what is asked."""
 _SHOWN = 3  # differences that a sentence names
 _AGAIN = (408, 409, 425, 429)  # a program asks again
