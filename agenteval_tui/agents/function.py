@@ -24,7 +24,7 @@ from agenteval_tui.agents.base import (
     Failed,
 )
 from agenteval_tui.agents.options import AgentOptions, options_for, read_options
-from agenteval_tui.agents.process import python_call, python_errors
+from agenteval_tui.agents.process import python_call, python_errors, python_objects
 from agenteval_tui.agents.process.errors import traceback_without_secrets, without_secrets
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
 from agenteval_tui.core.errors import AgentevalError
@@ -59,7 +59,7 @@ def offered(value: Any, settings: Mapping[str, Any] | None = None) -> Iterator[d
     """
     name = name_of(value)
     try:
-        python_call.objects.runner(value, name)
+        python_objects.runner(value, name)
     except Exception as error:
         raise AgentevalError(str(error), where=name, fix="`agenteval docs python` says what may be given") from None
     key, number = name, 1
@@ -178,7 +178,7 @@ class _RaisedError(Exception):
 class _Call:
     """One call, in a thread."""
 
-    def __init__(self, agent: Any, target: str, request: Mapping[str, Any], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, agent: Any, target: str, request: dict[str, Any], loop: asyncio.AbstractEventLoop) -> None:
         self._agent = agent
         self._target = target
         self._request = request

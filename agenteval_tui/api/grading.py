@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from agenteval_tui.agents.base import AgentEvent
 from agenteval_tui.agents.permission import allowed_once_by
-from agenteval_tui.agents.process import python_answers
+from agenteval_tui.agents.process import python_answers, python_pieces
 from agenteval_tui.agents.process.protocol import EventError, EventReader
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.analysis.judge_repeatability import respondents_for
@@ -167,7 +167,7 @@ def _events(what: Any) -> list[AgentEvent]:
     try:
         events = [*answers.take(what, False), *answers.end()]
         return [event for answer in events for event in reader.read(answer)]
-    except (TypeError, ValueError, EventError, python_answers.pieces.WrongTarget) as error:
+    except (TypeError, ValueError, EventError, python_pieces.WrongTarget) as error:
         raise AgentevalError(
             f"this {type(what).__name__} can't be graded: {error}", fix="`agenteval docs python` says what can"
         ) from None

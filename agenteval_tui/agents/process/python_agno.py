@@ -6,20 +6,23 @@ from __future__ import annotations
 import importlib
 import sys
 import uuid
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
-if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
-    pieces: Any = sys.modules["_agenteval_python_pieces"]
-    contexts: Any = sys.modules["_agenteval_python_context"]
-else:
-    from agenteval_tui.agents.process import python_context, python_pieces
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_conversation import Conversation
+    from agenteval_tui.agents.process.python_message import Call, Message, Part, Read, Request, Run
 
-    pieces, contexts = python_pieces, python_context
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_pieces as pieces
+else:  # in the child, where this package need not be installed
+    contexts = sys.modules["_agenteval_python_context"]
+    pieces = sys.modules["_agenteval_python_pieces"]
 _ENDED_BADLY = ("ERROR", "CANCELLED")
 
 
-def runner(agent: Any, target: Any) -> Any:
+def runner(agent: Any, target: str) -> Run | None:
     """See python_frameworks."""
     names = [cls.__name__ for cls in type(agent).__mro__]
     if hasattr(agent, "arun") and ("Agent" in names or "Team" in names or "Workflow" in names):
@@ -27,7 +30,7 @@ def runner(agent: Any, target: Any) -> Any:
     return None
 
 
-async def _run(agent: Any, request: Any, target: Any, workflow: Any) -> AsyncIterator[Any]:
+async def _run(agent: Any, request: Request, target: str, workflow: bool) -> AsyncIterator[Any]:
     prompt = pieces.prompt_of(request, target)
     state = contexts.fields_of(request, target, "the state of the session")
     # A session of its own: the request brings all that was said.
@@ -42,13 +45,13 @@ async def _run(agent: Any, request: Any, target: Any, workflow: Any) -> AsyncIte
         yield event
 
 
-def _history(messages: Any) -> Iterator[Any]:
+def _history(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for message in messages:
         names = ("role", "content", "tool_calls", "tool_call_id")
         yield {name: message[name] for name in names if message.get(name) is not None}
 
 
-def result_of(last: Any) -> Any:
+def result_of(last: object) -> object:
     """What it gave: an object of its `output_schema`, or its text."""
     return getattr(last, "content", last)
 
@@ -56,11 +59,11 @@ def result_of(last: Any) -> Any:
 class Pieces:
     """Reads what an agent, a team or a workflow streams or returns."""
 
-    def __init__(self, conversation: Any, read: Any) -> None:
+    def __init__(self, conversation: Conversation, read: Read) -> None:
         self._said = conversation
         self._read = read
-        self._answers: Any = {}  # how often the model of a run was asked
-        self._heard: Any = set()  # the runs whose events came
+        self._answers: dict[str, int] = {}  # how often the model of a run was asked
+        self._heard: set[str] = set()  # the runs whose events came
 
     def read(self, piece: Any) -> bool:
         """Whether this could be read."""
@@ -76,7 +79,7 @@ class Pieces:
             return False
         return True
 
-    def _event(self, name: Any, event: Any) -> None:
+    def _event(self, name: str, event: Any) -> None:
         run, agent = event.run_id, getattr(event, "agent_name", None) or getattr(event, "team_name", None)
         key = str(run) + " " + str(self._answers.get(run, 0))
         if name == "ModelRequestStartedEvent":
@@ -86,7 +89,8 @@ class Pieces:
             self._said.total(key, pieces.usage_of(vars(event)))
             self._said.about(model=event.model)
         elif name == "RunContentEvent":
-            for what, text in (("reasoning", event.reasoning_content), ("text", event.content)):
+            texts: tuple[tuple[Part, object], ...] = (("reasoning", event.reasoning_content), ("text", event.content))
+            for what, text in texts:
                 if isinstance(text, str) and text:
                     self._said.text(text, key=key, what=what, agent=agent)
         elif name == "ToolCallStartedEvent" and event.tool is not None:
@@ -116,7 +120,7 @@ class Pieces:
                 self._said.call(str(output.run_id) + " " + str(self._answers.get(output.run_id, 0)), _call(tool), agent)
         self._answer(output.content, alone=not heard and not getattr(output, "messages", None) and _is_own(output))
 
-    def _unheard(self, output: Any, agent: Any) -> None:
+    def _unheard(self, output: Any, agent: str | None) -> None:
         """A result without the events of its run."""
         for run in getattr(output, "step_executor_runs", None) or ():  # of a workflow
             self._output(run)
@@ -126,10 +130,10 @@ class Pieces:
         if not messages and not hasattr(output, "step_results"):
             self._said.total(output, pieces.usage_of(getattr(output, "metrics", None) or {}))
 
-    def _messages_of(self, output: Any, agent: Any) -> list[Any]:
+    def _messages_of(self, output: Any, agent: str | None) -> list[Message]:
         """The messages of a run; those of a team's members come before its answer."""
         messages = self._messages(getattr(output, "messages", None) or (), agent)
-        inner: Any = []
+        inner: list[Message] = []
         for member in getattr(output, "member_responses", None) or ():
             name = getattr(member, "agent_name", None) or getattr(member, "team_name", None)
             inner += [
@@ -137,26 +141,26 @@ class Pieces:
             ]
         return [*messages[:-1], *inner, *messages[-1:]]
 
-    def _messages(self, messages: Any, agent: Any) -> Any:
-        normal: Any = []
+    def _messages(self, messages: Iterable[Any], agent: str | None) -> list[Message]:
+        normal: list[Message] = []
         for message in messages:
             if message.from_history:
                 continue
             entry = pieces.message_of(message, self._said.note)
             if entry["role"] == "assistant":
                 used = pieces.usage_of(message.metrics)
-                entry.update(id=None, agent=agent, reasoning=message.reasoning_content or "", usage=used)
+                entry.update({"id": None, "agent": agent, "reasoning": message.reasoning_content or "", "usage": used})
             elif entry["role"] == "tool":
                 entry["error"] = bool(message.tool_call_error)
             normal.append(entry)
         return normal
 
-    def _answer(self, content: Any, alone: Any = True) -> None:
+    def _answer(self, content: object, alone: bool = True) -> None:
         """What a run gave. A text is that of all its messages, without anything between them."""
         if content is not None and (alone or not isinstance(content, str)):
             self._said.final(pieces.text_of(content, self._said.note))
 
-    def _failed(self, reason: Any) -> None:
+    def _failed(self, reason: object) -> None:
         """Agno gives what was raised as an answer."""
         self._read({"type": "error", "kind": "agent", "message": str(reason or "the run of Agno failed")}, True)
 
@@ -167,10 +171,10 @@ def _is_own(output: Any) -> bool:
     return getattr(last, "executor_type", None) not in ("agent", "team")
 
 
-def _call(tool: Any) -> dict[str, Any]:
+def _call(tool: Any) -> Call:
     return {"id": tool.tool_call_id, "name": tool.tool_name, "arguments": pieces.plain(tool.tool_args or {})}
 
 
-def _result(tool: Any) -> dict[str, Any]:
-    message = {"role": "tool", "call_id": tool.tool_call_id, "name": tool.tool_name, "text": str(tool.result or "")}
-    return dict(message, error=bool(tool.tool_call_error))
+def _result(tool: Any) -> Message:
+    failed, text = bool(tool.tool_call_error), str(tool.result or "")
+    return {"role": "tool", "call_id": tool.tool_call_id, "name": tool.tool_name, "text": text, "error": failed}

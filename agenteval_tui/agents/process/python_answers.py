@@ -12,21 +12,24 @@ import dataclasses
 import inspect
 import json
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_frameworks import Framework, PieceReader
+    from agenteval_tui.agents.process.python_message import Event, Figures, Message, Request
 
 # In the child, the modules beside this one are no package: it loads them under these names, before this one.
-if __name__.startswith("_agenteval_"):
-    pieces: Any = sys.modules["_agenteval_python_pieces"]
-    conversation: Any = sys.modules["_agenteval_python_conversation"]
-    frameworks: Any = sys.modules["_agenteval_python_frameworks"]
-    run_data: Any = sys.modules["_agenteval_python_run_data"]
-else:
-    from agenteval_tui.agents.process import python_conversation, python_frameworks, python_pieces, python_run_data
-
-    pieces, conversation, frameworks = python_pieces, python_conversation, python_frameworks
-    run_data = python_run_data
-
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_conversation as conversation
+    from agenteval_tui.agents.process import python_frameworks as frameworks
+    from agenteval_tui.agents.process import python_pieces as pieces
+    from agenteval_tui.agents.process import python_run_data as run_data
+else:  # in the child, where this package need not be installed
+    conversation = sys.modules["_agenteval_python_conversation"]
+    frameworks = sys.modules["_agenteval_python_frameworks"]
+    pieces = sys.modules["_agenteval_python_pieces"]
+    run_data = sys.modules["_agenteval_python_run_data"]
 EVENTS = (
     *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
     *("restart", "note", "ready", "agent", "model_request"),
@@ -40,10 +43,10 @@ MODES = ("values", "updates", "messages", "custom", "debug", "tasks", "checkpoin
 WANTED = "give a text, an event, messages, or what a framework returns"
 
 
-_parameters: dict[int, Any] = {}
+_parameters: dict[int, tuple[object, list[inspect.Parameter] | None]] = {}
 
 
-def parameters_of(function: Any) -> Any:
+def parameters_of(function: Any) -> list[inspect.Parameter] | None:
     """Its parameters; None for one written in C. They are found once: the function must live as long as the process."""
     if id(function) not in _parameters:
         try:
@@ -53,7 +56,7 @@ def parameters_of(function: Any) -> Any:
     return _parameters[id(function)][1]
 
 
-def call(function: Any, request: Any) -> Any:
+def call(function: Any, request: Request) -> object:
     """Call it with what its parameters ask for: names of the request, `request` itself, `inputs`, else the prompt."""
     parameters = parameters_of(function)
     if parameters is None:
@@ -88,7 +91,7 @@ def call(function: Any, request: Any) -> Any:
     return function(*positional, **named)
 
 
-def _takes_inputs(parameter: Any, function: Any) -> Any:
+def _takes_inputs(parameter: inspect.Parameter, function: Any) -> bool:
     """Whether it wants the row as a dict: a parameter `inputs`, or one that has no default and the type of a dict."""
     kind = parameter.annotation
     if isinstance(kind, str):
@@ -106,30 +109,31 @@ class Reader:
     """Reads what one call of an agent gives, piece by piece. `messages`: those that it was asked with, which a
     framework may give back before its own."""
 
-    def __init__(self, messages: Any) -> None:
+    def __init__(self, messages: list[dict[str, Any]]) -> None:
         self.said = conversation.Conversation(messages)
         self._note = self.said.note
-        self._items: Any = []  # of the Responses API, as they came: (key, item, the name of the agent)
-        self._agent: Any = None  # of openai-agents' stream, the one that is running
+        # Of the Responses API, as they came: (key, item, the name of the agent).
+        self._items: list[tuple[object, object, str | None]] = []
+        self._agent: str | None = None  # of openai-agents' stream, the one that is running
         self._responses = 0  # of pydantic-ai's stream
         self._open = False
-        self._chunks: Any = {}  # LangChain's, by the id of their message
-        self._state: Any = None
-        self._frameworks: Any = {}  # the readers of what only one framework has, by its module
+        self._chunks: dict[str, Any] = {}  # LangChain's, by the id of their message
+        self._state: dict[str, Any] | None = None
+        self._frameworks: dict[Framework, PieceReader] = {}  # the readers of what only one framework has, by its module
         self.gave = False
         """Whether anything came but None: an answer that is empty on purpose is an empty text."""
         self._told_whole = False  # something came that has its tool calls in it
-        self._plain: Any = None  # the type of what has none
-        self._foreign: Any = None  # the type of an object of a package that is being read as a dict
-        self._dumped: Any = None  # the type of what is shown as JSON, for want of anything that is known in it
+        self._plain: str | None = None  # the type of what has none
+        self._foreign: str | None = None  # the type of an object of a package that is being read as a dict
+        self._dumped: str | None = None  # the type of what is shown as JSON, for want of anything that is known in it
 
-    def take(self, piece: Any, streamed: Any) -> Any:
+    def take(self, piece: object, streamed: bool) -> Iterator[Event]:
         """The events that something an agent gave means. `streamed`: it is one of several. Raises TypeError."""
         self.gave = self.gave or piece is not None
         self._read(piece, streamed)
         return self.said.news()
 
-    def end(self) -> Any:
+    def end(self) -> Iterator[Event]:
         """What can be told only at the end."""
         self._settle()
         if self._dumped is not None:
@@ -138,14 +142,14 @@ class Reader:
             self._note("text_only", self._plain)
         return self.said.news(end=True)
 
-    def _text(self, text: Any, kind: Any) -> None:
+    def _text(self, text: str, kind: str) -> None:
         """An answer that says nothing of tool calls."""
         self._plain = kind
         self.said.text(text)
 
     # What it is.
 
-    def _read(self, piece: Any, streamed: Any) -> None:
+    def _read(self, piece: Any, streamed: bool) -> None:
         if piece is None:
             return
         if isinstance(piece, str):
@@ -171,7 +175,7 @@ class Reader:
         else:
             self._object(piece, streamed)
 
-    def _of_framework(self, piece: Any, streamed: Any) -> Any:
+    def _of_framework(self, piece: Any, streamed: bool) -> bool:
         """Read what only one framework has; False where this is something else."""
         if isinstance(piece, tuple):
             return self._part_of_stream(piece, streamed)
@@ -186,7 +190,7 @@ class Reader:
             self._frameworks[framework] = framework.Pieces(self.said, self._read)
         return self._frameworks[framework].read(piece)
 
-    def _dict(self, piece: Any, streamed: Any) -> None:
+    def _dict(self, piece: dict[str, Any], streamed: bool) -> None:
         kind = piece.get("type")
         whole, self._told_whole = self._told_whole, True  # all of these have their calls in them
         if kind in MODES and "data" in piece and "ns" in piece:  # LangGraph's stream, version 2
@@ -215,7 +219,7 @@ class Reader:
             self._told_whole = whole
             self._answer(piece, streamed)
 
-    def _list(self, piece: Any, streamed: Any) -> None:
+    def _list(self, piece: Any, streamed: bool) -> None:
         if not piece and streamed:
             return  # a list that is still to grow
         if all(isinstance(item, (str, bool, int, float, type(None))) for item in piece):
@@ -228,12 +232,12 @@ class Reader:
                 self.said.whole(self._messages(piece))
         elif any(self._readable(item) for item in piece):
             self._told_whole = True
-            messages: Any = []
+            messages: list[Message] = []
             for item in piece:
                 if pieces.is_pydantic(item):
                     messages.extend(pieces.from_pydantic(item, self._note))
-                elif self._messages_of(item) is not None:
-                    messages.extend(self._messages_of(item))
+                elif (own := self._messages_of(item)) is not None:
+                    messages.extend(own)
                 elif pieces.is_message(item):
                     messages.extend(self._messages([item]))
                 elif self._readable(item):
@@ -246,16 +250,16 @@ class Reader:
             self._as_json(piece)
 
     @staticmethod
-    def _is_common(value: Any) -> Any:
+    def _is_common(value: object) -> bool:
         """Whether it has the form of a message that many libraries use, and is of none that has its own reader."""
         return frameworks.of(value) is None and (pieces.is_item(value) or pieces.is_message(value))
 
-    def _messages_of(self, value: Any) -> Any:
+    def _messages_of(self, value: object) -> Sequence[Message] | None:
         """The messages in a message of a framework; None where this is something else."""
         read = getattr(frameworks.of(value), "messages_of", None)
         return None if read is None else read(value, self._note)
 
-    def _readable(self, value: Any) -> Any:
+    def _readable(self, value: Any) -> bool:
         if pieces.is_pydantic(value) or pieces.is_message(value) or pieces.is_item(value):
             return True
         return (
@@ -265,25 +269,25 @@ class Reader:
         )
 
     @staticmethod
-    def _is_result(value: Any) -> bool:
+    def _is_result(value: object) -> bool:
         return hasattr(value, "new_messages") or hasattr(value, "to_input_list") or frameworks.of(value) is not None
 
-    def _raw(self, event: Any) -> None:
+    def _raw(self, event: Event) -> None:
         if event.get("type") == "done":
             self._settle()
         self.said.event(event)
 
     # Messages of Chat Completions, LangChain and LangGraph.
 
-    def _messages(self, items: Any) -> Any:
+    def _messages(self, items: Iterable[Any]) -> list[Message]:
         self._told_whole = True
-        messages: Any = []
+        messages: list[Message] = []
         for item in items:
             messages.append(pieces.message_of(item, self._note))
             messages.extend(pieces.results_in(item, self._note))
         return messages
 
-    def _message(self, piece: Any, streamed: Any) -> None:
+    def _message(self, piece: Any, streamed: bool) -> None:
         if type(piece).__name__.endswith("MessageChunk") and pieces.made_by(piece, "langchain_core"):
             self._chunk(piece)
             return
@@ -320,13 +324,14 @@ class Reader:
             if message["role"] == "assistant" and (
                 message["text"] or message["reasoning"] or message["calls"] or message["usage"]
             ):
-                self.said.one(dict(message, id=key, provisional=True))
+                message.update({"id": key, "provisional": True})
+                self.said.one(message)
         self._chunks = {}
         state, self._state = self._state, None
         if state is not None:
             self._answer(state, False)
 
-    def _graph_state(self, piece: Any) -> None:
+    def _graph_state(self, piece: dict[str, Any]) -> None:
         messages = [message for message in piece["messages"] if pieces.is_message(message)]
         if len(messages) == len(piece["messages"]):
             self.said.whole(self._messages(messages))
@@ -341,12 +346,12 @@ class Reader:
         for event in _usage(piece):
             self.said.total(piece, event)
 
-    def _interrupted(self, piece: Any) -> None:
+    def _interrupted(self, piece: dict[str, Any]) -> None:
         for interrupt in piece.get("__interrupt__") or ():
             value = pieces.field(interrupt, "value")
             self._note("interrupted", value if isinstance(value, str) else type(value).__name__)
 
-    def _updates(self, piece: Any) -> bool:
+    def _updates(self, piece: dict[str, Any]) -> bool:
         """What nodes of a graph changed, by their names; False where this is something else."""
         values = [update for value in piece.values() for update in (value if isinstance(value, list) else [value])]
         changed = [value for value in values if isinstance(value, dict) and "messages" in value]
@@ -362,7 +367,7 @@ class Reader:
             listed = update.get("messages")
             if listed is not None:
                 listed = listed if isinstance(listed, (list, tuple)) else [listed]
-                messages: Any = []
+                messages: list[Message] = []
                 for each in listed:
                     own = self._messages_of(each)
                     if own is None and not pieces.is_message(each):
@@ -374,7 +379,7 @@ class Reader:
                 self.said.final(pieces.text_of(update["structured_response"], self._note))
         return True
 
-    def _task(self, piece: Any) -> bool:
+    def _task(self, piece: dict[str, Any]) -> bool:
         """An event of the stream modes `tasks` and `debug`; False where this is something else."""
         if isinstance(piece.get("payload"), dict) and {"step", "timestamp", "type"} <= set(piece):
             piece = piece["payload"]
@@ -383,7 +388,7 @@ class Reader:
         self._mode("tasks", piece)
         return True
 
-    def _part_of_stream(self, piece: Any, streamed: Any) -> bool:
+    def _part_of_stream(self, piece: tuple[Any, ...], streamed: bool) -> bool:
         """A tuple as LangGraph streams it; False for others."""
         if piece and isinstance(piece[0], tuple) and all(isinstance(step, str) for step in piece[0]):
             piece = piece[1:]  # the graph within the graph that it comes from
@@ -399,7 +404,7 @@ class Reader:
             return True
         return False
 
-    def _mode(self, mode: Any, data: Any) -> None:
+    def _mode(self, mode: str, data: Any) -> None:
         if mode == "custom":
             self._custom(data)
         elif mode in ("debug", "tasks"):
@@ -420,13 +425,13 @@ class Reader:
         elif mode != "checkpoints":
             self._read(data, True)
 
-    def _custom(self, data: Any) -> None:
+    def _custom(self, data: object) -> None:
         if isinstance(data, str) or self._readable(data):
             self._read(data, True)
         else:
             self._note("left_out", "custom data of a graph: " + pieces.type_of(data))
 
-    def _stream_event(self, event: Any) -> None:
+    def _stream_event(self, event: dict[str, Any]) -> None:
         """An event of `astream_events`."""
         data = event["data"] if isinstance(event["data"], dict) else {}
         name, top = event["event"], not event.get("parent_ids")
@@ -443,7 +448,7 @@ class Reader:
 
     # Chat Completions and the Responses API.
 
-    def _completion(self, piece: Any) -> None:
+    def _completion(self, piece: dict[str, Any]) -> None:
         choice = _data(piece["choices"][0]) if piece["choices"] else {"delta": {}}
         if choice.get("delta") is not None and choice.get("message") is None:
             answer = pieces.message_of(dict(_data(choice["delta"]), role="assistant"), self._note)
@@ -462,7 +467,7 @@ class Reader:
         about = {"finish": choice.get("finish_reason"), "model": piece.get("model")}
         self.said.about(**{name: value for name, value in about.items() if value})
 
-    def _response_items(self, items: Any, agent: Any = None) -> None:
+    def _response_items(self, items: Iterable[object], agent: str | None = None) -> None:
         for item in items:
             key = (pieces.field(item, "type"), pieces.field(item, "call_id") or id(item))
             if all(item[0] != key for item in self._items):
@@ -567,7 +572,7 @@ class Reader:
         if output is not None and not callable(output):
             self.said.final(pieces.text_of(output, self._note))
 
-    def _pydantic_event(self, kind: Any, event: Any) -> None:
+    def _pydantic_event(self, kind: str, event: Any) -> None:
         self.said.empty = False
         if kind == "part_start":
             if event.index == 0 or not self._open:
@@ -591,14 +596,14 @@ class Reader:
         elif kind != "final_result":
             self._note("left_out", "an event of the kind " + str(kind))
 
-    def _pydantic_piece(self, kind: Any, text: Any) -> None:
+    def _pydantic_piece(self, kind: str, text: object) -> None:
         if isinstance(text, str) and text and kind in ("text", "thinking"):
             key = ("response", self._responses)
             self.said.text(text, key=key, what="text" if kind == "text" else "reasoning")
 
     # Anything else.
 
-    def _object(self, piece: Any, streamed: Any) -> None:
+    def _object(self, piece: Any, streamed: bool) -> None:
         data = _data(piece)
         if isinstance(data, dict):
             self._foreign = pieces.foreign_type(piece)
@@ -609,7 +614,7 @@ class Reader:
         else:
             self._note("unread", pieces.type_of(piece))
 
-    def _answer(self, piece: Any, streamed: Any) -> None:
+    def _answer(self, piece: dict[str, Any], streamed: bool) -> None:
         """A dict with an answer in it, or one that is the answer."""
         answer = next((name for name in ANSWERS if piece.get(name) is not None), None)
         if answer is None:
@@ -643,9 +648,9 @@ class Reader:
             self.said.about(model=str(piece["model"]))
         self._beside(piece, answer)
 
-    def _beside(self, piece: Any, answer: Any) -> None:
+    def _beside(self, piece: dict[str, Any], answer: str | None) -> None:
         """What a dict has beside its answer, by name, as far as it is JSON data."""
-        outputs: Any = {}
+        outputs: dict[str, object] = {}
         for name in piece:
             if isinstance(name, str) and not name.startswith("__") and name not in _NO_OUTPUTS:
                 with contextlib.suppress(TypeError, ValueError, RecursionError):
@@ -653,7 +658,7 @@ class Reader:
         if outputs.keys() - {answer}:
             self.said.about(outputs=outputs)
 
-    def _as_json(self, piece: Any) -> None:
+    def _as_json(self, piece: object) -> None:
         try:
             text = json.dumps(pieces.plain(piece), ensure_ascii=False)
         except (TypeError, ValueError, RecursionError) as error:
@@ -668,12 +673,12 @@ class Reader:
         self.said.text(text)
 
 
-def _agent_of(item: Any) -> Any:
+def _agent_of(item: Any) -> str | None:
     """The name of the agent that made an item of openai-agents."""
     return getattr(getattr(item, "agent", None), "name", None)
 
 
-def _used(result: Any) -> Any:
+def _used(result: Any) -> object:
     """What a run of pydantic-ai used: a property, once a method."""
     used = type(result).__dict__.get("usage")
     usage = getattr(result, "usage", None)
@@ -685,7 +690,7 @@ def _used(result: Any) -> Any:
     return usage or {}
 
 
-def _usage(piece: Any) -> Iterator[Any]:
+def _usage(piece: dict[str, Any]) -> Iterator[Figures]:
     figures = pieces.usage_of(piece.get("usage") or piece.get("usage_metadata") or {})
     if not figures and isinstance(piece.get("cost"), (int, float)) and not isinstance(piece["cost"], bool):
         figures = {"cost": piece["cost"]}

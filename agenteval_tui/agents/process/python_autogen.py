@@ -4,27 +4,30 @@ standard library, of Python 3.8 or later."""
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
-    pieces: Any = sys.modules["_agenteval_python_pieces"]
-    contexts: Any = sys.modules["_agenteval_python_context"]
-else:
-    from agenteval_tui.agents.process import python_context, python_pieces
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_conversation import Conversation
+    from agenteval_tui.agents.process.python_message import Call, Figures, Message, Read, Request, Run
 
-    pieces, contexts = python_pieces, python_context
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_pieces as pieces
+else:  # in the child, where this package need not be installed
+    contexts = sys.modules["_agenteval_python_context"]
+    pieces = sys.modules["_agenteval_python_pieces"]
 _TEXTS = ("TextMessage", "MultiModalMessage", "StopMessage", "HandoffMessage", "ToolCallSummaryMessage")
 
 
-def runner(agent: Any, target: Any) -> Any:
+def runner(agent: Any, target: str) -> Run | None:
     """See python_frameworks."""
     if hasattr(agent, "run_stream") and (hasattr(agent, "on_reset") or hasattr(agent, "reset")):
         return lambda request: _run(agent, request, target)
     return None
 
 
-async def _run(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
+async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
     contexts.refuse(request, target, "agents of AutoGen have no run context")
     earlier = pieces.before(request)
     async with pieces.alone_async(agent):
@@ -75,11 +78,11 @@ def _history(messages: Any) -> Iterator[Any]:
 class Pieces:
     """Reads what an agent or a team streams or returns."""
 
-    def __init__(self, conversation: Any, read: Any) -> None:
+    def __init__(self, conversation: Conversation, read: Read) -> None:
         self._said = conversation
         self._thought = ""
-        self._streamed: Any = {}  # the texts that came in pieces, by the id of their message
-        self._read_ids: Any = set()
+        self._streamed: dict[tuple[str, object], str] = {}  # the texts that came in pieces, by the id of their message
+        self._read_ids: set[object] = set()
 
     def read(self, piece: Any) -> bool:
         """Whether this could be read."""
@@ -109,7 +112,7 @@ class Pieces:
             self._read_ids.add(key)
             self._message(type(message).__name__, message, pieces.usage_of(message.models_usage or {}))
 
-    def _message(self, name: Any, message: Any, usage: Any) -> None:
+    def _message(self, name: str, message: Any, usage: Figures) -> None:
         note = self._said.note
         if name in _TEXTS or name.startswith("StructuredMessage"):
             if message.source == "user":
@@ -130,7 +133,11 @@ class Pieces:
             )
         elif name == "CodeGenerationEvent":
             code = [{"language": code_block.language, "code": code_block.code} for code_block in message.code_blocks]
-            call = {"id": "code " + str(message.retry_attempt), "name": "execute_code", "arguments": {"blocks": code}}
+            call: Call = {
+                "id": "code " + str(message.retry_attempt),
+                "name": "execute_code",
+                "arguments": {"blocks": code},
+            }
             self._answer(message, usage, text=message.content, calls=[call] if code else [])
         elif name == "CodeExecutionEvent":
             result = message.result
@@ -140,7 +147,7 @@ class Pieces:
             note("left_out", "an event of the kind " + name)
             self._said.total(message, usage)
 
-    def _text(self, content: Any) -> Any:
+    def _text(self, content: object) -> str | None:
         if isinstance(content, str):
             return content
         if not isinstance(content, list):
@@ -149,19 +156,19 @@ class Pieces:
             self._said.note("left_out", "an image in a message")
         return "".join(part for part in content if isinstance(part, str))
 
-    def _answer(self, message: Any, usage: Any, text: Any = "", calls: Any = ()) -> None:
+    def _answer(self, message: Any, usage: Figures, text: str = "", calls: Sequence[Call] = ()) -> None:
         """A message of the model, in the place of what was streamed of it."""
-        answer: Any = {"role": "assistant", "text": text, "reasoning": self._thought, "calls": list(calls)}
-        key = ("stream", message.id)
+        answer: Message = {"role": "assistant", "text": text, "reasoning": self._thought, "calls": list(calls)}
+        key: tuple[str, object] = ("stream", message.id)
         if key not in self._streamed:  # a call of a tool has another id than the text before it
             key = next((streamed_key for streamed_key in self._streamed if calls or streamed_key[1] is None), key)
         streamed = self._streamed.pop(key, "")
         if calls and streamed:  # what AutoGen calls a thought was the text beside the calls
             answer["text"], answer["reasoning"] = streamed, self._thought if self._thought != streamed else ""
         self._thought = ""
-        answer.update(id=key, closed=True, usage=usage, agent=message.source)
+        answer.update({"id": key, "closed": True, "usage": usage, "agent": message.source})
         self._said.one(answer)
 
 
-def _result(key: Any, name: Any, text: Any, failed: Any) -> dict[str, Any]:
+def _result(key: object, name: str, text: str, failed: object) -> Message:
     return {"role": "tool", "call_id": str(key), "name": name, "text": text, "error": bool(failed)}

@@ -9,38 +9,42 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
 
-if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
-    answers: Any = sys.modules["_agenteval_python_answers"]
-    errors: Any = sys.modules["_agenteval_python_errors"]
-    model_requests: Any = sys.modules["_agenteval_python_model_requests"]
-    objects: Any = sys.modules["_agenteval_python_objects"]
-    salvage: Any = sys.modules["_agenteval_python_salvage"]
-else:
-    from agenteval_tui.agents.process import (
-        python_answers,
-        python_errors,
-        python_model_requests,
-        python_objects,
-        python_salvage,
-    )
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_message import Event, Request, Run, Tell, Wait
 
-    answers, errors, objects, salvage = python_answers, python_errors, python_objects, python_salvage
-    model_requests = python_model_requests
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_answers as answers
+    from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_errors as errors
+    from agenteval_tui.agents.process import python_model_requests as model_requests
+    from agenteval_tui.agents.process import python_objects as objects
+    from agenteval_tui.agents.process import python_pieces as pieces
+    from agenteval_tui.agents.process import python_salvage as salvage
+    from agenteval_tui.agents.process import python_target as targets
+else:  # in the child, where this package need not be installed
+    answers = sys.modules["_agenteval_python_answers"]
+    contexts = sys.modules["_agenteval_python_context"]
+    errors = sys.modules["_agenteval_python_errors"]
+    model_requests = sys.modules["_agenteval_python_model_requests"]
+    objects = sys.modules["_agenteval_python_objects"]
+    pieces = sys.modules["_agenteval_python_pieces"]
+    salvage = sys.modules["_agenteval_python_salvage"]
+    targets = sys.modules["_agenteval_python_target"]
 
 
 def run(
     loaded: Any,
-    target: Any,
-    request: Any,
+    target: str,
+    request: Request,
     *,
-    tell: Any,
-    wait: Any,
-    prepared: Any = None,
-    how: Any = None,
-    state: Any = None,
+    tell: Tell,
+    wait: Wait,
+    prepared: Callable[[], object] | None = None,
+    how: dict[str, Any] | None = None,
+    state: Callable[[object], object] | None = None,
 ) -> None:
     """Call what was found at `target` with a request (docs/schemas/agent-request.json), and tell what it gives.
 
@@ -51,8 +55,8 @@ def run(
     far as that can be known.
     """
     how = how or {}
-    runner: Any
-    if isinstance(loaded, objects.targets.Method):
+    runner: Run | None
+    if isinstance(loaded, targets.Method):
         loaded = objects.bound(loaded, request, target)
     if objects.is_factory(loaded, request.get("config") or ()):
         gave = objects.make(loaded, request)
@@ -64,10 +68,10 @@ def run(
         elif objects.is_agent(gave, target):
             runner, loaded = objects.runner(gave, target), gave
         elif inspect.isclass(loaded):
-            problem = target + " makes a " + objects.pieces.type_of(gave) + ", which has none of the methods "
-            raise objects.pieces.WrongTarget(problem + ", ".join(objects.WAYS) + ", __call__; " + objects.WANTED)
+            problem = target + " makes a " + pieces.type_of(gave) + ", which has none of the methods "
+            raise pieces.WrongTarget(problem + ", ".join(objects.WAYS) + ", __call__; " + objects.WANTED)
         else:
-            objects.contexts.refuse_option({"_how": how}, target)
+            contexts.refuse_option({"_how": how}, target)
             runner = _Answered(gave)
     else:
         runner = objects.runner(loaded, target)
@@ -79,9 +83,11 @@ def run(
     streamed = False
     mapped = state is not None and bool(how.get("output") or how.get("messages"))
     result: Any = None  # of a stream, where it is mapped
-    open_calls: Any = {}  # (id, name of the tool), by the id as text: an event of the agent's own may have any value
+    open_calls: dict[
+        str, tuple[object, str]
+    ] = {}  # (id, name of the tool), by the id as text: an event of the agent's own may have any value
 
-    def telling(event: Any) -> None:
+    def telling(event: Event) -> None:
         if event["type"] == "tool_call":
             open_calls[str(event.get("id"))] = event.get("id"), str(event.get("name"))
         elif event["type"] == "tool_result":
@@ -95,10 +101,12 @@ def run(
             if inspect.isawaitable(returned):
                 returned = wait(returned)
             if runner is None and inspect.isroutine(loaded) and objects.is_agent(returned, target, ways=False):
-                returned = objects.runner(returned, target)(asking)  # a factory that takes more
+                inner = objects.runner(returned, target)  # a factory that takes more
+                assert inner is not None
+                returned = inner(asking)
                 returned = wait(returned) if inspect.isawaitable(returned) else returned
             elif runner is None and not objects.takes_context(loaded):
-                objects.contexts.refuse_option(asking, target)
+                contexts.refuse_option(asking, target)
             if hasattr(returned, "stream_events") and hasattr(returned, "to_input_list"):
                 returned = _and_itself(returned, returned.stream_events())  # what openai-agents streams
             streamed = _streams(returned)
@@ -123,8 +131,8 @@ def run(
     for event in rest:
         if event["type"] != "done":
             tell(event)
-    if result is not None:
-        state(objects.pieces.plain(result["agenteval_state"]))
+    if result is not None and state is not None:
+        state(pieces.plain(result["agenteval_state"]))
     for event in rest:
         if event["type"] == "done":
             tell(event)
@@ -138,21 +146,21 @@ def run(
 class _Entered:
     """Runs what a context manager gives, in it."""
 
-    def __init__(self, context: Any, target: Any) -> None:
+    def __init__(self, context: object, target: str) -> None:
         self._context = context
         self._target = target
 
-    def __call__(self, request: Any) -> Any:
+    def __call__(self, request: Request) -> object:
         return objects.entered(self._context, request, self._target)
 
 
 class _Answered:
     """What asks for nothing has answered already."""
 
-    def __init__(self, answer: Any) -> None:
+    def __init__(self, answer: object) -> None:
         self._answer = answer
 
-    def __call__(self, request: Any) -> Any:
+    def __call__(self, request: Request) -> object:
         return self._answer
 
 
@@ -160,15 +168,15 @@ _MAPPED: Any = object()
 """A state was among the pieces, and is mapped already."""
 
 
-def _streams(returned: Any) -> bool:
+def _streams(returned: object) -> bool:
     return any(hasattr(returned, name) for name in ("__next__", "__anext__", "__aiter__"))
 
 
-def _awaited(result: Any, wait: Any) -> Any:
+def _awaited(result: object, wait: Wait) -> object:
     return wait(result) if inspect.isawaitable(result) else result
 
 
-def _blame(error: Any, open_calls: Any, tell: Any) -> None:
+def _blame(error: BaseException, open_calls: dict[str, tuple[object, str]], tell: Tell) -> None:
     """The tool that raised has that as its result. It is one of the calls without a result, and in the traceback."""
     functions = salvage.functions_in(error)
     raised = [(call, name) for call, name in open_calls.values() if name in functions]
@@ -187,15 +195,17 @@ async def _and_itself(result: Any, stream: Any) -> AsyncIterator[Any]:
     yield result
 
 
-def _follow(returned: Any, reader: Any, tell: Any, wait: Any, state: Any) -> Any:
+def _follow(
+    returned: Any, reader: answers.Reader, tell: Tell, wait: Wait, state: Callable[[object], object] | None
+) -> object:
     """Tell what was returned, or what it yields, as it comes. Returns the last of it."""
     last: Any = None
 
-    def events(piece: Any, streamed: Any) -> None:
+    def events(piece: object, streamed: bool) -> None:
         nonlocal last
         if isinstance(piece, dict) and "agenteval_state" in piece and state is not None:
             reader.gave, last = True, _MAPPED
-            state(objects.pieces.plain(piece["agenteval_state"]))
+            state(pieces.plain(piece["agenteval_state"]))
             return
         last = piece if piece is not None else last
         for event in reader.take(piece, streamed):

@@ -5,25 +5,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
-    pieces: Any = sys.modules["_agenteval_python_pieces"]
-    contexts: Any = sys.modules["_agenteval_python_context"]
-else:
-    from agenteval_tui.agents.process import python_context, python_pieces
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_conversation import Conversation
+    from agenteval_tui.agents.process.python_message import Message, Read, Request, Run
 
-    pieces, contexts = python_pieces, python_context
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_pieces as pieces
+else:  # in the child, where this package need not be installed
+    contexts = sys.modules["_agenteval_python_context"]
+    pieces = sys.modules["_agenteval_python_pieces"]
 
 
-def runner(agent: Any, target: Any) -> Any:
+def runner(agent: Any, target: str) -> Run | None:
     """See python_frameworks."""
     if type(agent).__name__ in ("ClaudeAgentOptions", "ClaudeSDKClient"):
         return lambda request: _run(agent, request, target)
     return None
 
 
-async def _run(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
+async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
     contexts.refuse(request, target, "Claude's agent SDK has no run context")
     # A new session: what was said before is one text with the prompt.
     prompt = pieces.with_history(request, pieces.prompt_of(request, target))
@@ -37,7 +40,7 @@ async def _run(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
             yield message
 
 
-def result_of(last: Any) -> Any:
+def result_of(last: object) -> object:
     """What the ResultMessage has: the object that was asked for, else the text."""
     structured = getattr(last, "structured_output", None)
     return getattr(last, "result", last) if structured is None else structured
@@ -46,11 +49,11 @@ def result_of(last: Any) -> Any:
 class Pieces:
     """Reads the messages of a query."""
 
-    def __init__(self, conversation: Any, read: Any) -> None:
+    def __init__(self, conversation: Conversation, read: Read) -> None:
         self._said = conversation
         self._read = read
-        self._messages: Any = {}  # each comes in several parts, by its id
-        self._agents: Any = {}  # the names of sub-agents, by the call that started them
+        self._messages: dict[object, Message] = {}  # each comes in several parts, by its id
+        self._agents: dict[str, str] = {}  # the names of sub-agents, by the call that started them
 
     def read(self, piece: Any) -> bool:
         """Whether this could be read."""
@@ -72,8 +75,9 @@ class Pieces:
     def _answer(self, message: Any) -> None:
         key = message.message_id or id(message)
         answer = self._messages.setdefault(key, {"role": "assistant", "text": "", "reasoning": "", "calls": []})
-        answer.update(id=key, closed=True, model=message.model, agent=self._agents.get(message.parent_tool_use_id))
-        results: Any = []
+        agent = self._agents.get(message.parent_tool_use_id)
+        answer.update({"id": key, "closed": True, "model": message.model, "agent": agent})
+        results: list[Message] = []
         for block in message.content:
             kind = type(block).__name__
             if kind == "TextBlock":
@@ -86,10 +90,12 @@ class Pieces:
                     self._agents[block.id] = block.input["subagent_type"]
             else:
                 results += self._results(block)
-        self._said.one(dict(answer, calls=list(answer["calls"])))
+        whole = answer.copy()
+        whole["calls"] = list(answer["calls"])
+        self._said.one(whole)
         self._said.append(results)
 
-    def _results(self, block: Any) -> list[Any]:
+    def _results(self, block: Any) -> list[Message]:
         """The result of a call in a block; [] where this is another one."""
         key = getattr(block, "tool_use_id", None)
         if key is None:
@@ -120,7 +126,7 @@ class Pieces:
             self._said.final(pieces.text_of(final, self._said.note))
 
 
-def _figures(result: Any) -> Any:
+def _figures(result: Any) -> object:
     """The tokens of all models, in the words of the Messages API; those of sub-agents are in `model_usage` alone."""
     names = {
         "input_tokens": "inputTokens",

@@ -11,15 +11,18 @@ import enum
 import inspect
 import sys
 import typing
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
-    pieces: Any = sys.modules["_agenteval_python_pieces"]
-    signature: Any = sys.modules["_agenteval_python_signature"]
-else:
-    from agenteval_tui.agents.process import python_pieces, python_signature
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_message import Request
 
-    pieces, signature = python_pieces, python_signature
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_pieces as pieces
+    from agenteval_tui.agents.process import python_signature as signature
+else:  # in the child, where this package need not be installed
+    pieces = sys.modules["_agenteval_python_pieces"]
+    signature = sys.modules["_agenteval_python_signature"]
 _PLAIN = (object, type(None), None, Any, inspect.Parameter.empty)
 _JSON = (bool, int, float, str, list, dict)
 _SHOWN = 80
@@ -27,7 +30,7 @@ CONFIG = ("configurable", "tags", "metadata", "recursion_limit", "max_concurrenc
 """What of LangChain's config can be given as fields beside those of a context."""
 
 
-def of(request: Any) -> tuple[Any, Any]:
+def of(request: Request) -> tuple[Any, Any]:
     """What the request's `context` option gives: (fields or a value, whether an object was made by a factory)."""
     how = request.get("_how") or {}
     if "made_context" in how:
@@ -35,7 +38,7 @@ def of(request: Any) -> tuple[Any, Any]:
     return how.get("context"), False
 
 
-def fields_of(request: Any, target: Any, what: Any) -> dict[str, Any]:
+def fields_of(request: Request, target: str, what: str) -> dict[str, Any]:
     """The fields of the context, for a framework that takes an object of any; {} where there are none."""
     value = of(request)[0]
     if value is None:
@@ -45,27 +48,27 @@ def fields_of(request: Any, target: Any, what: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def refuse(request: Any, target: Any, problem: Any) -> None:
+def refuse(request: Request, target: str, problem: str) -> None:
     """For a framework that has nothing like a context: it is not left out in silence."""
     if of(request)[0] is not None:
         raise pieces.WrongTarget(target + " can't be given the fields of `context`: " + problem)
 
 
-def refuse_option(request: Any, target: Any) -> None:
+def refuse_option(request: Request, target: str) -> None:
     """For a function without a place for the agent's `context`. Fields that only the test has are no fault of it."""
     if (request.get("_how") or {}).get("context_option"):
         problem = " can't be given the fields of `context`: it has no parameter of that name; "
         raise pieces.WrongTarget(target + problem + "add the parameter `context`, or remove the option")
 
 
-def declared(function: Any, name: Any) -> Any:
+def declared(function: Any, name: str) -> Any:
     """The type of a parameter, as the function or class declares it; None where nothing says it."""
     made_by = getattr(function, "__init__", None) if inspect.isclass(function) else function
     hints = signature._hints(made_by)
     return signature._without_none(hints.get(name))
 
 
-def made(kind: Any, request: Any, target: Any, what: Any) -> Any:
+def made(kind: Any, request: Request, target: str, what: str) -> object:
     """The context of this run; None where neither the agent nor the options have one. `kind` is the type that the
     agent declares. Raises WrongTarget where its fields can't be."""
     value, ready = of(request)
@@ -90,7 +93,7 @@ def made(kind: Any, request: Any, target: Any, what: Any) -> Any:
     return _of_fields(origin, value, target, what)
 
 
-def _of_fields(kind: Any, value: Any, target: Any, what: Any) -> Any:
+def _of_fields(kind: Any, value: Any, target: str, what: str) -> object:
     names, needed = names_of(kind)
     if names is None:
         return value
@@ -120,7 +123,7 @@ def _of_fields(kind: Any, value: Any, target: Any, what: Any) -> Any:
         raise _wrong(target, what, kind, "doesn't accept these fields: " + str(error)) from None
 
 
-def _typed(kind: Any, fields: Any, target: Any, what: Any) -> Any:
+def _typed(kind: Any, fields: dict[str, Any], target: str, what: str) -> dict[str, Any]:
     """The fields as their types want them, as far as those are plain. A number may be a text, as templates make it."""
     hints = signature._hints(kind.__init__ if _made_by_init(kind) and not _is_typed_dict(kind) else kind)
     typed = dict(fields)
@@ -199,7 +202,7 @@ def _is_typed_dict(kind: Any) -> bool:
     return getattr(kind, "__total__", None) is not None and hasattr(kind, "__required_keys__")
 
 
-def _wrong(target: Any, what: Any, kind: Any, problem: Any, missing: Any = ()) -> Any:
+def _wrong(target: str, what: str, kind: Any, problem: str, missing: Sequence[str] = ()) -> pieces.WrongTarget:
     name = getattr(kind, "__name__", str(kind))
     message = "the " + what + " of " + target + " is " + pieces.article(name) + ", which " + problem
     if problem.startswith("is "):
@@ -214,7 +217,7 @@ def _wrong(target: Any, what: Any, kind: Any, problem: Any, missing: Any = ()) -
 # Which type an agent declares.
 
 
-def of_openai_agents(agent: Any) -> Any:
+def of_openai_agents(agent: Any) -> type | None:
     """The context's type of an openai-agents agent, or of those that it hands over to; None where none says it."""
     waiting, visited = [agent], set()
     while waiting:
@@ -237,7 +240,7 @@ def of_openai_agents(agent: Any) -> Any:
     return None
 
 
-def of_graph(graph: Any, request: Any, target: Any) -> tuple[Any, Any]:
+def of_graph(graph: Any, request: Request, target: str) -> tuple[Any, Any]:
     """(context, config) for a graph, or for another runnable of LangChain."""
     value, ready = of(request)
     schema = getattr(graph, "context_schema", None)

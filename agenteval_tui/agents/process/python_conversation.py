@@ -14,32 +14,35 @@ A message is a dict: {"role": "assistant", "text", "reasoning", "calls": [{"id",
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_message import Call, Event, Figures, Item, Message, Part
 
 
 class Conversation:
     """`messages`: those that the agent was asked with ({"role", "content"}), which a framework may give back."""
 
-    def __init__(self, messages: Any) -> None:
+    def __init__(self, messages: list[dict[str, Any]]) -> None:
         self.empty = True  # nothing that could be read has come
         self._given = [(message.get("role"), message.get("content") or "") for message in messages]
-        self._items: Any = []
-        self._told: Any = []  # of the items, those that were told, in this order
+        self._items: list[Item] = []
+        self._told: list[Item] = []  # of the items, those that were told, in this order
         self._totals: Any = []  # (what it is of, the figures)
-        self._notes: Any = []
-        self._said_notes: Any = set()
+        self._notes: list[Event] = []
+        self._said_notes: set[tuple[str, str]] = set()
         self._usage_given = False
         self._done = False
-        self._about: Any = {}
-        self._going_on: Any = None  # the item whose text was told whole, and that is the last
-        self._more: Any = []  # what its text has grown by
+        self._about: dict[str, object] = {}
+        self._going_on: Item | None = None  # the item whose text was told whole, and that is the last
+        self._more: list[str] = []  # what its text has grown by
         self._more_told = 0  # this many of these were told
-        self._agent: Any = None  # the name that was told last
+        self._agent: str | None = None  # the name that was told last
 
     # What comes in.
 
-    def text(self, text: Any, key: Any = None, what: Any = "text", agent: Any = None) -> None:
+    def text(self, text: str, key: object = None, what: Part = "text", agent: str | None = None) -> None:
         """More of the answer (or of the "reasoning"): of the message with this key, or of the current one. `agent`: who
         writes it, if it is new."""
         self.empty = False
@@ -53,11 +56,12 @@ class Conversation:
         else:
             item = next((item for item in reversed(self._items) if item.get("id") == key), None)
         if item is None:
-            item = _message("assistant", id=key, live=True, agent=agent)
+            item = _message("assistant", key, agent)
+            item["live"] = True
             self._items.append(item)
         item[what] += text
 
-    def event(self, event: Any) -> None:
+    def event(self, event: Event) -> None:
         """An event as the agent gave it."""
         self.empty = False
         kind = event.get("type")
@@ -69,7 +73,7 @@ class Conversation:
         self._done = self._done or kind in ("done", "error")
         self._items.append({"role": "event", "event": event, "closed": True})
 
-    def one(self, message: Any) -> None:
+    def one(self, message: Message) -> None:
         """A message, or as much as there is of it: in the place of the one with its id, else a new one."""
         self.empty = False
         self._fold()
@@ -83,7 +87,7 @@ class Conversation:
         else:
             _replace(earlier, message)
 
-    def whole(self, messages: Any) -> None:
+    def whole(self, messages: Sequence[Message]) -> None:
         """Messages in their order, of which some may be known: by their ids, by the ids of their calls, or, from the
         first to the last, by what they say."""
         self.empty = self.empty and not messages
@@ -96,7 +100,7 @@ class Conversation:
                 self.note("left_out", "a message of the user within the agent's answer")
         self._forget_joined(spoken)
         # Where each is that is known, from the first to the last.
-        places: Any = []
+        places: list[int | None] = []
         at = 0
         for message in spoken:
             place = next((n for n in range(at, len(self._items)) if _same(self._items[n], message)), None)
@@ -117,7 +121,7 @@ class Conversation:
                 _replace(item, message)
                 at = next(n for n, entry in enumerate(self._items) if entry is item) + 1
 
-    def _forget_joined(self, messages: Any) -> None:
+    def _forget_joined(self, messages: list[Message]) -> None:
         """Texts of several messages that came as one, in pieces, are the texts of these messages."""
         whole = "".join(message["text"] for message in messages if message["role"] == "assistant")
         texts = [message["text"].strip() for message in messages if message["role"] == "assistant"]
@@ -125,13 +129,13 @@ class Conversation:
             if item["text"].strip() not in texts and "".join(item["text"].split()) == "".join(whole.split()):
                 self._items = [entry for entry in self._items if entry is not item]
 
-    def append(self, messages: Any) -> None:
+    def append(self, messages: Sequence[Message]) -> None:
         """Messages that are not known, unless by an id."""
         for message in messages[self._begin(messages) :]:
             if message["role"] in ("assistant", "tool"):
                 self.one(message)
 
-    def final(self, text: Any) -> None:
+    def final(self, text: str) -> None:
         """The answer, as the framework says it: a message of its own unless the last one says it already."""
         self.empty = False
         self._fold()
@@ -139,7 +143,7 @@ class Conversation:
         if text and (last is None or not _equal(last["text"], text)):
             self._items.append(_complete({"role": "assistant", "text": text}))
 
-    def total(self, of: Any, usage: Any, whole: Any = False) -> None:
+    def total(self, of: object, usage: Figures, whole: bool = False) -> None:
         """What something (an object, or the id of a response) used in all; this counts more than the messages'."""
         for total in self._totals:
             if total[0] is of or (isinstance(of, str) and total[0] == of):
@@ -148,13 +152,13 @@ class Conversation:
         if usage:
             self._totals.append([of, usage, whole])
 
-    def only_total(self, of: Any, usage: Any) -> None:
+    def only_total(self, of: object, usage: Figures) -> None:
         """The same of a whole run, which knows more than what was counted while it streamed."""
         if usage:
             self._totals = [total for total in self._totals if total[0] is of or total[2]]
             self.total(of, usage, whole=True)
 
-    def call(self, key: Any, call: Any, agent: Any = None) -> None:
+    def call(self, key: object, call: Call, agent: str | None = None) -> None:
         """A call of the message with this key (which `agent` writes, if it is new); once, however often it is told."""
         self.empty = False
         self._fold()
@@ -163,7 +167,7 @@ class Conversation:
             return
         item = next((item for item in self._items if item.get("id") == key), None)
         if item is None:
-            item = _message("assistant", id=key, agent=agent)
+            item = _message("assistant", key, agent)
             self._items.append(item)
         item["calls"] = [*item["calls"], call]
         item["closed"] = True
@@ -174,21 +178,23 @@ class Conversation:
         if self._items:
             self._items[-1]["closed"] = True
 
-    def about(self, model: Any = None, finish: Any = None, outputs: Any = None) -> None:
+    def about(
+        self, model: str | None = None, finish: str | None = None, outputs: dict[str, object] | None = None
+    ) -> None:
         """Which model answered, why its last answer ended, and what was returned beside it."""
         facts = (("model", model), ("finish", finish), ("outputs", outputs))
         self._about = dict(self._about, **{k: v for k, v in facts if v})
 
-    def note(self, code: Any, what: Any) -> None:
+    def note(self, code: str, what: str) -> None:
         """Something that the run must say: what could not be read, for one."""
         if (code, what) not in self._said_notes:
             self._said_notes.add((code, what))
             self._notes.append({"type": "note", "code": code, "what": what})
 
-    def _append(self, message: Any) -> None:
+    def _append(self, message: Message) -> None:
         self._items.append(_complete(message))
 
-    def _begin(self, messages: Any) -> Any:
+    def _begin(self, messages: Sequence[Message]) -> int:
         """How many of the first messages are those that the agent was asked with."""
         spoken = [entry for entry in self._given if entry[0] not in ("system", "developer")]
         at = 0
@@ -209,7 +215,7 @@ class Conversation:
 
     # What goes out.
 
-    def news(self, end: Any = False) -> Iterator[Any]:
+    def news(self, end: bool = False) -> Iterator[Event]:
         """Events of what is new. At the `end` also what was not sure before: usage, model, why it ended."""
         if self._going_on is not None and not end:
             yield {"type": "text", "text": "".join(self._more[self._more_told :])}
@@ -256,7 +262,7 @@ class Conversation:
                 return True
         return False
 
-    def _tell(self, item: Any, sure: Any) -> Iterator[Any]:
+    def _tell(self, item: Item, sure: bool) -> Iterator[Event]:
         sent = item.get("told")
         if sent is None:
             if not _has(item):
@@ -289,10 +295,10 @@ class Conversation:
             yield dict(call, type="tool_call")
 
     @staticmethod
-    def _is_open(items: Any) -> bool:
+    def _is_open(items: list[Item]) -> bool:
         """Whether the last message of these goes on: results of its own calls end it, those of an agent that called
         another one don't."""
-        answered: Any = set()
+        answered: set[object] = set()
         for item in reversed(items):
             if item["role"] == "assistant":
                 ids = {call.get("id") for call in item["calls"]}
@@ -300,7 +306,7 @@ class Conversation:
             answered.add(item.get("call_id"))
         return False
 
-    def _result(self, item: Any) -> Iterator[Any]:
+    def _result(self, item: Item) -> Iterator[Event]:
         calls = [call for item in self._told if item["role"] == "assistant" for call in item["calls"]]
         ids = {call.get("id") for call in calls}
         events = [item["event"] for item in self._items if item["role"] == "event"]
@@ -313,7 +319,7 @@ class Conversation:
             result["id"] = item["call_id"]
         yield result
 
-    def _end(self) -> Iterator[Any]:
+    def _end(self) -> Iterator[Event]:
         if not self._usage_given:
             figures = [total[1] for total in self._totals]
             if not figures:
@@ -327,60 +333,63 @@ class Conversation:
         for item in self._items:
             for name, key in (("finish", "finish_reason"), ("model", "model")):
                 if item.get(name):
-                    about[key] = item[name]
+                    about[key] = item.get(name)
         if about and not self._done:
             yield dict(about, type="done")
 
 
-def _usage(figures: Any) -> Iterator[Any]:
+def _usage(figures: list[Figures]) -> Iterator[Event]:
     """Events for what was used in each place: they are added up where they are read."""
     for figure in figures:
         if figure:
             yield dict(figure, type="usage")
 
 
-def _message(role: Any, **fields: Any) -> Any:
-    message = {"role": role, "id": None, "text": "", "reasoning": "", "calls": [], "closed": False}
-    message.update(call_id=None, name=None, error=False, agent=None)
-    message.update(fields)
+def _message(role: str, key: object = None, agent: str | None = None) -> Item:
+    message: Item = {"role": role, "id": key, "text": "", "reasoning": "", "calls": [], "closed": False}
+    message.update({"call_id": None, "name": None, "error": False, "agent": agent})
     return message
 
 
-def _complete(message: Any) -> Any:
-    whole = _message(message["role"], closed=True)
-    whole.update({name: value for name, value in message.items() if value is not None})
+def _complete(message: Message) -> Item:
+    whole = _message(message["role"])
+    whole["closed"] = True
+    for name, value in message.items():
+        if value is not None:
+            whole[name] = value  # type: ignore[literal-required]
     return whole
 
 
-def _replace(item: Any, message: Any) -> None:
+def _replace(item: Item, message: Message) -> None:
     """The same message once more. The new content counts, but a summary does not remove known content."""
     for name, value in message.items():
-        if name in ("text", "reasoning", "calls") and not value:
+        if value is None or (name in ("text", "reasoning", "calls") and not value):
             continue
         if name == "calls":
-            new = {_key(call) for call in value}
-            value = value if new >= {_key(call) for call in item["calls"]} else _joined(item["calls"], value)
-        if value is not None:
-            item[name] = value
+            calls, earlier = message["calls"], item["calls"]
+            whole = {_key(call) for call in calls} >= {_key(call) for call in earlier}
+            item["calls"] = calls if whole else _joined(earlier, calls)
+        else:
+            item[name] = value  # type: ignore[literal-required]
     item["closed"] = message.get("closed", True)
     item["provisional"] = bool(item.get("provisional") and message.get("provisional"))
 
 
-def _is_provisional(message: Any, other: Any) -> bool:
+def _is_provisional(message: Message, other: Message) -> bool:
     """Whether one of two messages has an id that does not last."""
     return bool(message.get("provisional") or other.get("provisional"))
 
 
-def _joined(calls: Any, more: Any) -> Any:
+def _joined(calls: list[Call], more: list[Call]) -> list[Call]:
     keys = [_key(call) for call in calls]
     return calls + [call for call in more if _key(call) not in keys]
 
 
-def _key(call: Any) -> Any:
+def _key(call: Call) -> str:
     return call.get("id") or json.dumps([call.get("name"), call.get("arguments")], default=str, sort_keys=True)
 
 
-def _same_id(message: Any, other: Any) -> bool:
+def _same_id(message: Message, other: Message) -> bool:
     if message["role"] != other["role"]:
         return False
     if message["role"] == "tool":
@@ -391,7 +400,7 @@ def _same_id(message: Any, other: Any) -> bool:
     return bool(ids & {call.get("id") for call in other.get("calls", ())})
 
 
-def _same(message: Any, other: Any) -> bool:
+def _same(message: Message, other: Message) -> bool:
     if message["role"] != other["role"] or message["role"] not in ("assistant", "tool"):
         return False
     if _same_id(message, other):
@@ -406,7 +415,7 @@ def _same(message: Any, other: Any) -> bool:
     return bool(message["text"]) and message["text"].strip() == other.get("text", "").strip()
 
 
-def _equal(text: Any, other: Any) -> bool:
+def _equal(text: str, other: str) -> bool:
     if text.strip() == other.strip():
         return True
     try:
@@ -415,7 +424,7 @@ def _equal(text: Any, other: Any) -> bool:
         return False
 
 
-def _has(item: Any) -> bool:
+def _has(item: Item) -> bool:
     if item["role"] == "assistant":
         return bool("told" in item or item["text"] or item["reasoning"] or item["calls"])
     return True

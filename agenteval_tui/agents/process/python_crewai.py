@@ -6,20 +6,23 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
-    pieces: Any = sys.modules["_agenteval_python_pieces"]
-    contexts: Any = sys.modules["_agenteval_python_context"]
-else:
-    from agenteval_tui.agents.process import python_context, python_pieces
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_conversation import Conversation
+    from agenteval_tui.agents.process.python_message import Call, Message, Read, Request, Run
 
-    pieces, contexts = python_pieces, python_context
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_pieces as pieces
+else:  # in the child, where this package need not be installed
+    contexts = sys.modules["_agenteval_python_context"]
+    pieces = sys.modules["_agenteval_python_pieces"]
 _KEPT = "what CrewAI keeps in events: calls in words, which calls failed; name the crew or the agent itself"
-_ran: Any = set()  # ids of results whose events were heard
+_ran: set[int] = set()  # ids of results whose events were heard
 
 
-def runner(agent: Any, target: Any) -> Any:
+def runner(agent: Any, target: str) -> Run | None:
     """See python_frameworks."""
     names = [cls.__name__ for cls in type(agent).__mro__]
     if "Crew" in names and hasattr(agent, "fetch_inputs"):
@@ -30,7 +33,7 @@ def runner(agent: Any, target: Any) -> Any:
     return None
 
 
-def _of_crew(crew: Any, target: Any, request: Any) -> Any:
+def _of_crew(crew: Any, target: str, request: Request) -> dict[str, Any]:
     """What the texts of a crew ask for, by name. Raises WrongTarget where none asks for anything."""
     how = request.get("_how") or {}
     own = contexts.fields_of(request, target, "the inputs of the crew")
@@ -48,14 +51,15 @@ def _of_crew(crew: Any, target: Any, request: Any) -> Any:
     return inputs
 
 
-def _messages(request: Any, target: Any) -> Any:
+def _messages(request: Request, target: str) -> list[dict[str, Any]]:
     contexts.refuse(request, target, "an agent of CrewAI takes no context; a crew takes it as its inputs")
     if (request.get("_how") or {}).get("input") is None:
-        return request["messages"]
+        messages: list[dict[str, Any]] = request["messages"]
+        return messages
     return [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
 
 
-def result_of(last: Any) -> Any:
+def result_of(last: Any) -> object:
     """What a crew gives in the form that its last task declares, else its text."""
     structured = getattr(last, "pydantic", None) or getattr(last, "json_dict", None)
     return getattr(last, "raw", last) if structured is None else structured
@@ -65,7 +69,7 @@ async def _run(agent: Any, inputs: Any) -> AsyncIterator[Any]:
     bus: Any = importlib.import_module("crewai.events").crewai_event_bus
     usage_events: Any = importlib.import_module("crewai.events.types.tool_usage_events")
     kinds = (usage_events.ToolUsageFinishedEvent, usage_events.ToolUsageErrorEvent)
-    events: Any = []
+    events: list[Any] = []
 
     def tell(source: Any, event: Any) -> None:
         events.append(event)
@@ -73,7 +77,7 @@ async def _run(agent: Any, inputs: Any) -> AsyncIterator[Any]:
     async with pieces.alone_async(bus):  # which is the same for all crews of a process
         for kind in kinds:
             bus.register_handler(kind, tell)
-        failure: Any = None
+        failure: Exception | None = None
         try:
             if isinstance(inputs, dict):
                 result = await agent.kickoff_async(inputs=inputs)
@@ -107,9 +111,9 @@ async def _run(agent: Any, inputs: Any) -> AsyncIterator[Any]:
 class Pieces:
     """Reads what a crew or an agent returns, and its events."""
 
-    def __init__(self, conversation: Any, read: Any) -> None:
+    def __init__(self, conversation: Conversation, read: Read) -> None:
         self._said = conversation
-        self._events: Any = []
+        self._events: list[Any] = []
 
     def read(self, piece: Any) -> bool:
         """Whether this could be read."""
@@ -130,7 +134,8 @@ class Pieces:
         by_task = [[pieces.message_of(message, self._said.note) for message in task] for task in tasks]
         for number, task in enumerate(getattr(result, "tasks_output", None) or [result]):
             name = getattr(task, "agent", None) or getattr(task, "agent_role", None)
-            by_task[number] = [dict(message, agent=name) for message in by_task[number]]
+            for message in by_task[number]:
+                message["agent"] = name
         if any(message.get("calls") for task in by_task for message in task):
             self._mark([message for task in by_task for message in task])
         elif self._events:
@@ -143,7 +148,7 @@ class Pieces:
         self._said.only_total(result, pieces.usage_of(metrics))
         self._said.final(result.raw or "")
 
-    def _mark(self, messages: Any) -> None:
+    def _mark(self, messages: list[Message]) -> None:
         """Results of calls that failed: the messages do not say which."""
         results = {message["call_id"]: message for message in messages if message["role"] == "tool"}
         calls = [call for message in messages for call in message.get("calls", ())]
@@ -155,21 +160,21 @@ class Pieces:
             if call.get("id") in results:
                 results[call["id"]]["error"] = _failed(event)
 
-    def _called(self) -> Any:
+    def _called(self) -> list[Message]:
         """Calls and results of a model that calls tools in words."""
-        messages: Any = []
+        messages: list[Message] = []
         for number, event in enumerate(self._events, 1):
             key = "call " + str(number)
-            call = {"id": key, "name": event.tool_name, "arguments": _arguments(event)}
+            call: Call = {"id": key, "name": event.tool_name, "arguments": _arguments(event)}
             messages.append({"role": "assistant", "text": "", "reasoning": "", "calls": [call], "closed": True})
             error = getattr(event, "error", None)
             text = str(error) if error is not None else pieces.text_of(event.output, self._said.note)
-            result = {"role": "tool", "call_id": key, "name": event.tool_name, "text": text}
-            messages.append(dict(result, error=_failed(event)))
+            failed = _failed(event)
+            messages.append({"role": "tool", "call_id": key, "name": event.tool_name, "text": text, "error": failed})
         return messages
 
 
-def _arguments(event: Any) -> Any:
+def _arguments(event: Any) -> object:
     return event.tool_args if isinstance(event.tool_args, str) else pieces.plain(event.tool_args)
 
 

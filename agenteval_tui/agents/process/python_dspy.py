@@ -7,15 +7,18 @@ import importlib
 import inspect
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
-    pieces: Any = sys.modules["_agenteval_python_pieces"]
-    contexts: Any = sys.modules["_agenteval_python_context"]
-else:
-    from agenteval_tui.agents.process import python_context, python_pieces
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_conversation import Conversation
+    from agenteval_tui.agents.process.python_message import Call, Read, Request, Run
 
-    pieces, contexts = python_pieces, python_context
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_pieces as pieces
+else:  # in the child, where this package need not be installed
+    contexts = sys.modules["_agenteval_python_context"]
+    pieces = sys.modules["_agenteval_python_pieces"]
 _FAILED = "which calls failed, as a Prediction does not say it; name the module itself"
 _ALONE = "those of a Prediction without a trajectory; name the module itself"
 
@@ -25,24 +28,24 @@ class Ran:
 
     agenteval_reader = "python_dspy"
 
-    def __init__(self, prediction: Any, tools: Any, usage: Any) -> None:
+    def __init__(self, prediction: Any, tools: list[list[Any]], usage: dict[str, Any]) -> None:
         self.prediction = prediction
         self.tools = tools
         self.usage = usage
 
 
-def runner(module: Any, target: Any) -> Any:
+def runner(module: Any, target: str) -> Run | None:
     """See python_frameworks."""
     if "Module" in [cls.__name__ for cls in type(module).__mro__] and hasattr(module, "named_predictors"):
         return lambda request: _run(module, request, target)
     return None
 
 
-def _run(module: Any, request: Any, target: Any) -> Iterator[Any]:
+def _run(module: Any, request: Request, target: str) -> Iterator[Any]:
     contexts.refuse(request, target, "a module of DSPy takes no context; write what it takes in `input`")
     dspy: Any = importlib.import_module("dspy")
     callback: Any = importlib.import_module("dspy.utils.callback").BaseCallback
-    tools: Any = {}  # by the id of their call, in the order of the calls
+    tools: dict[str, list[Any]] = {}  # by the id of their call, in the order of the calls
 
     class Listening(callback):  # type: ignore[misc]
         def on_tool_start(self, call_id: Any, instance: Any, inputs: Any) -> None:
@@ -62,7 +65,7 @@ def _run(module: Any, request: Any, target: Any) -> Iterator[Any]:
     yield Ran(prediction, list(tools.values()), tracker.get_total_tokens())
 
 
-def _inputs(module: Any, request: Any, target: Any) -> Any:
+def _inputs(module: Any, request: Request, target: str) -> dict[str, Any]:
     """The module's input fields by name. Raises WrongTarget where it is not known which is the prompt."""
     inputs = (request.get("_how") or {}).get("input")
     if isinstance(inputs, dict):
@@ -77,7 +80,7 @@ def _inputs(module: Any, request: Any, target: Any) -> Any:
     return dict(filled, **dict.fromkeys(rest, prompt))
 
 
-def _input_names(module: Any) -> Any:
+def _input_names(module: Any) -> list[str]:
     """Of its signature, of its own `forward`, or of the first signature in it."""
     signature = getattr(module, "signature", None)
     if signature is None:
@@ -93,7 +96,7 @@ def _input_names(module: Any) -> Any:
     return list(getattr(signature, "input_fields", ())) or ["question"]
 
 
-def result_of(last: Any) -> Any:
+def result_of(last: Any) -> object:
     """The fields of a Prediction."""
     prediction = last.prediction if isinstance(last, Ran) else last
     return prediction.toDict() if hasattr(prediction, "toDict") else prediction
@@ -102,7 +105,7 @@ def result_of(last: Any) -> Any:
 class Pieces:
     """Reads what a module gives."""
 
-    def __init__(self, conversation: Any, read: Any) -> None:
+    def __init__(self, conversation: Conversation, read: Read) -> None:
         self._said = conversation
 
     def read(self, piece: Any) -> bool:
@@ -123,13 +126,13 @@ class Pieces:
             return False
         return True
 
-    def _calls(self, tools: Any, steps: Any) -> None:
+    def _calls(self, tools: list[list[Any]], steps: list[tuple[Any, ...]]) -> None:
         """Each call is a message with the thought before it, where the trajectory has all of them."""
         thoughts = [step[0] for step in steps] if [step[1] for step in steps] == [tool[0] for tool in tools] else []
         for number, (name, arguments, result, raised) in enumerate(tools):
             key = "call " + str(number + 1)
             text = str(raised) if raised is not None else pieces.text_of(result, self._said.note)
-            call = {"id": key, "name": name, "arguments": pieces.plain(arguments)}
+            call: Call = {"id": key, "name": name, "arguments": pieces.plain(arguments)}
             thought = str(thoughts[number]) if thoughts else ""
             self._said.append(
                 [
@@ -147,10 +150,10 @@ class Pieces:
         self._said.append([{"role": "assistant", "text": text, "reasoning": str(thought or "")}])
 
 
-def _steps(prediction: Any) -> Any:
+def _steps(prediction: object) -> list[tuple[Any, ...]]:
     """(thought, tool, arguments, observation) of each step in the trajectory of a ReAct module."""
     trajectory = getattr(prediction, "trajectory", None) if prediction is not None else None
-    steps: Any = []
+    steps: list[tuple[Any, ...]] = []
     while isinstance(trajectory, dict) and "tool_name_" + str(len(steps)) in trajectory:
         names = ("thought_", "tool_name_", "tool_args_", "observation_")
         steps.append(tuple(trajectory.get(name + str(len(steps))) for name in names))

@@ -10,7 +10,34 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from agenteval_tui.agents.process.python_conversation import Conversation
+    from agenteval_tui.agents.process.python_message import Read, Run
+
+    class PieceReader(Protocol):
+        """Reads what a framework gives into a conversation."""
+
+        def read(self, piece: Any) -> bool:
+            """Whether this could be read."""
+            ...
+
+    class Framework(Protocol):
+        """Such a module. `messages_of` and `result_of` are looked for by their names."""
+
+        @property
+        def Pieces(self) -> Callable[[Conversation, Read], PieceReader]:  # noqa: N802 - a class in the module
+            """Makes a reader."""
+            ...
+
+        def runner(self, agent: Any, target: str, /) -> Run | None:
+            """What runs an object; None for what is none of the framework's agents."""
+            ...
+
 
 _MODULES = {
     "smolagents": "python_smolagents",
@@ -28,7 +55,7 @@ _MODULES = {
 }
 
 
-def of(value: Any) -> Any:
+def of(value: object) -> Framework | None:
     """The module that knows this object; None where there is none."""
     for cls in type(value).__mro__:
         package, _, rest = cls.__module__.partition(".")
@@ -39,7 +66,7 @@ def of(value: Any) -> Any:
     return None
 
 
-def _module(name: Any) -> Any:
+def _module(name: str) -> Framework:
     if not __name__.startswith("_agenteval_"):
         return importlib.import_module("agenteval_tui.agents.process." + name)
     own = "_agenteval_" + name

@@ -6,18 +6,21 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
-    pieces: Any = sys.modules["_agenteval_python_pieces"]
-    contexts: Any = sys.modules["_agenteval_python_context"]
-else:
-    from agenteval_tui.agents.process import python_context, python_pieces
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_conversation import Conversation
+    from agenteval_tui.agents.process.python_message import Call, Message, Note, Part, Read, Request, Run
 
-    pieces, contexts = python_pieces, python_context
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_pieces as pieces
+else:  # in the child, where this package need not be installed
+    contexts = sys.modules["_agenteval_python_context"]
+    pieces = sys.modules["_agenteval_python_pieces"]
 
 
-def runner(agent: Any, target: Any) -> Any:
+def runner(agent: Any, target: str) -> Run | None:
     """See python_frameworks."""
     names = [cls.__name__ for cls in type(agent).__mro__]
     if "BaseAgent" in names or "App" in names or "Runner" in names:
@@ -25,7 +28,7 @@ def runner(agent: Any, target: Any) -> Any:
     return None
 
 
-async def _run(agent: Any, request: Any, names: Any, target: Any) -> AsyncIterator[Any]:
+async def _run(agent: Any, request: Request, names: list[str], target: str) -> AsyncIterator[Any]:
     types: Any = importlib.import_module("google.genai.types")
     config: Any = importlib.import_module("google.adk.agents.run_config")
     runners: Any = importlib.import_module("google.adk.runners")
@@ -77,10 +80,10 @@ def _history(messages: Any, name: Any, types: Any) -> Iterator[Any]:
 class Pieces:
     """Reads the events of a run."""
 
-    def __init__(self, conversation: Any, read: Any) -> None:
+    def __init__(self, conversation: Conversation, read: Read) -> None:
         self._said = conversation
         self._number = 0  # of the model's answer
-        self._ids: Any = set()
+        self._ids: set[str] = set()
         self._codes = 0
 
     def read(self, piece: Any) -> bool:
@@ -93,7 +96,7 @@ class Pieces:
         if getattr(piece, "partial", None):
             for part in parts:
                 if part.text:
-                    what = "reasoning" if part.thought else "text"
+                    what: Part = "reasoning" if part.thought else "text"
                     self._said.text(part.text, key=("answer", self._number), what=what, agent=piece.author)
             return True
         if piece.id and piece.id in self._ids:
@@ -104,8 +107,8 @@ class Pieces:
         return True
 
     def _event(self, event: Any, parts: Any) -> None:
-        answer: Any = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True}
-        results: Any = []
+        answer: Message = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True}
+        results: list[Message] = []
         for part in parts:
             self._part(part, answer, results)
         used = getattr(event, "usage_metadata", None)
@@ -127,11 +130,14 @@ class Pieces:
                 "left_out", "an error of the model: " + str(event.error_code) + (" " + reason if reason else "")
             )
 
-    def _part(self, part: Any, message: Any, results: Any) -> None:
+    def _part(self, part: Any, message: Message, results: list[Message]) -> None:
         note = self._said.note
         if part.function_call is not None:
-            call = {"name": str(part.function_call.name), "arguments": pieces.plain(part.function_call.args or {})}
-            message["calls"].append(dict(call, id=str(part.function_call.id)) if part.function_call.id else call)
+            arguments = pieces.plain(part.function_call.args or {})
+            call: Call = {"name": str(part.function_call.name), "arguments": arguments}
+            if part.function_call.id:
+                call["id"] = str(part.function_call.id)
+            message["calls"].append(call)
         elif part.function_response is not None:
             answer = part.function_response
             results.append(_result(answer.id, answer.name, answer.response, note))
@@ -141,20 +147,22 @@ class Pieces:
             message["calls"].append({"id": "code " + str(self._codes), "name": "code_execution", "arguments": code})
         elif part.code_execution_result is not None:
             outcome = str(getattr(part.code_execution_result.outcome, "value", part.code_execution_result.outcome))
-            result = {"role": "tool", "call_id": "code " + str(self._codes), "name": "code_execution"}
+            call_id, failed = "code " + str(self._codes), outcome not in ("OUTCOME_OK", "None")
             text = part.code_execution_result.output or ""
-            results.append(dict(result, text=text, error=outcome not in ("OUTCOME_OK", "None")))
+            name = "code_execution"
+            results.append({"role": "tool", "call_id": call_id, "name": name, "text": text, "error": failed})
         elif part.text is not None:
-            message["reasoning" if part.thought else "text"] += part.text
+            what: Part = "reasoning" if part.thought else "text"
+            message[what] += part.text
         else:
             kinds = [name for name in ("inline_data", "file_data") if getattr(part, name, None) is not None]
             note("left_out", "a part of a message: " + (kinds[0] if kinds else "of another kind"))
 
 
-def _result(key: Any, name: Any, response: Any, note: Any) -> dict[str, Any]:
+def _result(key: object, name: str, response: object, note: Note) -> Message:
     """A tool's result: ADK puts what is not a dict under `result`."""
     failed = isinstance(response, dict) and bool(response.get("error"))
     if isinstance(response, dict) and len(response) == 1:
         response = response.get("result", response)
-    message = {"role": "tool", "call_id": str(key) if key else None, "name": name, "error": failed}
-    return dict(message, text=pieces.text_of(response, note))
+    call_id, text = str(key) if key else None, pieces.text_of(response, note)
+    return {"role": "tool", "call_id": call_id, "name": name, "text": text, "error": failed}

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
-    pieces: Any = sys.modules["_agenteval_python_pieces"]
-    contexts: Any = sys.modules["_agenteval_python_context"]
-else:
-    from agenteval_tui.agents.process import python_context, python_pieces
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_conversation import Conversation
+    from agenteval_tui.agents.process.python_message import Message, Note, Read, Request, Run
 
-    pieces, contexts = python_pieces, python_context
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_pieces as pieces
+else:  # in the child, where this package need not be installed
+    contexts = sys.modules["_agenteval_python_context"]
+    pieces = sys.modules["_agenteval_python_pieces"]
 _CALLING = ("Agent", "ToolInvoker")
 
 
@@ -22,12 +25,12 @@ class PipelineResult:
 
     agenteval_reader = "python_haystack"
 
-    def __init__(self, outputs: Any, calling: Any) -> None:
+    def __init__(self, outputs: dict[str, Any], calling: bool) -> None:
         self.outputs = outputs
         self.calling = calling
 
 
-def runner(agent: Any, target: Any) -> Any:
+def runner(agent: Any, target: str) -> Run | None:
     """See python_frameworks."""
     names = [cls.__name__ for cls in type(agent).__mro__]
     if "Agent" in names and hasattr(agent, "run_async"):
@@ -37,13 +40,13 @@ def runner(agent: Any, target: Any) -> Any:
     return None
 
 
-async def _run(agent: Any, request: Any, target: Any) -> Any:
+async def _run(agent: Any, request: Request, target: str) -> object:
     state = contexts.fields_of(request, target, "the state of the agent")
     messages = [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
     return await agent.run_async(messages=_messages(messages), **state)
 
 
-async def _run_pipeline(pipeline: Any, request: Any, target: Any) -> Any:
+async def _run_pipeline(pipeline: Any, request: Request, target: str) -> PipelineResult:
     contexts.refuse(request, target, "a pipeline of Haystack takes no context; write what it takes in `input`")
     data = (request.get("_how") or {}).get("input")
     if not isinstance(data, dict):
@@ -52,9 +55,9 @@ async def _run_pipeline(pipeline: Any, request: Any, target: Any) -> Any:
     return PipelineResult(outputs, any(type(component).__name__ in _CALLING for _, component in pipeline.walk()))
 
 
-def _inputs(pipeline: Any, request: Any, prompt: Any, target: Any) -> Any:
+def _inputs(pipeline: Any, request: Request, prompt: str, target: str) -> dict[str, dict[str, Any]]:
     """The prompt or the messages for each input that a pipeline must have. Raises WrongTarget where one is neither."""
-    inputs: Any = {}
+    inputs: dict[str, dict[str, Any]] = {}
     for component, sockets in pipeline.inputs().items():
         for name, about in sockets.items():
             if not about["is_mandatory"]:
@@ -73,10 +76,10 @@ def _inputs(pipeline: Any, request: Any, prompt: Any, target: Any) -> Any:
     return inputs
 
 
-def _messages(messages: Any) -> Any:
+def _messages(messages: list[dict[str, Any]]) -> list[Any]:
     haystack: Any = importlib.import_module("haystack.dataclasses")
-    converted: Any = []
-    calls: Any = {}
+    converted: list[Any] = []
+    calls: dict[str | None, Any] = {}
     for message in messages:
         role, content = message.get("role"), message.get("content") or ""
         if role == "assistant":
@@ -86,9 +89,8 @@ def _messages(messages: Any) -> Any:
             own = [calls[tool_call["id"]] for tool_call in message.get("tool_calls") or ()]
             converted.append(haystack.ChatMessage.from_assistant(content or None, tool_calls=own or None))
         elif role == "tool":
-            call = calls.get(message.get("tool_call_id")) or haystack.ToolCall(
-                "tool", {}, id=message.get("tool_call_id")
-            )
+            key = message.get("tool_call_id")
+            call = calls.get(key) or haystack.ToolCall("tool", {}, id=key)
             converted.append(haystack.ChatMessage.from_tool(content, call))
         elif role in ("system", "developer"):
             converted.append(haystack.ChatMessage.from_system(content))
@@ -97,13 +99,13 @@ def _messages(messages: Any) -> Any:
     return converted
 
 
-def result_of(last: Any) -> Any:
+def result_of(last: Any) -> object:
     """What came out beside the messages; their last one is its text."""
     outputs = last.outputs if isinstance(last, PipelineResult) else last
     return _plain(outputs) if isinstance(outputs, dict) else outputs
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> object:
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -111,11 +113,11 @@ def _plain(value: Any) -> Any:
     return value.text if type(value).__name__ == "ChatMessage" else value
 
 
-def messages_of(piece: Any, note: Any) -> Any:
+def messages_of(piece: Any, note: Note) -> list[Message] | None:
     """The messages in a ChatMessage; None where this is something else."""
     if type(piece).__name__ != "ChatMessage":
         return None
-    results = [
+    results: list[Message] = [
         {
             "role": "tool",
             "call_id": tool_call_result.origin.id,
@@ -129,7 +131,7 @@ def messages_of(piece: Any, note: Any) -> Any:
         return results
     thought = getattr(piece, "reasoning", None)
     meta = piece.meta or {}
-    message: Any = {
+    message: Message = {
         "role": str(getattr(piece.role, "value", piece.role)),
         "text": "\n".join(piece.texts),
         "closed": True,
@@ -139,15 +141,15 @@ def messages_of(piece: Any, note: Any) -> Any:
         {"id": tool_call.id, "name": tool_call.tool_name, "arguments": pieces.plain(tool_call.arguments)}
         for tool_call in piece.tool_calls
     ]
-    message.update(usage=pieces.usage_of(meta.get("usage") or {}), model=meta.get("model"))
-    message.update(finish=meta.get("finish_reason"), agent=piece.name)
+    message.update({"usage": pieces.usage_of(meta.get("usage") or {}), "model": meta.get("model")})
+    message.update({"finish": meta.get("finish_reason"), "agent": piece.name})
     return [message]
 
 
 class Pieces:
     """Reads what an agent, a pipeline or a chat generator returns."""
 
-    def __init__(self, conversation: Any, read: Any) -> None:
+    def __init__(self, conversation: Conversation, read: Read) -> None:
         self._said = conversation
         self._read = read
 
@@ -164,7 +166,7 @@ class Pieces:
         self._said.append(messages)
         return True
 
-    def _outputs(self, result: Any) -> None:
+    def _outputs(self, result: PipelineResult) -> None:
         """What the components that end a pipeline gave: the messages of an agent, the replies of a model."""
         whole = False
         for outputs in result.outputs.values():

@@ -5,34 +5,36 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
-    pieces: Any = sys.modules["_agenteval_python_pieces"]
-    contexts: Any = sys.modules["_agenteval_python_context"]
-else:
-    from agenteval_tui.agents.process import python_context, python_pieces
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_conversation import Conversation
+    from agenteval_tui.agents.process.python_message import Call, Message, Note, Read, Request, Run
 
-    pieces, contexts = python_pieces, python_context
-
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_pieces as pieces
+else:  # in the child, where this package need not be installed
+    contexts = sys.modules["_agenteval_python_context"]
+    pieces = sys.modules["_agenteval_python_pieces"]
 _IGNORED = ("AgentInput", "AgentSetup", "ToolCall", "AgentStreamStructuredOutput", "StartEvent")
 _LEFT_OUT = "what an AgentOutput does not hold: results of calls, and what was used before the answer"
 # What workflows call the prompt.
 _PROMPTS = ("user_msg", "input", "query", "question", "message", "task", "topic", "text", "prompt")
 
 
-def runner(workflow: Any, target: Any) -> Any:
+def runner(workflow: Any, target: str) -> Run | None:
     """See python_frameworks."""
     if hasattr(workflow, "run") and pieces.made_by(workflow, "llama_index", "workflows") and _is_workflow(workflow):
         return lambda request: _run(workflow, request, target)
     return None
 
 
-def _is_workflow(workflow: Any) -> bool:
+def _is_workflow(workflow: object) -> bool:
     return any(cls.__name__ == "Workflow" for cls in type(workflow).__mro__)
 
 
-async def _run(workflow: Any, request: Any, target: Any) -> AsyncIterator[Any]:
+async def _run(workflow: Any, request: Request, target: str) -> AsyncIterator[Any]:
     agent = any(cls.__name__ in ("BaseWorkflowAgent", "AgentWorkflow") for cls in type(workflow).__mro__)
     fields = contexts.fields_of(request, target, "the store of the workflow's Context")
     more: Any = {}
@@ -55,7 +57,7 @@ async def _run(workflow: Any, request: Any, target: Any) -> AsyncIterator[Any]:
     yield await running
 
 
-def _package(workflow: Any) -> Any:
+def _package(workflow: object) -> str:
     """Where the workflow's classes are: `workflows`, or an older LlamaIndex."""
     return next(
         name
@@ -64,7 +66,7 @@ def _package(workflow: Any) -> Any:
     )
 
 
-def result_of(last: Any) -> Any:
+def result_of(last: Any) -> object:
     """What the workflow gave: of an agent its structured answer, else its text."""
     if type(last).__name__ == "AgentOutput":
         result = getattr(last, "structured_response", None)
@@ -73,11 +75,11 @@ def result_of(last: Any) -> Any:
     return last if result is None else result
 
 
-def _stops(event: Any) -> bool:
+def _stops(event: object) -> bool:
     return any(cls.__name__ == "StopEvent" for cls in type(event).__mro__)
 
 
-def _inputs(workflow: Any, request: Any, target: Any) -> Any:
+def _inputs(workflow: Any, request: Request, target: str) -> dict[str, Any]:
     """What the workflow begins with: fields of its own event, or all names that a prompt has."""
     kind = getattr(workflow, "start_event_class", None) or getattr(workflow, "_start_event_class", None)
     fields = list(getattr(kind, "model_fields", ()))
@@ -94,7 +96,7 @@ def _inputs(workflow: Any, request: Any, target: Any) -> Any:
 def _history(messages: Any) -> Iterator[Any]:
     llms: Any = sys.modules["llama_index.core.llms"]
     for message in messages:
-        more: Any = {}
+        more: dict[str, Any] = {}
         if message.get("tool_calls"):
             more["tool_calls"] = message["tool_calls"]
         if message.get("tool_call_id"):
@@ -106,13 +108,13 @@ def _history(messages: Any) -> Iterator[Any]:
 class Pieces:
     """Reads what an agent or a workflow streams or returns."""
 
-    def __init__(self, conversation: Any, read: Any) -> None:
+    def __init__(self, conversation: Conversation, read: Read) -> None:
         self._said = conversation
         self._read = read
         self._number = 0  # of the model's answer
         self._results = 0
         self._asked = False  # the model, since it answered last
-        self._calls: Any = set()  # their ids
+        self._calls: set[str | None] = set()  # their ids
 
     def read(self, piece: Any) -> bool:
         """Whether this could be read."""
@@ -164,7 +166,8 @@ class Pieces:
             if self._number:
                 self._said.final(message["text"])
             else:
-                self._said.append([dict(message, calls=[])])
+                message["calls"] = []
+                self._said.append([message])
         self._asked = False
         self._calls.update(call.get("id") for call in calls)
         structured = getattr(output, "structured_response", None)
@@ -176,19 +179,19 @@ class Pieces:
         for source in answer.sources or ():
             self._results += 1
             key = "source " + str(self._results)
-            call = {"id": key, "name": source.tool_name, "arguments": pieces.plain(source.raw_input or {})}
+            call: Call = {"id": key, "name": source.tool_name, "arguments": pieces.plain(source.raw_input or {})}
             self._said.append([{"role": "assistant", "text": "", "calls": [call]}, self._result(key, source)])
         self._said.final(answer.response or "")
 
-    def _result(self, key: Any, output: Any) -> dict[str, Any]:
+    def _result(self, key: object, output: Any) -> Message:
         text = output.content if isinstance(output.content, str) else str(output)
         failed = bool(getattr(output, "is_error", False))
         return {"role": "tool", "call_id": str(key), "name": output.tool_name, "text": text, "error": failed}
 
-    def _message(self, message: Any, raw: Any) -> Any:
+    def _message(self, message: Any, raw: Any) -> Message:
         """A ChatMessage of the model."""
         note = self._said.note
-        answer: Any = {
+        answer: Message = {
             "role": str(getattr(message.role, "value", message.role)),
             "text": "",
             "reasoning": "",
@@ -207,7 +210,7 @@ class Pieces:
             elif kind != "cache":
                 note("left_out", "a part of a message: " + str(kind))
         if answer["role"] == "tool":
-            answer.update(call_id=more.get("tool_call_id"), error=False, name=None)
+            answer.update({"call_id": more.get("tool_call_id"), "error": False, "name": None})
             return answer
         raw = raw if raw is not None else {}
         figures = pieces.field(raw, "usage") or pieces.field(raw, "usage_metadata") or raw  # Ollama has it in the reply
@@ -216,19 +219,22 @@ class Pieces:
         choices = pieces.field(raw, "choices")
         if isinstance(choices, (list, tuple)) and choices:
             answer["finish"] = pieces.field(choices[0], "finish_reason")
-        return dict(answer, closed=True)
+        answer["closed"] = True
+        return answer
 
 
-def _agent_of(event: Any) -> Any:
+def _agent_of(event: object) -> str | None:
     return getattr(event, "current_agent_name", None) or None
 
 
-def _call(selection: Any, note: Any) -> Any:
+def _call(selection: Any, note: Note) -> Call:
     """A ToolSelection or a ToolCallBlock."""
     arguments = selection.tool_kwargs
-    call = {
+    call: Call = {
         "name": selection.tool_name,
         "arguments": arguments if isinstance(arguments, str) else pieces.plain(arguments),
     }
     key = getattr(selection, "tool_id", None) or getattr(selection, "tool_call_id", None)
-    return dict(call, id=str(key)) if key else call
+    if key:
+        call["id"] = str(key)
+    return call

@@ -18,13 +18,10 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
-    pieces: Any = sys.modules["_agenteval_python_pieces"]
-else:
-    from agenteval_tui.agents.process import python_pieces
-
-    pieces = python_pieces
-
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_pieces as pieces
+else:  # in the child, where this package need not be installed
+    pieces = sys.modules["_agenteval_python_pieces"]
 _watching: Any = contextvars.ContextVar("agenteval_model_requests", default=None)
 _active: Any = []  # all that are watching now
 _added: Any = set()  # the frameworks whose hooks are there

@@ -15,29 +15,27 @@ import sys
 import uuid
 from collections.abc import AsyncIterator
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
-    pieces: Any = sys.modules["_agenteval_python_pieces"]
-    frameworks: Any = sys.modules["_agenteval_python_frameworks"]
-    contexts: Any = sys.modules["_agenteval_python_context"]
-    answers: Any = sys.modules["_agenteval_python_answers"]
-    targets: Any = sys.modules["_agenteval_python_target"]
-else:
-    from agenteval_tui.agents.process import (
-        python_answers,
-        python_context,
-        python_frameworks,
-        python_pieces,
-        python_target,
-    )
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_message import Message, Request, Run
 
-    pieces, frameworks, contexts = python_pieces, python_frameworks, python_context
-    answers, targets = python_answers, python_target
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_answers as answers
+    from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_frameworks as frameworks
+    from agenteval_tui.agents.process import python_pieces as pieces
+    from agenteval_tui.agents.process import python_target as targets
+else:  # in the child, where this package need not be installed
+    answers = sys.modules["_agenteval_python_answers"]
+    contexts = sys.modules["_agenteval_python_context"]
+    frameworks = sys.modules["_agenteval_python_frameworks"]
+    pieces = sys.modules["_agenteval_python_pieces"]
+    targets = sys.modules["_agenteval_python_target"]
 WANTED = "name a function, or an agent of a framework"
 
 
-def runner(agent: Any, target: Any) -> Any:
+def runner(agent: Any, target: str) -> Run | None:
     """A function of the request that runs what was found at `target`, and gives a generator, async or not; None for
     what is called as a function. Raises `WrongTarget` for what is neither."""
     if inspect.isclass(agent) or inspect.isroutine(agent) or isinstance(agent, targets.Method):
@@ -56,12 +54,12 @@ def runner(agent: Any, target: Any) -> Any:
     run = None if framework is None else framework.runner(agent, target)
     if run is not None:
         return run
-    for kind, words in (
+    for is_kind, words in (
         (inspect.iscoroutine, "a coroutine"),
         (inspect.isgenerator, "a generator"),
         (inspect.isasyncgen, "an async generator"),
     ):
-        if kind(agent):
+        if is_kind(agent):
             raise pieces.WrongTarget(
                 target + " is " + words + " that was made when the module was imported; name the function"
             )
@@ -85,13 +83,13 @@ def takes_context(function: Any) -> bool:
     )
 
 
-def _asked_with_context(function: Any, request: Any, target: Any) -> Any:
+def _asked_with_context(function: Any, request: Request, target: str) -> object:
     if not takes_context(function):
         contexts.refuse_option(request, target)
     return asked(function, request, request.get("_how") or {}, target)
 
 
-def asked(function: Any, request: Any, how: Any, target: Any) -> Any:
+def asked(function: Any, request: Request, how: dict[str, Any], target: str) -> object:
     """Call a function with what its parameters ask for. The option `input` stands for the prompt; an object gives
     parameters by name, or is the one that there is. The option `context` stands for the test's, as the type that the
     parameter declares."""
@@ -118,7 +116,7 @@ def asked(function: Any, request: Any, how: Any, target: Any) -> Any:
     return answers.call(function, dict(request, prompt=own_input))
 
 
-def result_of(last: Any) -> Any:
+def result_of(last: Any) -> object:
     """What came out, in what an agent gave last: what a path in the option `output` is looked for in."""
     run = type(last).__name__ in ("AgentRunResultEvent", "AgentRun")
     if run and getattr(last, "result", None) is not None:
@@ -132,7 +130,7 @@ def result_of(last: Any) -> Any:
     return last if find is None else find(last)
 
 
-def is_factory(found: Any, settings: Any = ()) -> Any:
+def is_factory(found: object, settings: Any = ()) -> bool:
     """Whether it can only make an agent, or answer without a prompt: it needs nothing, or only `settings`, or what is
     among them by name."""
     if not (inspect.isclass(found) or inspect.isroutine(found)):
@@ -151,7 +149,7 @@ def is_factory(found: Any, settings: Any = ()) -> Any:
     return not inspect.isgeneratorfunction(found) and not inspect.isasyncgenfunction(found)
 
 
-def make(factory: Any, request: Any) -> Any:
+def make(factory: Any, request: Request) -> object:
     """What the factory makes, or an awaitable of it. Its settings are its parameters by name, too; where all of them
     are, a parameter for the settings keeps its default None, for which a class takes a configuration of its own."""
     settings = {name: _placed(value) for name, value in (request.get("config") or {}).items()}
@@ -167,7 +165,7 @@ def make(factory: Any, request: Any) -> Any:
     return factory(**arguments)
 
 
-def bound(method: Any, request: Any, target: Any) -> Any:
+def bound(method: targets.Method, request: Request, target: str) -> Any:
     """The method of a new object of its class, made with the settings. Raises `WrongTarget` where these lack what the
     class needs."""
     owner, settings = method.owner, request.get("config") or {}
@@ -185,7 +183,7 @@ def bound(method: Any, request: Any, target: Any) -> Any:
     return getattr(make(owner, request), method.name)
 
 
-def _placed(value: Any) -> Any:
+def _placed(value: object) -> object:
     """A setting that is the path of a file beside the suite, where the run works in another folder, as a whole path."""
     folder = os.environ.get("AGENTEVAL_SUITE_DIR")
     if not folder or not isinstance(value, str) or not os.path.splitext(value)[1] or os.path.exists(value):
@@ -194,7 +192,7 @@ def _placed(value: Any) -> Any:
     return place if os.path.isfile(place) else value
 
 
-def is_agent(value: Any, target: Any, ways: Any = True) -> Any:
+def is_agent(value: Any, target: str, ways: bool = True) -> bool:
     """Whether this is something to run, and not an answer. `ways`: an object with a method to ask is, too."""
     if value is None or isinstance(value, (str, bytes, int, float, bool, dict, list, tuple)):
         return False
@@ -213,7 +211,7 @@ def is_agent(value: Any, target: Any, ways: Any = True) -> Any:
         return hasattr(value, "compile") and pieces.made_by(value, "langgraph")
 
 
-def _takes_settings(factory: Any, parameter: Any) -> bool:
+def _takes_settings(factory: Any, parameter: inspect.Parameter) -> bool:
     """Whether a parameter is for the settings: one called so, unless it is declared to be an object of a class."""
     if parameter.name not in SETTINGS:
         return False
@@ -221,7 +219,7 @@ def _takes_settings(factory: Any, parameter: Any) -> bool:
     return not isinstance(kind, type) or issubclass(kind, dict) or kind.__module__ in ("typing", "collections.abc")
 
 
-async def entered(context: Any, request: Any, target: Any) -> AsyncIterator[Any]:
+async def entered(context: Any, request: Request, target: str) -> AsyncIterator[Any]:
     """Run what a context manager gives, in it. All in one task, as the scopes of anyio want it."""
     if hasattr(context, "__aenter__"):
         async with context as agent:
@@ -233,7 +231,7 @@ async def entered(context: Any, request: Any, target: Any) -> AsyncIterator[Any]
             yield piece
 
 
-async def _inside(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
+async def _inside(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
     run = runner(agent, target)
     returned = _asked_with_context(agent, request, target) if run is None else run(request)
     if inspect.isawaitable(returned):
@@ -252,11 +250,11 @@ WAYS = ("run", "ainvoke", "invoke", "arun", "chat", "kickoff", "query", "ask")
 SETTINGS = ("settings", "config")
 
 
-def _not_streamed(what: Any) -> dict[str, Any]:
+def _not_streamed(what: str) -> dict[str, Any]:
     return {"type": "note", "code": "not_streamed", "what": what}
 
 
-async def _pydantic(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
+async def _pydantic(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
     prompt = pieces.prompt_of(request, target)
     history = _pydantic_history(pieces.before(request)) or None
     deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
@@ -288,12 +286,12 @@ async def _pydantic(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]
         yield running.result
 
 
-def _pydantic_history(messages: Any) -> Any:
+def _pydantic_history(messages: list[dict[str, Any]]) -> list[Any]:
     if not messages:
         return []
     types: Any = import_module("pydantic_ai.messages")
-    history: Any = []
-    names: Any = {}
+    history: list[Any] = []
+    names: dict[str, str] = {}
     for message in messages:
         role, content = message.get("role"), message.get("content") or ""
         if role == "assistant":
@@ -318,7 +316,7 @@ def _pydantic_history(messages: Any) -> Any:
     return history
 
 
-async def _openai_agents(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
+async def _openai_agents(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
     asked: Any = []
     messages = request["messages"]
     if (request.get("_how") or {}).get("input") is not None:
@@ -358,7 +356,7 @@ async def _openai_agents(agent: Any, request: Any, target: Any) -> AsyncIterator
         yield await runner.run(agent, asked, context=contexts.made(kind, request, target, "context"))
 
 
-def _closed_servers(agent: Any) -> Any:
+def _closed_servers(agent: Any) -> list[Any]:
     """The MCP servers of an agent and of those it hands over to, which the program that uses them has to connect."""
     agents, servers = [agent], []
     for each in agents:
@@ -370,7 +368,7 @@ def _closed_servers(agent: Any) -> Any:
     return servers
 
 
-async def _runnable(graph: Any, request: Any, target: Any) -> AsyncIterator[Any]:
+async def _runnable(graph: Any, request: Request, target: str) -> AsyncIterator[Any]:
     context, config = contexts.of_graph(graph, request, target)
     more = {} if context is None else {"context": context}
     # A graph with a memory wants to know whose it is.
@@ -425,7 +423,7 @@ def _with_store(graph: Any) -> Any:
     return graph.copy(update={"store": memory.InMemoryStore()})
 
 
-async def _streamed(graph: Any, asked: Any, config: Any, more: Any) -> AsyncIterator[Any]:
+async def _streamed(graph: Any, asked: Any, config: dict[str, Any], more: dict[str, Any]) -> AsyncIterator[Any]:
     """What it streams; of one that has no async ways, such as a checkpointer of SQLite, by the others."""
     began = False
     try:
@@ -440,17 +438,17 @@ async def _streamed(graph: Any, asked: Any, config: Any, more: Any) -> AsyncIter
         yield piece
 
 
-async def _invoked(graph: Any, asked: Any, config: Any, more: Any) -> Any:
+async def _invoked(graph: Any, asked: Any, config: dict[str, Any], more: dict[str, Any]) -> object:
     try:
         return await graph.ainvoke(asked, config, **more)
     except NotImplementedError:
         return graph.invoke(asked, config, **more)
 
 
-async def _new_messages(graph: Any, request: Any, config: Any) -> Any:
+async def _new_messages(graph: Any, request: Request, config: dict[str, Any]) -> list[dict[str, Any]]:
     """The messages that the graph's memory does not have yet. Each request brings the whole conversation; where the
     memory has another one, as after an attempt that failed, this one gets a new thread."""
-    messages = request["messages"]
+    messages: list[dict[str, Any]] = request["messages"]
     if not getattr(graph, "checkpointer", None):
         return messages
     try:
@@ -469,7 +467,7 @@ async def _new_messages(graph: Any, request: Any, config: Any) -> Any:
     return messages
 
 
-def _said(message: Any) -> tuple[Any, Any]:
+def _said(message: Message) -> tuple[Any, Any]:
     return message["role"], message["text"]
 
 
@@ -480,7 +478,7 @@ def _takes_messages(graph: Any) -> bool:
     return not takes or "messages" in takes
 
 
-def _without_messages(graph: Any, target: Any) -> Any:
+def _without_messages(graph: Any, target: str) -> str:
     schema = getattr(graph, "output_channels", None) or list(graph.channels)
     names, takes = _state_of(graph)
     gives = [str(name) for name in ([schema] if isinstance(schema, str) else schema)]

@@ -11,15 +11,16 @@ import dataclasses
 import json
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
-    usage: Any = sys.modules["_agenteval_python_usage"]
-else:
-    from agenteval_tui.agents.process import python_usage
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_message import Call, Figures, Message, Note, Request
 
-    usage = python_usage
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_usage as usage
+else:  # in the child, where this package need not be installed
+    usage = sys.modules["_agenteval_python_usage"]
 ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "function": "tool", "model": "assistant"}
 LANGCHAIN = ("human", "ai", "system", "tool", "function", "AIMessageChunk", "ToolMessageChunk", "HumanMessageChunk")
 ITEMS = ("message", "reasoning", "function_call", "function_call_output")
@@ -33,23 +34,23 @@ class WrongTarget(Exception):  # noqa: N818
     """What shall be called is not an agent, or what it gave can't be read; the text says what it is instead."""
 
 
-def made_by(value: Any, *packages: Any) -> bool:
+def made_by(value: object, *packages: str) -> bool:
     """Whether one of the packages defined the type of this, or one that it is derived from."""
     return any(cls.__module__.partition(".")[0] in packages for cls in type(value).__mro__)
 
 
-def type_of(value: Any) -> Any:
+def type_of(value: object) -> str:
     """The type's whole name."""
     kind = type(value)
     return kind.__qualname__ if kind.__module__ == "builtins" else kind.__module__ + "." + kind.__qualname__
 
 
-def article(name: Any) -> Any:
+def article(name: str) -> str:
     """The name with its indefinite article."""
     return ("an " if name[:1].lower() in "aeiou" else "a ") + name
 
 
-def foreign_type(value: Any) -> Any:
+def foreign_type(value: object) -> str | None:
     """The type of the first object in it that an installed package defined, and that has no form of JSON's own; None
     where there is none. Whoever shows such an object as JSON may show anything but an answer."""
     waiting, count = [value], 0
@@ -69,12 +70,12 @@ def foreign_type(value: Any) -> Any:
     return None
 
 
-def _is_installed(kind: Any) -> bool:
+def _is_installed(kind: type) -> bool:
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
     return not {"site-packages", "dist-packages"}.isdisjoint(file.replace("\\", "/").split("/"))
 
 
-def value_at(holder: Any, name: Any) -> Any:
+def value_at(holder: Any, name: str) -> Any:
     """A field of a dict or an attribute of an object; what is a method is called. None where there is none."""
     if isinstance(holder, dict):
         return holder.get(name)
@@ -87,7 +88,7 @@ def value_at(holder: Any, name: Any) -> Any:
     return member
 
 
-def field(holder: Any, name: Any) -> Any:
+def field(holder: Any, name: str) -> Any:
     """A field of a dict or an attribute of an object, unless it is a method."""
     if isinstance(holder, dict):
         return holder.get(name)
@@ -95,16 +96,16 @@ def field(holder: Any, name: Any) -> Any:
     return None if callable(member) else member
 
 
-def before(request: Any) -> Any:
+def before(request: Request) -> list[dict[str, Any]]:
     """The messages before the last one of the user."""
-    messages = request["messages"]
+    messages: list[dict[str, Any]] = request["messages"]
     last = max(
         (number for number, message in enumerate(messages) if message.get("role") == "user"), default=len(messages)
     )
     return messages[:last]
 
 
-def with_history(request: Any, prompt: Any) -> Any:
+def with_history(request: Request, prompt: str) -> str:
     """The prompt with what was said before it, as one text: for what has no conversation."""
     lines = [
         str(message.get("role")) + ": " + message["content"] for message in before(request) if message.get("content")
@@ -112,7 +113,7 @@ def with_history(request: Any, prompt: Any) -> Any:
     return "\n\n".join([*lines, "user: " + prompt]) if lines else prompt
 
 
-def refuses_to_stream(error: Any) -> bool:
+def refuses_to_stream(error: BaseException) -> bool:
     """Whether a model that can't stream raised this, before it asked anything: its own method for that did, and not
     what that called."""
     trace = error.__traceback__
@@ -125,25 +126,26 @@ def refuses_to_stream(error: Any) -> bool:
     return isinstance(error, NotImplementedError) or (own and isinstance(error, AssertionError))
 
 
-def prompt_of(request: Any, target: Any) -> Any:
+def prompt_of(request: Request, target: str) -> str:
     """What an agent that takes a text is asked: the option `input`, else the prompt."""
     own_input = (request.get("_how") or {}).get("input")
     if own_input is None:
-        return request["prompt"]
+        prompt: str = request["prompt"]
+        return prompt
     if not isinstance(own_input, str):
         raise WrongTarget(target + " takes a text: write a template in `input`, not an object")
     return own_input
 
 
 @contextlib.contextmanager
-def alone(agent: Any) -> Iterator[Any]:
+def alone(agent: object) -> Iterator[Any]:
     """For an object that keeps what was said: one request at a time uses it."""
     with _entry(agent) as lock, lock:
         yield
 
 
 @contextlib.asynccontextmanager
-async def alone_async(agent: Any) -> AsyncIterator[Any]:
+async def alone_async(agent: object) -> AsyncIterator[Any]:
     """The same for a coroutine, which holds up no other one while it waits."""
     import asyncio  # takes longer to load than all else, and is there when a coroutine runs
 
@@ -157,7 +159,7 @@ async def alone_async(agent: Any) -> AsyncIterator[Any]:
 
 
 @contextlib.contextmanager
-def _entry(agent: Any) -> Iterator[Any]:
+def _entry(agent: object) -> Iterator[Any]:
     with _locks_lock:
         entry = _locks.setdefault(id(agent), [threading.Lock(), 0])
         entry[1] += 1
@@ -170,7 +172,7 @@ def _entry(agent: Any) -> Iterator[Any]:
                 del _locks[id(agent)]
 
 
-def usage_of(raw: Any) -> Any:
+def usage_of(raw: object) -> Figures:
     """Tokens and cost, in whatever words; {} where there are none. `odd` has what can't be so, `sums` what does not
     add up."""
     figures, odd, wrong_sum = usage.figures_in(raw)
@@ -183,12 +185,12 @@ def usage_of(raw: Any) -> Any:
     )
 
 
-def is_usage(figures: Any) -> bool:
+def is_usage(figures: dict[Any, Any]) -> bool:
     """Whether a dict is a usage, and no state with figures in it."""
     return any(name == "cost" or str(name).endswith("_tokens") for name in figures) and bool(usage_of(figures))
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return value is None or isinstance(value, (bool, int, float))
 
 
@@ -217,7 +219,7 @@ def plain(value: Any) -> Any:
     raise TypeError(type_of(value))
 
 
-def text_of(value: Any, note: Any) -> Any:
+def text_of(value: object, note: Note) -> str:
     """A value as text: itself, or its JSON. What can't be written as JSON is noted, and left out."""
     if value is None:
         return ""
@@ -230,7 +232,7 @@ def text_of(value: Any, note: Any) -> Any:
         return ""
 
 
-def content_of(content: Any, note: Any) -> tuple[Any, Any]:
+def content_of(content: Any, note: Note) -> tuple[str, str]:
     """(text, reasoning) of a message's content: a text, or a list of parts."""
     if content is None or isinstance(content, str):
         return content or "", ""
@@ -268,7 +270,7 @@ def is_message(piece: Any) -> bool:
     return isinstance(field(piece, "role"), str) and hasattr(piece, "content") and not made_by(piece, "pydantic_ai")
 
 
-def message_of(piece: Any, note: Any) -> Any:
+def message_of(piece: Any, note: Note) -> Message:
     """A message of Chat Completions or LangChain."""
     role = field(piece, "role") or field(piece, "type") or ""
     role = ROLES.get(role, role)
@@ -277,9 +279,8 @@ def message_of(piece: Any, note: Any) -> Any:
     if role == "tool":
         call_id = field(piece, "tool_call_id")
         failed = field(piece, "error") or field(piece, "is_error") or field(piece, "status") == "error"
-        message: Any = {"role": "tool", "call_id": None if call_id is None else str(call_id), "error": bool(failed)}
-        message.update(text=text, name=field(piece, "name"))
-        return message
+        call_id, name = None if call_id is None else str(call_id), field(piece, "name")
+        return {"role": "tool", "call_id": call_id, "name": name, "text": text, "error": bool(failed)}
     extra = field(piece, "additional_kwargs") or {}
     for holder in (piece, extra):
         for name in ("reasoning_content", "reasoning"):
@@ -290,7 +291,7 @@ def message_of(piece: Any, note: Any) -> Any:
     if isinstance(refusal, str) and refusal and not text:
         text = refusal
     about = field(piece, "response_metadata") or {}
-    message = {"role": role, "text": text, "reasoning": thought, "calls": [], "closed": True}
+    message: Message = {"role": role, "text": text, "reasoning": thought, "calls": [], "closed": True}
     message["id"] = real_id(field(piece, "id"))
     message["agent"] = field(piece, "name") if role == "assistant" else None
     for raw_call in (*(field(piece, "tool_calls") or ()), *(field(piece, "invalid_tool_calls") or ())):
@@ -306,19 +307,19 @@ def message_of(piece: Any, note: Any) -> Any:
     return message
 
 
-def call_of(raw: Any, note: Any) -> Any:
+def call_of(raw: Any, note: Note) -> Call:
     """A call of a tool as OpenAI or LangChain have it, or as another framework's object with these fields."""
     function = field(raw, "function") or raw
     arguments = field(function, "arguments")
     if arguments is None:
         arguments = field(function, "args")
-    call = {"name": str(field(function, "name") or ""), "arguments": _arguments(arguments, note)}
+    call: Call = {"name": str(field(function, "name") or ""), "arguments": _arguments(arguments, note)}
     if field(raw, "id"):
         call["id"] = str(field(raw, "id"))
     return call
 
 
-def results_in(piece: Any, note: Any) -> Iterator[Any]:
+def results_in(piece: Any, note: Note) -> Iterator[Message]:
     """Results inside the calls of a message."""
     for call in field(piece, "tool_calls") or ():
         if isinstance(call, dict) and "result" in call:
@@ -331,7 +332,7 @@ def results_in(piece: Any, note: Any) -> Iterator[Any]:
             }
 
 
-def _arguments(arguments: Any, note: Any) -> Any:
+def _arguments(arguments: object, note: Note) -> object:
     if arguments is None:
         return {}
     if isinstance(arguments, str):
@@ -343,7 +344,7 @@ def _arguments(arguments: Any, note: Any) -> Any:
         return {}
 
 
-def decoded_arguments(text: Any) -> Any:
+def decoded_arguments(text: Any) -> dict[str, Any]:
     """The arguments of a call, which are JSON as a rule, as an object; {} where they are none."""
     try:
         arguments = json.loads(text)
@@ -360,18 +361,18 @@ def real_id(identifier: Any) -> str | None:
 # pydantic-ai
 
 
-def is_pydantic(piece: Any) -> Any:
+def is_pydantic(piece: Any) -> bool:
     """Whether this is a ModelRequest or ModelResponse, as an object or as the JSON that pydantic-ai makes of it."""
     if isinstance(piece, dict):
         return piece.get("kind") in ("request", "response") and isinstance(piece.get("parts"), list)
     return made_by(piece, "pydantic_ai") and getattr(piece, "kind", None) in ("request", "response")
 
 
-def from_pydantic(message: Any, note: Any) -> list[Any]:
+def from_pydantic(message: Any, note: Note) -> list[Message]:
     """The messages in a ModelRequest or ModelResponse."""
     if field(message, "kind") == "request":
         return [entry for part in field(message, "parts") for entry in pydantic_request_part(part, note)]
-    answer: Any = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True, "id": None}
+    answer: Message = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True, "id": None}
     answer["usage"] = usage_of(field(message, "usage") or {})
     answer["model"] = field(message, "model_name")
     answer["finish"] = field(message, "finish_reason")
@@ -391,9 +392,9 @@ def from_pydantic(message: Any, note: Any) -> list[Any]:
     return [answer, *results]
 
 
-def pydantic_call(part: Any, note: Any) -> Any:
+def pydantic_call(part: Any, note: Note) -> Call:
     """A ToolCallPart."""
-    call = {"name": str(field(part, "tool_name")), "arguments": _arguments(field(part, "args"), note)}
+    call: Call = {"name": str(field(part, "tool_name")), "arguments": _arguments(field(part, "args"), note)}
     if field(part, "tool_call_id"):
         call["id"] = str(field(part, "tool_call_id"))
     return call
@@ -405,7 +406,7 @@ _SETTINGS_PARTS = (
 )
 
 
-def pydantic_request_part(part: Any, note: Any) -> list[Any]:
+def pydantic_request_part(part: Any, note: Note) -> list[Message]:
     """A part of a ModelRequest, or a ToolReturnPart or RetryPromptPart alone."""
     kind = field(part, "part_kind")
     if kind in ("system-prompt", "user-prompt"):
@@ -425,8 +426,8 @@ def pydantic_request_part(part: Any, note: Any) -> list[Any]:
     feedback = value_at(part, "model_response_str") if not isinstance(part, dict) and not retry else None
     text = feedback if isinstance(feedback, str) else text_of(field(part, "content"), note)
     failed = retry or field(part, "outcome") not in (None, "success")
-    message: Any = {"role": "tool", "call_id": str(field(part, "tool_call_id")), "name": field(part, "tool_name")}
-    return [dict(message, text=text, error=failed)]
+    call_id, name = str(field(part, "tool_call_id")), field(part, "tool_name")
+    return [{"role": "tool", "call_id": call_id, "name": name, "text": text, "error": failed}]
 
 
 # openai-agents, and the items of the Responses API
@@ -440,10 +441,11 @@ def is_item(piece: Any) -> bool:
     return False
 
 
-def from_items(items: Any, note: Any, agents: Any = None) -> Any:
+def from_items(items: Iterable[Any], note: Note, agents: Sequence[str | None] | None = None) -> list[Message]:
     """Messages of items: what one response of the model had is one message. `agents`: who made each of them."""
-    messages: Any = []
-    current: Any = None
+    messages: list[Message] = []
+    current: Message | None = None
+    answered: str | None = None  # the response that the current one is of
     for number, item in enumerate(items):
         agent = agents[number] if agents else None
         kind, role = field(item, "type"), field(item, "role")
@@ -461,10 +463,10 @@ def from_items(items: Any, note: Any, agents: Any = None) -> Any:
             current = None
             continue
         answer = about.get("response_id") if isinstance(about, dict) else None
-        if current is None or (answer and current["answer"] and answer != current["answer"]):
+        if current is None or (answer and answered and answer != answered):
             current = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True, "id": None}
-            current["agent"] = agent
-            current.update(answer=answer, model=about.get("model") if isinstance(about, dict) else None)
+            current.update({"agent": agent, "model": about.get("model") if isinstance(about, dict) else None})
+            answered = answer
             messages.append(current)
         if kind in (None, "message"):
             text, thought = content_of(field(item, "content"), note)
@@ -479,12 +481,10 @@ def from_items(items: Any, note: Any, agents: Any = None) -> Any:
             if kind != "function_call" and field(item, "output") is not None:
                 text = text_of(field(item, "output"), note)
                 messages.append({"role": "tool", "call_id": _call_id(item), "name": None, "text": text, "error": False})
-    for message in messages:
-        message.pop("answer", None)
     return messages
 
 
-def _item_call(item: Any, note: Any) -> Any:
+def _item_call(item: Any, note: Note) -> Call:
     kind = field(item, "type")
     arguments = field(item, "arguments")
     if arguments is None:
@@ -493,11 +493,12 @@ def _item_call(item: Any, note: Any) -> Any:
         fields = plain(item) if not isinstance(item, dict) else item
         left_out = ("id", "call_id", "type", "status", "output", "results", "provider_data", "name")
         arguments = {name: value for name, value in fields.items() if name not in left_out and value is not None}
-    call = {"name": str(field(item, "name") or kind.replace("_call", "")), "arguments": _arguments(arguments, note)}
-    if _call_id(item):
-        call["id"] = _call_id(item)
+    name, call_id = str(field(item, "name") or kind.replace("_call", "")), _call_id(item)
+    call: Call = {"name": name, "arguments": _arguments(arguments, note)}
+    if call_id:
+        call["id"] = call_id
     return call
 
 
-def _call_id(item: Any) -> Any:
+def _call_id(item: Any) -> str | None:
     return real_id(field(item, "call_id")) or real_id(field(item, "id"))

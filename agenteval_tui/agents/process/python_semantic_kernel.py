@@ -7,15 +7,18 @@ import contextvars
 import importlib
 import sys
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
-    pieces: Any = sys.modules["_agenteval_python_pieces"]
-    contexts: Any = sys.modules["_agenteval_python_context"]
-else:
-    from agenteval_tui.agents.process import python_context, python_pieces
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_conversation import Conversation
+    from agenteval_tui.agents.process.python_message import Call, Figures, Message, Note, Part, Read, Request, Run
 
-    pieces, contexts = python_pieces, python_context
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_pieces as pieces
+else:  # in the child, where this package need not be installed
+    contexts = sys.modules["_agenteval_python_context"]
+    pieces = sys.modules["_agenteval_python_pieces"]
 _ALONE = "those before an AgentResponseItem; name the agent itself, or yield what on_intermediate_message gets, too"
 _FAILED = "which calls failed, as messages of Semantic Kernel do not say it; name the agent itself"
 
@@ -25,12 +28,12 @@ class Told:
 
     agenteval_reader = "python_semantic_kernel"
 
-    def __init__(self, message: Any, failed: Any) -> None:
+    def __init__(self, message: Any, failed: set[str]) -> None:
         self.message = message
         self.failed = failed
 
 
-def runner(agent: Any, target: Any) -> Any:
+def runner(agent: Any, target: str) -> Run | None:
     """See python_frameworks."""
     names = [cls.__name__ for cls in type(agent).__mro__]
     if "Agent" in names and hasattr(agent, "invoke_stream") and hasattr(agent, "kernel"):
@@ -38,13 +41,13 @@ def runner(agent: Any, target: Any) -> Any:
     return None
 
 
-async def _run(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
+async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
     fields = contexts.fields_of(request, target, "the kernel's arguments")
     functions: Any = importlib.import_module("semantic_kernel.functions")
     more = {"arguments": functions.KernelArguments(**fields)} if fields else {}
     messages = [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
-    intermediate: Any = []
-    failed: Any = set()
+    intermediate: list[Any] = []
+    failed: set[str] = set()
     call: Any = contextvars.ContextVar("call", default=None)
 
     async def of_call(context: Any, next: Any) -> None:
@@ -96,17 +99,24 @@ def _messages(messages: Any) -> Iterator[Any]:
         yield contents.ChatMessageContent(role="system" if role == "developer" else role, items=items)
 
 
-def result_of(last: Any) -> Any:
+def result_of(last: Any) -> object:
     """The text of the last message."""
     message = getattr(last, "message", last)
     return message.content if hasattr(message, "items") else message
 
 
-def messages_of(piece: Any, note: Any, failed: Any = None) -> Any:
+def messages_of(piece: Any, note: Note) -> list[Message] | None:
     """The messages in a whole ChatMessageContent; None where this is something else."""
-    if type(piece).__name__ not in ("ChatMessageContent", "StreamingChatMessageContent"):
-        return None
-    texts, thoughts, calls, results = [], [], [], []
+    is_message = type(piece).__name__ in ("ChatMessageContent", "StreamingChatMessageContent")
+    return _messages_in(piece, note, None) if is_message else None
+
+
+def _messages_in(piece: Any, note: Note, failed: set[str] | None) -> list[Message]:
+    """`failed`: the ids of its calls that failed, where that is known."""
+    texts: list[str] = []
+    thoughts: list[str] = []
+    calls: list[Call] = []
+    results: list[Message] = []
     for item in piece.items:
         kind = str(getattr(item, "content_type", type(item).__name__)).replace("streaming_", "")
         if kind == "text":
@@ -117,8 +127,8 @@ def messages_of(piece: Any, note: Any, failed: Any = None) -> Any:
             calls.append({"id": item.id, "name": item.name, "arguments": pieces.plain(item.arguments or {})})
         elif kind == "function_result":
             text = pieces.text_of(str(item.result), note)
-            message = {"role": "tool", "call_id": item.id, "name": item.name, "text": text}
-            results.append(dict(message, error=item.id in (failed or ())))
+            error = item.id in (failed or ())
+            results.append({"role": "tool", "call_id": item.id, "name": item.name, "text": text, "error": error})
         else:
             note("left_out", "a part of a message: " + kind)
     if results:
@@ -126,24 +136,25 @@ def messages_of(piece: Any, note: Any, failed: Any = None) -> Any:
             note("left_out", _FAILED)
         return results
     role = str(getattr(piece.role, "value", piece.role))
-    message = {
+    message: Message = {
         "role": "system" if role == "developer" else role,
         "text": "".join(texts),
         "reasoning": "".join(thoughts),
     }
-    message.update(calls=calls, closed=True, agent=piece.name, usage=_usage(piece), model=piece.ai_model_id)
     finish = getattr(piece, "finish_reason", None)
-    return [dict(message, finish=getattr(finish, "value", finish))]
+    message.update({"calls": calls, "closed": True, "agent": piece.name, "usage": _usage(piece)})
+    message.update({"model": piece.ai_model_id, "finish": getattr(finish, "value", finish)})
+    return [message]
 
 
-def _usage(message: Any) -> Any:
+def _usage(message: Any) -> Figures:
     return pieces.usage_of((message.metadata or {}).get("usage") or {})
 
 
 class Pieces:
     """Reads what an agent streams or returns."""
 
-    def __init__(self, conversation: Any, read: Any) -> None:
+    def __init__(self, conversation: Conversation, read: Read) -> None:
         self._said = conversation
         self._read = read
         self._number = 0  # of the model's answer
@@ -165,9 +176,9 @@ class Pieces:
             return False
         return True
 
-    def _message(self, message: Any, failed: Any) -> None:
+    def _message(self, message: Any, failed: set[str] | None) -> None:
         whole = bool(getattr(message, "finish_reason", None)) or not type(message).__name__.startswith("Streaming")
-        messages = messages_of(message, self._said.note, failed)
+        messages = _messages_in(message, self._said.note, failed)
         self._said.empty = False
         if messages[0]["role"] == "tool":
             self._said.append(messages)
@@ -175,10 +186,12 @@ class Pieces:
         key = "answer " + str(self._number)
         self._said.total(key, messages[0].pop("usage"))
         if whole or messages[0]["calls"]:
-            self._said.one(dict(messages[0], id=key))
+            messages[0]["id"] = key
+            self._said.one(messages[0])
             self._number += 1
         else:
-            for what in ("reasoning", "text"):
+            parts: tuple[Part, ...] = ("reasoning", "text")
+            for what in parts:
                 if messages[0][what]:
                     self._said.text(messages[0][what], key=key, what=what, agent=message.name)
             self._said.about(model=message.ai_model_id)

@@ -5,30 +5,33 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
-    pieces: Any = sys.modules["_agenteval_python_pieces"]
-    contexts: Any = sys.modules["_agenteval_python_context"]
-else:
-    from agenteval_tui.agents.process import python_context, python_pieces
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_conversation import Conversation
+    from agenteval_tui.agents.process.python_message import Call, Message, Note, Read, Request, Run
 
-    pieces, contexts = python_pieces, python_context
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_pieces as pieces
+else:  # in the child, where this package need not be installed
+    contexts = sys.modules["_agenteval_python_context"]
+    pieces = sys.modules["_agenteval_python_pieces"]
 
 
-def result_of(last: Any) -> Any:
+def result_of(last: Any) -> object:
     """The final answer, as the agent gave it."""
     return getattr(last, "output", last)
 
 
-def runner(agent: Any, target: Any) -> Any:
+def runner(agent: Any, target: str) -> Run | None:
     """See python_frameworks."""
     if hasattr(agent, "memory") and hasattr(agent, "run") and hasattr(agent, "step_callbacks"):
         return lambda request: _run(agent, request, target)
     return None
 
 
-def _run(agent: Any, request: Any, target: Any) -> Iterator[Any]:
+def _run(agent: Any, request: Request, target: str) -> Iterator[Any]:
     prompt, fields = pieces.prompt_of(request, target), contexts.fields_of(request, target, "`additional_args`")
     more = {"additional_args": fields} if fields else {}
     with pieces.alone(agent):
@@ -51,10 +54,10 @@ def _run(agent: Any, request: Any, target: Any) -> Iterator[Any]:
             yield last
 
 
-def _history(messages: Any) -> Any:
+def _history(messages: list[dict[str, Any]]) -> list[Any]:
     """Steps of the messages before."""
     memory: Any = sys.modules["smolagents.memory"]
-    steps: Any = []
+    steps: list[Any] = []
     for message in messages:
         role, content = message.get("role"), message.get("content") or ""
         if role == "assistant":
@@ -78,11 +81,11 @@ def _history(messages: Any) -> Any:
 class Pieces:
     """Reads what an agent of smolagents streams or returns."""
 
-    def __init__(self, conversation: Any, read: Any) -> None:
+    def __init__(self, conversation: Conversation, read: Read) -> None:
         self._said = conversation
         self._number = 0  # of the current step
-        self._told: Any = {}  # id of a call -> its result, of the current step
-        self._steps: Any = []  # those that were read: one may come twice
+        self._told: dict[str, Message] = {}  # id of a call -> its result, of the current step
+        self._steps: list[object] = []  # those that were read: one may come twice
         self._answered = False
 
     def read(self, piece: Any) -> bool:
@@ -142,8 +145,8 @@ class Pieces:
         calls = pieces.field(step, "tool_calls")
         if not calls and message is not None:
             calls = pieces.field(message, "tool_calls")
-        answer: Any = {"role": "assistant", "text": text, "reasoning": thought, "closed": True}
-        answer.update(id=("step", self._number), calls=[_call(call, note) for call in calls or ()])
+        answer: Message = {"role": "assistant", "text": text, "reasoning": thought, "closed": True}
+        answer.update({"id": ("step", self._number), "calls": [_call(call, note) for call in calls or ()]})
         answer["usage"] = pieces.usage_of(pieces.field(step, "token_usage") or {})
         raw = pieces.field(message, "raw") if message is not None else None
         if raw is not None:
@@ -152,13 +155,13 @@ class Pieces:
             reply = pieces.field(choice, "message")
             answer["reasoning"] = thought or (pieces.field(reply, "reasoning_content") if reply else "") or ""
             answer["model"], answer["finish"] = pieces.field(raw, "model"), pieces.field(choice, "finish_reason")
-        self._said.one({name: value for name, value in answer.items() if value is not None})
+        self._said.one(answer)
         self._said.append(self._results(step, answer["calls"]))
         self._answered = self._answered or bool(pieces.field(step, "is_final_answer"))
         self._number += 1
         self._told = {}
 
-    def _results(self, step: Any, calls: Any) -> list[Any]:
+    def _results(self, step: Any, calls: list[Call]) -> list[Message]:
         """Results of a step's calls that were not told as they came."""
         note = self._said.note
         missing = [call for call in calls if call.get("id") not in self._told]
@@ -185,9 +188,9 @@ class Pieces:
         ]
 
 
-def _kind(error: Any) -> Any:
+def _kind(error: object) -> object:
     return error.get("type") if isinstance(error, dict) else type(error).__name__
 
 
-def _call(call: Any, note: Any) -> Any:
+def _call(call: Any, note: Note) -> Call:
     return pieces.call_of(call, note)

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-if __name__.startswith("_agenteval_"):  # in the child, where this package need not be installed
-    pieces: Any = sys.modules["_agenteval_python_pieces"]
-    contexts: Any = sys.modules["_agenteval_python_context"]
-else:
-    from agenteval_tui.agents.process import python_context, python_pieces
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_conversation import Conversation
+    from agenteval_tui.agents.process.python_message import Message, Read, Request, Run
 
-    pieces, contexts = python_pieces, python_context
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_pieces as pieces
+else:  # in the child, where this package need not be installed
+    contexts = sys.modules["_agenteval_python_context"]
+    pieces = sys.modules["_agenteval_python_pieces"]
 _ALONE = "those of an AgentResult; name the agent itself, or yield what its stream_async gives"
 _FINISHES = {"end_turn": "stop", "max_tokens": "length", "content_filtered": "content_filter"}
 
@@ -27,7 +30,7 @@ class StreamEvent:
         self.event = event
 
 
-def runner(agent: Any, target: Any) -> Any:
+def runner(agent: Any, target: str) -> Run | None:
     """See python_frameworks."""
     if not hasattr(agent, "stream_async"):
         return None
@@ -36,7 +39,7 @@ def runner(agent: Any, target: Any) -> Any:
     return lambda request: _run_several(agent, request, target)
 
 
-async def _run(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
+async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
     prompt = pieces.prompt_of(request, target)
     state = contexts.fields_of(request, target, "`invocation_state`")
     more = {"invocation_state": state} if state else {}
@@ -50,7 +53,7 @@ async def _run(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
             agent.messages[:] = own
 
 
-async def _run_several(agent: Any, request: Any, target: Any) -> AsyncIterator[Any]:
+async def _run_several(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
     """A graph or a swarm: it has no conversation, so what was said before is one with the prompt."""
     prompt = pieces.prompt_of(request, target)
     state = contexts.fields_of(request, target, "`invocation_state`")
@@ -59,7 +62,7 @@ async def _run_several(agent: Any, request: Any, target: Any) -> AsyncIterator[A
         yield StreamEvent(event)
 
 
-def _history(messages: Any) -> Iterator[Any]:
+def _history(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The messages before as Bedrock has them. Results of tools belong to the user."""
     for message in messages:
         role, content = message.get("role"), message.get("content") or ""
@@ -75,7 +78,7 @@ def _history(messages: Any) -> Iterator[Any]:
             yield {"role": "assistant" if role == "assistant" else "user", "content": blocks}
 
 
-def result_of(last: Any) -> Any:
+def result_of(last: Any) -> object:
     """What the agent gave: the object that it was to give, else its text."""
     event = last.event if isinstance(last, StreamEvent) else None
     result = event.get("result") if isinstance(event, dict) else last
@@ -86,11 +89,11 @@ def result_of(last: Any) -> Any:
 class Pieces:
     """Reads what an agent streams or returns."""
 
-    def __init__(self, conversation: Any, read: Any) -> None:
+    def __init__(self, conversation: Conversation, read: Read) -> None:
         self._said = conversation
         self._number = 0  # of the model's answer
         self._heard = False
-        self._agent: Any = None  # of a graph or a swarm, the node that is running
+        self._agent: str | None = None  # of a graph or a swarm, the node that is running
 
     def read(self, piece: Any) -> bool:
         """Whether this could be read."""
@@ -106,7 +109,7 @@ class Pieces:
             return False
         return True
 
-    def _event(self, event: Any) -> None:
+    def _event(self, event: object) -> None:
         if not isinstance(event, dict):
             return
         if event.get("type") == "multiagent_node_stream":
@@ -123,8 +126,8 @@ class Pieces:
             self.read(event["result"])
 
     def _message(self, message: Any) -> None:
-        answer: Any = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True}
-        results: Any = []
+        answer: Message = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True}
+        results: list[Message] = []
         for block in message.get("content") or ():
             if "text" in block:
                 answer["text"] += block["text"]
@@ -139,12 +142,13 @@ class Pieces:
                 self._said.note("left_out", "a part of a message: " + ", ".join(map(str, block)))
         if message.get("role") == "assistant":
             used = pieces.usage_of((message.get("metadata") or {}).get("usage") or {})
-            self._said.one(dict(answer, id=("answer", self._number), usage=used, agent=self._agent))
+            answer.update({"id": ("answer", self._number), "usage": used, "agent": self._agent})
+            self._said.one(answer)
             self._number += 1
         if results:
             self._said.append(results)
 
-    def _tool_result(self, result: Any) -> dict[str, Any]:
+    def _tool_result(self, result: Any) -> Message:
         parts = result.get("content") or ()
         texts = [
             part["text"] if "text" in part else pieces.text_of(part.get("json", part), self._said.note)

@@ -9,9 +9,12 @@ output is without the reasoning, OpenAI's is with it. If the usage has a total, 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_message import Figures
 
 MOST_TOKENS = 1_000_000_000_000
 MOST_DOLLARS = 1_000_000.0
@@ -137,7 +140,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _DECIMAL = re.compile(r"[0-9]{1,13}(\.[0-9]{1,20})?\Z")
 
 
-def tokens_in(value: Any) -> int | None:
+def tokens_in(value: object) -> int | None:
     """A number of tokens; None for what can't be one: negative, broken, not whole, or larger than any model reads.
 
     A text is no number: see `_of_span`."""
@@ -148,7 +151,7 @@ def tokens_in(value: Any) -> int | None:
     return int(value)
 
 
-def dollars_in(value: Any) -> Any:
+def dollars_in(value: object) -> float | None:
     """A cost in US dollars; None for what can't be one."""
     if isinstance(value, Decimal):
         value = float(value)
@@ -157,18 +160,18 @@ def dollars_in(value: Any) -> Any:
     return float(value) if 0 <= value <= MOST_DOLLARS else None
 
 
-def figures_in(raw: Any) -> tuple[Any, Any, Any]:
+def figures_in(raw: object) -> tuple[Figures, dict[str, object], str]:
     """(the figures of a usage, by our names, as far as they are there; those that can't be so, by their own names; what
     does not add up, in words).
 
     `raw` is a mapping or an object; attributes of a span are a mapping too. A figure that can't be told from the
     others is not there: if the cached tokens can't be so, the input is not known either."""
-    odd: Any = {}
+    odd: dict[str, object] = {}
     fields, of_span = _fields(raw)
     if not fields:
         return {}, odd, ""
     reader = _Reader(fields, odd)
-    figures: Any = {}
+    figures: Figures = {}
     tokens_in, asked_name = reader.first(_INPUT)
     answered, answered_name = reader.first(_OUTPUT)
     read, read_within = reader.part(_READ)
@@ -215,7 +218,15 @@ def figures_in(raw: Any) -> tuple[Any, Any, Any]:
     return figures, odd, wrong_sum
 
 
-def _whole(tokens_in: Any, answered: Any, of_cache: Any, reasoned: Any, cache: Any, thinking: Any, total: Any) -> Any:
+def _whole(
+    tokens_in: int | None,
+    answered: int | None,
+    of_cache: tuple[int, int],
+    reasoned: int,
+    cache: str,
+    thinking: str,
+    total: int | None,
+) -> tuple[int | None, int | None, str]:
     """(the whole input, the whole output, what is told of a total that does not add up or of parts that are more than
     their whole; "")."""
     parts = sum(of_cache)
@@ -226,13 +237,13 @@ def _whole(tokens_in: Any, answered: Any, of_cache: Any, reasoned: Any, cache: A
         one_side.reverse()
     ways = [usual, *one_side, (not usual[0], not usual[1])]
 
-    def sides(way: Any) -> tuple[Any, Any]:
+    def sides(way: tuple[bool, bool]) -> tuple[Any, Any]:
         return (
             None if tokens_in is None else tokens_in + (parts if way[0] else 0),
             None if answered is None else answered + (reasoned if way[1] else 0),
         )
 
-    def fits(way: Any) -> Any:
+    def fits(way: tuple[bool, bool]) -> bool:
         return (tokens_in is None or way[0] or parts <= tokens_in) and (
             answered is None or way[1] or reasoned <= answered
         )
@@ -251,7 +262,8 @@ def _whole(tokens_in: Any, answered: Any, of_cache: Any, reasoned: Any, cache: A
         else:
             wrong_sum = "{} tokens read from a cache and {} written, in an input of {}".format(*of_cache, tokens_in)
             # Some gateways count a token as read and as written: the input is known, only its price is not.
-            return sides(usual)[0] if max(of_cache) <= tokens_in else None, sides(usual)[1], wrong_sum
+            readable = tokens_in is not None and max(of_cache) <= tokens_in
+            return sides(usual)[0] if readable else None, sides(usual)[1], wrong_sum
     whole = sides(usual)
     if None not in whole and total is not None and sum(whole) != total:
         wrong_sum = "a total of {}, with {} in and {} out".format(total, *whole)
@@ -261,12 +273,12 @@ def _whole(tokens_in: Any, answered: Any, of_cache: Any, reasoned: Any, cache: A
 class _Reader:
     """Takes figures out of the fields; what can't be so is put into `odd`."""
 
-    def __init__(self, fields: Any, odd: Any) -> None:
+    def __init__(self, fields: dict[str, Any], odd: dict[str, object]) -> None:
         self._fields, self._odd = fields, odd
 
-    def first(self, names: Any) -> Any:
+    def first(self, names: Iterable[str]) -> tuple[int | None, str]:
         """(the first figure that is there and not 0, its name); 0 where that is the only one, None for none."""
-        best: Any = (None, "")
+        best: tuple[int | None, str] = (None, "")
         wrong = {}
         for name in names:
             value = self._fields.get(name)
@@ -287,16 +299,16 @@ class _Reader:
             self._odd.update(wrong)
         return best
 
-    def part(self, names: Any) -> tuple[Any, Any]:
+    def part(self, names: Mapping[str, str]) -> tuple[Any, Any]:
         """(the figure, whether it is within the whole)."""
         count, name = self.first(names)
         return count, names.get(name, "")
 
-    def bad(self, names: Any) -> bool:
+    def bad(self, names: Iterable[str]) -> bool:
         """Whether one of these is there, but can't be so."""
         return any(name in self._odd for name in names)
 
-    def cost(self) -> Any:
+    def cost(self) -> float | None:
         """US dollars."""
         for name in _COST:
             value = self._fields.get(name)
@@ -317,13 +329,13 @@ class _Reader:
         return dollars
 
 
-def _fields(raw: Any) -> tuple[Any, Any]:
+def _fields(raw: object) -> tuple[dict[str, Any], bool]:
     """(what is known of a usage by name, also of the objects within it; whether it is the attributes of a span)."""
     if not isinstance(raw, Mapping):
         return _of_object(raw), False
     if any(isinstance(key, str) and is_usage_attribute(key) for key in raw):
         return _of_span(raw), True
-    fields: Any = {}
+    fields: dict[str, Any] = {}
     for key, value in raw.items():
         if not isinstance(key, str):
             continue
@@ -349,10 +361,10 @@ def is_usage_attribute(key: str) -> bool:
     return key.startswith(PREFIXES) or key in ATTRIBUTES
 
 
-def _of_span(attributes: Any) -> dict[str, Any]:
+def _of_span(attributes: Mapping[Any, Any]) -> dict[str, object]:
     """The figures in a span's attributes. Here a text of digits is the number that it writes, since some exporters
     write every attribute as a text; servers and programs send numbers."""
-    fields: Any = {}
+    fields: dict[str, Any] = {}
     for prefix in PREFIXES:
         for key, value in attributes.items():
             if isinstance(key, str) and key.startswith(prefix):
@@ -363,15 +375,15 @@ def _of_span(attributes: Any) -> dict[str, Any]:
     return {name: _number_in(value) for name, value in fields.items() if name in _NAMES}
 
 
-def _number_in(value: Any) -> Any:
+def _number_in(value: object) -> object:
     if isinstance(value, str) and _DECIMAL.match(value):
         return float(value) if "." in value else int(value)
     return value
 
 
-def _of_object(raw: Any) -> Any:
+def _of_object(raw: Any) -> dict[str, object]:
     """The fields of an object that are numbers. Others may be anything: it need not be a usage at all."""
-    fields: Any = {}
+    fields: dict[str, object] = {}
     if raw is None or isinstance(raw, (str, bytes, bool, int, float, list, tuple)):
         return fields
     for name in _NAMES:
