@@ -30,7 +30,7 @@ def runner(agent: Any, target: str) -> Run | None:
     return None
 
 
-async def _run(agent: Any, request: Request, target: str, workflow: bool) -> AsyncIterator[Any]:
+async def _run(agent: Any, request: Request, target: str, workflow: bool) -> AsyncIterator[object]:
     prompt = pieces.prompt_of(request, target)
     state = contexts.fields_of(request, target, "the state of the session")
     # A session of its own: the request brings all that was said.

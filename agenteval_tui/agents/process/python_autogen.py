@@ -27,7 +27,7 @@ def runner(agent: Any, target: str) -> Run | None:
     return None
 
 
-async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
+async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
     contexts.refuse(request, target, "agents of AutoGen have no run context")
     earlier = pieces.before(request)
     async with pieces.alone_async(agent):
@@ -47,7 +47,7 @@ async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
             yield piece
 
 
-def _history(messages: Any) -> Iterator[Any]:
+def _history(messages: list[dict[str, Any]]) -> Iterator[object]:
     """The messages before as a model's context has them."""
     models: Any = sys.modules["autogen_core.models"]
     call: Any = sys.modules["autogen_core"].FunctionCall

@@ -189,7 +189,7 @@ def _blame(error: BaseException, open_calls: dict[str, tuple[object, str]], tell
         tell({"type": "tool_result", "id": call, "error": errors.words_of(last)})
 
 
-async def _and_itself(result: Any, stream: Any) -> AsyncIterator[Any]:
+async def _and_itself(result: object, stream: Any) -> AsyncIterator[object]:
     async for event in stream:
         yield event
     yield result

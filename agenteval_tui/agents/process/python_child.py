@@ -53,22 +53,29 @@ import signal  # noqa: E402
 import socket  # noqa: E402
 import threading  # noqa: E402
 import traceback  # noqa: E402
-from typing import Any  # noqa: E402
+from typing import TYPE_CHECKING, Any  # noqa: E402
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Awaitable, Callable
+    from types import FrameType, ModuleType
+    from typing import NoReturn
 
 # asyncio takes longer to load than all else together: it is imported where it is wanted.
 _SIGTERM = int(signal.SIGTERM)
 _lock = threading.Lock()
-_loops: dict[Any, Any] = {}
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+_loop_of_tools: asyncio.AbstractEventLoop | None = None
+"""The loop of all async tools, in a thread of its own."""
 _running: dict[int, Any] = {}
 _call_number: Any = contextvars.ContextVar("agenteval_call", default=None)
-_requests: Any = None
-_effects: Any = None
-_files: Any = ()
-_folder: Any = ""
+_requests: Any = None  # `python_fork.Requests`
+_files: list[str] = []
+_folder = ""
 """Where the process began: relative files are meant from here."""
-_moved: Any = False
+_moved = False
 """Whether the process works in the folder of a run."""
-_temporary: list[Any] = []
+_temporary: list[list[str]] = []
 """What imports from outside of the project left for the end of the process to remove."""
 
 
@@ -144,16 +151,17 @@ def leave() -> None:
     os._exit(0)
 
 
-def _say(number: Any, **answer: Any) -> None:
+def _say(number: int | None, **answer: Any) -> None:
     try:
         text = json.dumps(dict(id=number, **answer))
     except (TypeError, ValueError, RecursionError) as error:
         text = json.dumps({"id": number, "raised": _sibling("python_errors").words_of(error)})
-    _running.pop(number, None)
+    if number is not None:
+        _running.pop(number, None)
     _requests.send(text)
 
 
-def _answer(request: Any, do: Any) -> None:
+def _answer(request: dict[str, Any], do: Callable[[dict[str, Any]], object]) -> None:
     try:
         answer = {"returned": do(request)}
     except BaseException as error:  # also SystemExit: the parent must hear of it
@@ -167,11 +175,11 @@ def _answer(request: Any, do: Any) -> None:
     _say(request["id"], **answer)
 
 
-def _raised(number: Any, error: Any) -> None:
+def _raised(number: int, error: BaseException) -> None:
     _say(number, **_said_of(error))
 
 
-def _said_of(error: Any) -> Any:
+def _said_of(error: BaseException) -> dict[str, Any]:
     sys.stdout.flush()
     sys.stderr.flush()
     if type(error).__name__ == "WrongTarget":
@@ -187,13 +195,13 @@ def _said_of(error: Any) -> Any:
     return answer
 
 
-def _find(target: Any) -> Any:
+def _find(target: str) -> Any:
     return _sibling("python_target").find(target, _folder)
 
 
-def _sibling(name: Any) -> Any:
+def _sibling(name: str) -> ModuleType:
     """A module beside this one, which is not on the path."""
-    module: Any = sys.modules.get("_agenteval_" + name)
+    module = sys.modules.get("_agenteval_" + name)
     if module is None:
         spec: Any = importlib.util.spec_from_file_location("_agenteval_" + name, _HERE + "/" + name + ".py")
         module = importlib.util.module_from_spec(spec)
@@ -202,7 +210,7 @@ def _sibling(name: Any) -> Any:
     return module
 
 
-def _loop() -> Any:
+def _loop() -> asyncio.AbstractEventLoop:
     """The event loop of this thread: one for all its calls, so that clients made at import go on working. It is the one
     that imports left, if they did: what they have used in it can't be used in another. One that a thread of theirs
     runs, or that was closed, can't be used here."""
@@ -234,7 +242,7 @@ def _await(awaitable: Any) -> Any:
 # What can be asked for.
 
 
-def _do_outside(request: Any) -> dict[str, Any]:
+def _do_outside(request: dict[str, Any]) -> dict[str, Any]:
     """Level 1."""
     began = time.perf_counter()
     _requests.will_fork("agenteval-1")
@@ -258,7 +266,7 @@ def _do_outside(request: Any) -> dict[str, Any]:
     return dict(_shared(before), modules=loaded, ms=(time.perf_counter() - began) * 1000, places=_places_of_packages())
 
 
-def _do_prepare(request: Any) -> dict[str, Any]:
+def _do_prepare(request: dict[str, Any]) -> dict[str, Any]:
     """Level 2."""
     global _files
     began = time.perf_counter()
@@ -294,7 +302,7 @@ def _do_prepare(request: Any) -> dict[str, Any]:
 
 def _tracked() -> tuple[Any, Any]:
     """The module that sees effects, which has begun to, and what is open by now."""
-    effects = _sibling("python_effects")
+    effects: Any = _sibling("python_effects")
     if not hasattr(effects, "tracked"):
         effects.tracked = effects.Effects()
     return effects, effects.Before()
@@ -318,43 +326,43 @@ class ImportTimeout(StartTimeout):
     """The imports take too long."""
 
 
-def _late(number: Any, frame: Any) -> Any:
+def _late(number: int, frame: FrameType | None) -> NoReturn:
     raise ImportTimeout("its import did not end in time")
 
 
-def _made_late(number: Any, frame: Any) -> Any:
+def _made_late(number: int, frame: FrameType | None) -> NoReturn:
     raise StartTimeout("it was not made in time")
 
 
-_opened: list[Any] = []
+_opened: list[tuple[int, str, int]] = []
 
 
-def _places_of_packages() -> list[Any]:
+def _places_of_packages() -> list[str]:
     """The folders that change when a package is installed."""
     return [place for place in sys.path if place.endswith(("site-packages", "dist-packages"))]
 
 
-def _find_agent(target: Any) -> Any:
+def _find_agent(target: str) -> Any:
     return _sibling("python_target").find_agent(target, _folder)
 
 
-def _do_import(request: Any) -> None:
+def _do_import(request: dict[str, Any]) -> None:
     _sibling("python_target").load(request["target"], _folder)
 
 
-def _do_import_own(request: Any) -> None:
+def _do_import_own(request: dict[str, Any]) -> None:
     target = _sibling("python_target").within(request["target"], _folder)
     _sibling("python_project").module_of(target, _sibling("python_effects").is_installed)
 
 
-def _do_find(request: Any) -> Any:
+def _do_find(request: dict[str, Any]) -> str:
     function = _find(request["target"])
     if not callable(function):
         raise TypeError(f"{request['target']} is a {type(function).__name__}, not a function")
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _do_find_agent(request: Any) -> Any:
+def _do_find_agent(request: dict[str, Any]) -> str:
     agent = _find_agent(request["target"])
     runner = _call().objects.runner(agent, request["target"])
     if runner is None:
@@ -365,13 +373,14 @@ def _do_find_agent(request: Any) -> Any:
     return getattr(agent, "__name__", type(agent).__name__)
 
 
-def _do_describe(request: Any) -> Any:
+def _do_describe(request: dict[str, Any]) -> dict[str, Any]:
     import asyncio  # noqa: F401 - each fork would import it
 
-    return _sibling("python_signature").describe(_find(request["target"]))
+    described: dict[str, Any] = _sibling("python_signature").describe(_find(request["target"]))
+    return described
 
 
-def _do_agent(request: Any) -> None:
+def _do_agent(request: dict[str, Any]) -> None:
     began = time.perf_counter()
     _go_to(request)
     agent = _find_agent(request["target"])
@@ -407,7 +416,7 @@ def _do_agent(request: Any) -> None:
     return
 
 
-def _call() -> Any:
+def _call() -> ModuleType:
     for name in (
         *("errors", "salvage", "usage", "pieces", "signature", "context"),
         *("frameworks", "conversation", "run_data", "answers", "objects", "model_requests"),
@@ -416,7 +425,7 @@ def _call() -> Any:
     return _sibling("python_call")
 
 
-def _do_metric(request: Any) -> Any:
+def _do_metric(request: dict[str, Any]) -> object:
     target = _sibling("python_target").within(request["target"], _folder)
     function = _sibling("python_project").function_of(target, _sibling("python_effects").is_installed)
     _sibling("python_run_data")
@@ -429,7 +438,7 @@ def _do_metric(request: Any) -> Any:
         output.end()
 
 
-def _go_to(request: Any) -> None:
+def _go_to(request: dict[str, Any]) -> None:
     """Work in the folder of the run, if it has one of its own; a process that served another run goes back."""
     global _moved
     os.environ.update(request.get("env") or {})
@@ -438,7 +447,7 @@ def _go_to(request: Any) -> None:
         _moved = "cwd" in request
 
 
-def _do_hook(request: Any) -> Any:
+def _do_hook(request: dict[str, Any]) -> object:
     _go_to(request)
     function = _find(request["target"])
     try:
@@ -457,7 +466,7 @@ def _do_hook(request: Any) -> Any:
         output.end()
 
 
-def _begin_tool(request: Any) -> None:
+def _begin_tool(request: dict[str, Any]) -> None:
     """Start a call and go on reading: several run at once."""
     import asyncio
 
@@ -486,7 +495,7 @@ def _tell_of_call(piece: Any) -> bool:
     return True
 
 
-def _sync_tool(number: Any, function: Any, arguments: Any) -> None:
+def _sync_tool(number: int, function: Callable[..., object], arguments: dict[str, Any]) -> None:
     import asyncio
 
     _call_number.set(number)
@@ -502,7 +511,7 @@ def _sync_tool(number: Any, function: Any, arguments: Any) -> None:
         _say(number, returned=returned)
 
 
-async def _async_tool(number: Any, function: Any, arguments: Any) -> None:
+async def _async_tool(number: int, function: Callable[..., Awaitable[object]], arguments: dict[str, Any]) -> None:
     import asyncio
 
     _call_number.set(number)
@@ -517,27 +526,27 @@ async def _async_tool(number: Any, function: Any, arguments: Any) -> None:
         _say(number, returned=returned)
 
 
-async def _awaited(awaitable: Any) -> Any:
+async def _awaited(awaitable: Awaitable[object]) -> object:
     return await awaitable
 
 
-def _tool_loop() -> Any:
-    """The loop of all async tools, in a thread of its own."""
+def _tool_loop() -> asyncio.AbstractEventLoop:
+    global _loop_of_tools
     import asyncio
 
-    if "tools" not in _loops:
-        _loops["tools"] = asyncio.new_event_loop()
-        threading.Thread(target=_loops["tools"].run_forever, daemon=True).start()
-    return _loops["tools"]
+    if _loop_of_tools is None:
+        _loop_of_tools = asyncio.new_event_loop()
+        threading.Thread(target=_loop_of_tools.run_forever, daemon=True).start()
+    return _loop_of_tools
 
 
-def _cancel(number: Any) -> None:
+def _cancel(number: int) -> None:
     call = _running.get(number)
     if call is not None:
         call.cancel()
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any) -> object:
     """What was returned as JSON data: dataclasses become objects."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)

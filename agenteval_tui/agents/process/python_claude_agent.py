@@ -26,7 +26,7 @@ def runner(agent: Any, target: str) -> Run | None:
     return None
 
 
-async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
+async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
     contexts.refuse(request, target, "Claude's agent SDK has no run context")
     # A new session: what was said before is one text with the prompt.
     prompt = pieces.with_history(request, pieces.prompt_of(request, target))

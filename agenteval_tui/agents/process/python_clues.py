@@ -7,8 +7,11 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z")
 _SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|ENDPOINT)\Z")
@@ -34,7 +37,7 @@ _CHECKS = {"_validate_headers", "__init__", "_validate_auth", "auth_headers", "v
 _MOST = 10  # exceptions of a chain
 
 
-def clues_of(error: Any, is_own: Any) -> Any:
+def clues_of(error: BaseException, is_own: Callable[[str], bool]) -> dict[str, Any]:
     """What an exception lacks in the environment, as far as its type, its fields and the code that raised it tell:
     {"module": name of a module that is not installed}, {"variables": [names that are not set]}, {"refused": True}
     where a server answered 401; {} if nothing. `is_own` tells whether a file is the project's.
@@ -45,15 +48,15 @@ def clues_of(error: Any, is_own: Any) -> Any:
         return {}
 
 
-def _chain(error: Any) -> Any:
-    causes: list[Any] = []
+def _chain(error: BaseException | None) -> list[BaseException]:
+    causes: list[BaseException] = []
     while error is not None and error not in causes and len(causes) < _MOST:
         causes.append(error)
         error = error.__cause__ or error.__context__
     return causes
 
 
-def _clues(error: Any, outermost: Any, is_own: Any) -> dict[str, Any]:
+def _clues(error: BaseException, outermost: BaseException, is_own: Callable[[str], bool]) -> dict[str, Any]:
     if isinstance(error, ImportError):
         # A fallback for a package that is not there is no cause of what went wrong then.
         if isinstance(error, ModuleNotFoundError) and error.name and isinstance(outermost, ImportError):
@@ -71,11 +74,11 @@ def _clues(error: Any, outermost: Any, is_own: Any) -> dict[str, Any]:
     return {"refused": True} if status == 401 else {}
 
 
-def _frames(error: Any) -> list[Any]:
+def _frames(error: BaseException) -> list[FrameType]:
     return [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
 
 
-def _settings(error: Any, frames: Any) -> list[Any]:
+def _settings(error: Any, frames: list[FrameType]) -> list[str]:
     """The variables that a settings class of pydantic lacks."""
     model: Any = None
     for frame in frames:
@@ -91,7 +94,7 @@ def _settings(error: Any, frames: Any) -> list[Any]:
     return [(prefix + name).upper() for name in names]
 
 
-def _looked_for(error: Any, frames: Any, is_own: Any) -> Any:
+def _looked_for(error: BaseException, frames: list[FrameType], is_own: Callable[[str], bool]) -> list[str]:
     """The variables for keys that are not set, and that the code which raised looks for."""
     if not frames:
         return []
@@ -115,11 +118,11 @@ def _looked_for(error: Any, frames: Any, is_own: Any) -> Any:
     return []
 
 
-def _module(frame: Any) -> str:
+def _module(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", ""))
 
 
-def _texts(constants: Any) -> Iterator[Any]:
+def _texts(constants: Iterable[object]) -> Iterator[str]:
     for constant in constants:
         if isinstance(constant, str):
             yield constant

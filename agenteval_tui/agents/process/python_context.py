@@ -30,7 +30,7 @@ CONFIG = ("configurable", "tags", "metadata", "recursion_limit", "max_concurrenc
 """What of LangChain's config can be given as fields beside those of a context."""
 
 
-def of(request: Request) -> tuple[Any, Any]:
+def of(request: Request) -> tuple[Any, bool]:
     """What the request's `context` option gives: (fields or a value, whether an object was made by a factory)."""
     how = request.get("_how") or {}
     if "made_context" in how:
@@ -240,7 +240,7 @@ def of_openai_agents(agent: Any) -> type | None:
     return None
 
 
-def of_graph(graph: Any, request: Request, target: str) -> tuple[Any, Any]:
+def of_graph(graph: Any, request: Request, target: str) -> tuple[object, dict[str, Any]]:
     """(context, config) for a graph, or for another runnable of LangChain."""
     value, ready = of(request)
     schema = getattr(graph, "context_schema", None)

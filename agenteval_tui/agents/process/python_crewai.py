@@ -65,7 +65,7 @@ def result_of(last: Any) -> object:
     return getattr(last, "raw", last) if structured is None else structured
 
 
-async def _run(agent: Any, inputs: Any) -> AsyncIterator[Any]:
+async def _run(agent: Any, inputs: Any) -> AsyncIterator[object]:
     bus: Any = importlib.import_module("crewai.events").crewai_event_bus
     usage_events: Any = importlib.import_module("crewai.events.types.tool_usage_events")
     kinds = (usage_events.ToolUsageFinishedEvent, usage_events.ToolUsageErrorEvent)

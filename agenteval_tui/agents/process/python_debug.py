@@ -15,7 +15,10 @@ import json
 import os
 import sys
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import ModuleType, TracebackType
 
 
 def main() -> int:
@@ -23,7 +26,7 @@ def main() -> int:
     with open(sys.argv[1], encoding="utf-8") as file:
         job = json.load(file)
     os.unlink(sys.argv[1])
-    child = _child()
+    child: Any = _child()
     child._folder = job["folder"]
     sys.argv[:] = [job["target"]]
     own = os.path.dirname(os.path.abspath(__file__))
@@ -57,7 +60,7 @@ def main() -> int:
     return 0
 
 
-def _child() -> Any:
+def _child() -> ModuleType:
     place = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_child.py")
     spec: Any = importlib.util.spec_from_file_location("_agenteval_python_child", place)
     module = importlib.util.module_from_spec(spec)
@@ -66,7 +69,7 @@ def _child() -> Any:
     return module
 
 
-def _wait_for_editor(port: Any) -> None:
+def _wait_for_editor(port: int) -> None:
     try:
         debugpy: Any = importlib.import_module("debugpy")
     except ImportError:
@@ -79,7 +82,7 @@ def _wait_for_editor(port: Any) -> None:
     debugpy.wait_for_client()
 
 
-def _from_project(trace: Any, own: Any) -> Any:
+def _from_project(trace: TracebackType | None, own: str) -> TracebackType | None:
     """The traceback from the first frame that is not agenteval's."""
     first = trace
     while first is not None:
@@ -89,7 +92,7 @@ def _from_project(trace: Any, own: Any) -> Any:
     return trace
 
 
-def _post_mortem(trace: Any) -> None:
+def _post_mortem(trace: TracebackType | None) -> None:
     """The debugger that PYTHONBREAKPOINT names, else pdb, at the frame that raised."""
     named = os.environ.get("PYTHONBREAKPOINT") or "pdb.set_trace"
     if named == "0" or not sys.stdin.isatty():
@@ -106,7 +109,7 @@ def _post_mortem(trace: Any) -> None:
     debugger.post_mortem(trace)
 
 
-def _show(event: Any) -> None:
+def _show(event: dict[str, Any]) -> None:
     kind = event["type"]
     if kind == "text":
         sys.stdout.write(event["text"])
@@ -122,7 +125,7 @@ def _show(event: Any) -> None:
     sys.stdout.flush()
 
 
-def _show_state(value: Any) -> None:
+def _show_state(value: object) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
 
 

@@ -41,7 +41,7 @@ def runner(module: Any, target: str) -> Run | None:
     return None
 
 
-def _run(module: Any, request: Request, target: str) -> Iterator[Any]:
+def _run(module: Any, request: Request, target: str) -> Iterator[object]:
     contexts.refuse(request, target, "a module of DSPy takes no context; write what it takes in `input`")
     dspy: Any = importlib.import_module("dspy")
     callback: Any = importlib.import_module("dspy.utils.callback").BaseCallback

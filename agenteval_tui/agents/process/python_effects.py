@@ -16,7 +16,11 @@ import stat
 import sys
 import threading
 import time
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import FrameType, ModuleType
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
 _STDLIB = os.path.dirname(os.path.abspath(os.__file__))  # noqa: PTH100, PTH120
@@ -46,7 +50,7 @@ _EFFECTS = {
 }
 
 
-def is_installed(path: Any) -> Any:
+def is_installed(path: str | None) -> bool:
     """Whether a file belongs to Python or to an installed package, and not to the project."""
     if not path:
         return True
@@ -65,13 +69,13 @@ class Effects:
         self.on = False
         self.read: dict[str, None] = {}
         self.listed: dict[str, None] = {}
-        self.effects: list[Any] = []
+        self.effects: list[list[str]] = []
         self._modules = 0
         self.available = hasattr(sys, "addaudithook")
         if self.available:
             sys.addaudithook(self._hook)
 
-    def _hook(self, event: Any, arguments: Any) -> None:
+    def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
         if not self.on:
             return
         if event == "open":
@@ -92,11 +96,11 @@ class Effects:
             if not (event in ("os.rename", "os.remove") and _is_exempt(os.fsdecode(first))):
                 self._note(_EFFECTS[event], os.fsdecode(first))
 
-    def _note(self, what: Any, path: Any) -> None:
+    def _note(self, what: str, path: str) -> None:
         if len(self.effects) < _MOST_EFFECTS:
             self.effects.append([what, path, _place()])
 
-    def files(self) -> tuple[Any, Any]:
+    def files(self) -> tuple[list[str], list[str]]:
         """The files of the project that were imported or read by now, and the folders that were listed."""
         self._modules = len(sys.modules)
         imported = sys.path_importer_cache
@@ -105,7 +109,7 @@ class Effects:
             folder for folder in folders if not any(part in folder + os.sep for part in _INSTALLED)
         ]
 
-    def more(self, before: Any) -> list[Any]:
+    def more(self, before: Iterable[str]) -> list[str]:
         """The files that were imported or read since `before` was taken."""
         number = len(sys.modules) - self._modules
         if not self.read and number <= 0:
@@ -123,7 +127,7 @@ class Effects:
         return sorted(paths)[:_MOST]
 
 
-def _is_exempt(path: Any) -> Any:
+def _is_exempt(path: str) -> bool:
     """Whether a file is bytecode, or no file."""
     prefix = getattr(sys, "pycache_prefix", None)
     return (
@@ -135,9 +139,9 @@ def _is_exempt(path: Any) -> Any:
     )
 
 
-def _place() -> Any:
+def _place() -> str:
     """Where the project's code is: "agent.py, line 3"; "" where no module of the project is being run."""
-    frame: Any = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         path = frame.f_code.co_filename
         if path.endswith(".py") and not is_installed(path):
@@ -146,7 +150,7 @@ def _place() -> Any:
     return ""
 
 
-def _source(module: Any) -> Any:
+def _source(module: ModuleType) -> str | None:
     try:
         path = module.__file__
     except Exception:  # whatever a module's own __getattr__ raises
@@ -163,7 +167,7 @@ class Before:
         self._fds = set(_fds())
         self._shared = _shared_memory()
 
-    def unsafe(self) -> Any:
+    def unsafe(self) -> list[list[str]]:
         """Why runs must not be forks of this process, as [[code, detail], ...]; () when they may."""
         reasons = []
         if not hasattr(os, "fork"):
@@ -184,7 +188,7 @@ class Before:
             reasons.append(["shared", sorted(shared)[0]])
         return reasons
 
-    def opened(self) -> Any:
+    def opened(self) -> list[tuple[int, str, int]]:
         """Regular files that are open now and were not before, as (fd, path, flags)."""
         open_files = []
         for fd in set(_fds()) - self._fds:
@@ -196,7 +200,7 @@ class Before:
         return open_files
 
 
-def _fds() -> list[Any]:
+def _fds() -> list[int]:
     for folder in ("/proc/self/fd", "/dev/fd"):
         try:
             names = os.listdir(folder)  # noqa: PTH208
@@ -207,7 +211,7 @@ def _fds() -> list[Any]:
     return []
 
 
-def _is_open(fd: Any) -> bool:
+def _is_open(fd: int) -> bool:
     try:
         os.fstat(fd)
     except OSError:
@@ -215,7 +219,7 @@ def _is_open(fd: Any) -> bool:
     return True
 
 
-def _kind(fd: Any) -> str:
+def _kind(fd: int) -> str:
     """What an open file is that forks must not share; "" for what they may."""
     try:
         mode = os.fstat(fd).st_mode
@@ -238,7 +242,7 @@ def _kind(fd: Any) -> str:
     return "an event loop"  # epoll, eventfd, inotify: neither of these
 
 
-def _shared_memory() -> Any:
+def _shared_memory() -> set[str]:
     """Memory that is written to and shared with forks: locks of `multiprocessing`, files that are mapped."""
     names = set()
     with contextlib.suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:  # noqa: PTH123
@@ -249,7 +253,7 @@ def _shared_memory() -> Any:
     return names
 
 
-def _native_threads() -> Any:
+def _native_threads() -> list[str]:
     """Names of threads that Python does not know and that do not stop for a fork. Those of OpenBLAS do."""
     if len(_tasks()) <= 1:
         return []
@@ -265,7 +269,7 @@ def _native_threads() -> Any:
         time.sleep(0.001)
 
 
-def _tasks() -> list[Any]:
+def _tasks() -> list[str]:
     own = str(os.getpid())
     try:
         return [own, *(task for task in os.listdir("/proc/self/task") if task != own)]  # noqa: PTH208
@@ -273,7 +277,7 @@ def _tasks() -> list[Any]:
         return [own]
 
 
-def _name_of(task: Any) -> str:
+def _name_of(task: str) -> str:
     try:
         with open("/proc/self/task/" + task + "/comm", encoding="utf-8", errors="replace") as name:  # noqa: PTH123
             return name.read().strip()

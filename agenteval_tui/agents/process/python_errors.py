@@ -13,7 +13,11 @@ import re
 import reprlib
 import sys
 import sysconfig
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib takes longer to load than this
 HOME = os.getcwd()  # noqa: PTH109 - as it was before the agent could change it
@@ -41,7 +45,7 @@ _LIBRARY = tuple(
 )
 
 
-def words_of(error: Any) -> Any:
+def words_of(error: BaseException) -> str:
     """An exception in words: its type, what it says, and the last place in the user's code. Of a group also the first
     exception that is in it."""
     words = _without_place(error)
@@ -52,14 +56,14 @@ def words_of(error: Any) -> Any:
     return words + (" (" + place + ")" if place else "")
 
 
-def _without_place(error: Any) -> Any:
+def _without_place(error: BaseException) -> str:
     message = message_of(error, notes=False)
     if len(message) > _LONGEST_IN_SENTENCE:
         message = message[:_LONGEST_IN_SENTENCE] + "…"
     return type(error).__name__ + (": " + message if message else "")
 
 
-def _place(error: Any) -> Any:
+def _place(error: BaseException) -> str:
     """The last place in the user's code; "" where there is none."""
     if isinstance(error, SyntaxError) and not error.filename:  # of bytes that are no text: it names no file
         for frame, _ in reversed(_frames(error)):
@@ -70,7 +74,7 @@ def _place(error: Any) -> Any:
     return "" if own is None else _base(own[0].f_code.co_filename) + ", line " + str(own[1])
 
 
-def message_of(error: Any, *, notes: Any = True) -> Any:
+def message_of(error: BaseException | None, *, notes: bool = True) -> str:
     """What an exception says, with the notes that were added to it: frameworks add ids and places there."""
     try:
         message = str(error)
@@ -86,11 +90,11 @@ def message_of(error: Any, *, notes: Any = True) -> Any:
     return message
 
 
-def reduced(error: Any) -> Any:
+def reduced(error: BaseException) -> str:
     """The words of an exception with `…` for the values of variables in them: the same for the same fault, whichever
     values it had."""
     shown = words_of(error)
-    values: Any = set()
+    values: set[str] = set()
     inner = _first_leaf(error)
     for frame, _ in _frames(error if inner is None else inner)[-3:]:
         for value in list(frame.f_locals.values())[:100]:
@@ -106,12 +110,12 @@ def reduced(error: Any) -> Any:
     return shown
 
 
-def _collect(value: Any, values: Any) -> None:
+def _collect(value: object, values: set[str]) -> None:
     if type(value) in (str, int, float) and 2 <= len(str(value)) <= 200 and len(values) < 2000:
         values.add(str(value))
 
 
-def _parts(value: Any) -> Any:
+def _parts(value: object) -> Sequence[object]:
     """The values in a dict or an object, one level deep."""
     try:
         fields = value if type(value) is dict else vars(value)
@@ -120,10 +124,10 @@ def _parts(value: Any) -> Any:
     return list(fields.values())[:50] if type(fields) is dict and not isinstance(value, type(sys)) else ()
 
 
-def traceback_of(error: Any) -> dict[str, Any]:
+def traceback_of(error: BaseException) -> dict[str, Any]:
     """The whole traceback as JSON data: the exception first, then what it came from, and the members of groups."""
-    exceptions: Any = []
-    waiting: Any = [(error, None, "")]
+    exceptions: list[dict[str, Any]] = []
+    waiting: list[tuple[BaseException, int | None, str]] = [(error, None, "")]
     visited = set()
     while waiting and len(exceptions) < _MOST_EXCEPTIONS:
         current, parent, relation = waiting.pop(0)
@@ -141,7 +145,7 @@ def traceback_of(error: Any) -> dict[str, Any]:
     return {"language": "python", "exceptions": exceptions}
 
 
-def _exception(error: Any, parent: Any, relation: Any) -> Any:
+def _exception(error: BaseException, parent: int | None, relation: str) -> dict[str, Any]:
     frames = _frames(error)
     described = [_frame(frame, line) for frame, line in frames]
     own = [place for place, frame in enumerate(described) if frame["project"]] or list(range(len(described)))
@@ -157,7 +161,10 @@ def _exception(error: Any, parent: Any, relation: Any) -> Any:
         described[_MOST_FRAMES // 2 : _MOST_FRAMES // 2 + left_out] = []
     kind = type(error)
     module = "" if kind.__module__ in ("builtins", "__main__") else kind.__module__ + "."
-    answer: Any = {"type": module + kind.__qualname__, "message": _clean(message_of(error))[:_LONGEST_MESSAGE]}
+    answer: dict[str, Any] = {
+        "type": module + kind.__qualname__,
+        "message": _clean(message_of(error))[:_LONGEST_MESSAGE],
+    }
     answer["frames"] = described
     if left_out:
         answer["left_out"] = left_out
@@ -166,9 +173,9 @@ def _exception(error: Any, parent: Any, relation: Any) -> Any:
     return answer
 
 
-def _frames(error: Any) -> Any:
+def _frames(error: BaseException) -> list[tuple[FrameType, int]]:
     """Each frame with its line, the first call first, without ours."""
-    frames: Any = []
+    frames: list[tuple[FrameType, int]] = []
     trace = error.__traceback__
     while trace is not None:
         if not _is_ours(trace.tb_frame.f_code.co_filename):
@@ -181,31 +188,31 @@ def _frames(error: Any) -> Any:
     return frames
 
 
-def _is_ours(file: Any) -> bool:
+def _is_ours(file: str) -> bool:
     of_sample = os.path.join(os.path.dirname(_HERE), "function.py")  # noqa: PTH118, PTH120
     return bool(os.path.dirname(file) == _HERE or file == of_sample)  # noqa: PTH120
 
 
-def _last_own(error: Any) -> Any:
+def _last_own(error: BaseException) -> tuple[FrameType, int] | None:
     own = [pair for pair in _frames(error) if is_own(pair[0].f_code.co_filename)]
     return own[-1] if own else None
 
 
-def is_own(file: Any) -> bool:
+def is_own(file: str) -> bool:
     """Whether a file is the project's: nothing that was installed, and nothing of Python's own."""
     if not file or file.startswith("<") or _INSTALLED.search(file):
         return False
     return not os.path.realpath(file).startswith(_LIBRARY)
 
 
-def _frame(frame: Any, line: Any) -> dict[str, Any]:
+def _frame(frame: FrameType, line: int) -> dict[str, Any]:
     file = frame.f_code.co_filename
     source = linecache.getline(file, line, frame.f_globals).strip()[:_LONGEST_LINE]
     name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
     return {"file": _shown(file), "line": line, "function": name, "source": _clean(source), "project": is_own(file)}
 
 
-def _shown(file: Any) -> Any:
+def _shown(file: str) -> str:
     """A path from the suite's folder; of what is installed, the one that it is imported by."""
     if file.startswith("<"):
         return file
@@ -223,18 +230,18 @@ def _shown(file: Any) -> Any:
     return file if way.startswith(os.path.join("..", "..", "..", "..", "")) else way  # noqa: PTH118
 
 
-def _base(file: Any) -> Any:
+def _base(file: str) -> str:
     return os.path.basename(file)  # noqa: PTH119
 
 
-def _members(error: Any) -> Any:
+def _members(error: BaseException) -> Sequence[BaseException]:
     members = getattr(error, "exceptions", None)
     if not isinstance(members, (list, tuple)):
         return ()
     return [member for member in members if isinstance(member, BaseException)]
 
 
-def _first_leaf(error: Any) -> Any:
+def _first_leaf(error: BaseException) -> BaseException | None:
     """The first exception in a group that is none itself; None for what is no group."""
     leaf, depth = None, 0
     members = _members(error)
@@ -247,8 +254,8 @@ def _first_leaf(error: Any) -> Any:
 # Locals: nothing secret, nothing long, and nothing that raises.
 
 
-def _locals(values: Any) -> Any:
-    variables: Any = {}
+def _locals(values: Mapping[str, object]) -> dict[str, str]:
+    variables: dict[str, str] = {}
     for name, value in list(values.items()):
         if name.startswith("__") or isinstance(value, type(sys)) or name.startswith("@"):
             continue
@@ -258,13 +265,13 @@ def _locals(values: Any) -> Any:
     return variables
 
 
-def _is_secret(name: Any, value: Any) -> bool:
+def _is_secret(name: object, value: object) -> bool:
     if not isinstance(name, str) or value is None or isinstance(value, (bool, int, float)):
         return False
     return bool(_SECRET.search(name)) and not _NO_SECRET.search(name)
 
 
-def _short(value: Any) -> Any:
+def _short(value: object) -> str:
     try:
         text = _clean(_repr.repr(value))
     except Exception as error:  # its repr raises
@@ -272,7 +279,7 @@ def _short(value: Any) -> Any:
     return text if len(text) <= _LONGEST_LOCAL else text[: _LONGEST_LOCAL - 1] + "…"
 
 
-def _clean(text: Any) -> Any:
+def _clean(text: str) -> str:
     """`text` without the secrets of the environment: before anything is cut, or half of one would stay."""
     for name, value in os.environ.items():
         if len(value) >= _SHORTEST_SECRET and value in text and _SECRET.search(name):
@@ -287,11 +294,11 @@ class _Repr(reprlib.Repr):
         self.maxdict = self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = 12
         self.maxlong = self.maxother = self.maxstring = _LONGEST_LOCAL
 
-    def repr_str(self, x: Any, level: Any) -> str:
+    def repr_str(self, x: str, level: int) -> str:
         text = _clean(str(x[: 50 * _LONGEST_LOCAL]))
         return repr(text if len(text) <= self.maxstring else text[: self.maxstring] + "…")
 
-    def repr_dict(self, x: Any, level: Any) -> Any:
+    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
         if level <= 0:
             return "{…}"
         pairs = []
@@ -300,7 +307,7 @@ class _Repr(reprlib.Repr):
             pairs.append(self.repr1(key, level - 1) + ": " + text)
         return "{" + ", ".join(pairs) + (", …" if len(x) > self.maxdict else "") + "}"
 
-    def repr_instance(self, x: Any, level: Any) -> Any:
+    def repr_instance(self, x: Any, level: int) -> str:
         text = _ADDRESS.sub("", _clean(repr(x)))
         return text if len(text) <= self.maxother else text[: self.maxother] + "…"
 

@@ -13,10 +13,19 @@ import dataclasses
 import inspect
 import os
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-data: Any = sys.modules["_agenteval_python_run_data"]
-project: Any = sys.modules["_agenteval_python_project"]
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_message import Wait
+    from agenteval_tui.agents.process.python_run_data import RunData
+
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_project as project
+    from agenteval_tui.agents.process import python_run_data as data
+else:  # in the child, where this package need not be installed
+    project = sys.modules["_agenteval_python_project"]
+    data = sys.modules["_agenteval_python_run_data"]
 
 UNUSABLE = "agenteval_unusable"
 """The key of what can't be read: {"type", "place"}."""
@@ -61,7 +70,7 @@ _WITH_OUTPUT = (
 )
 
 
-def call(evaluator: Any, target: Any, request: Any, wait: Any) -> Any:
+def call(evaluator: Any, target: str, request: dict[str, Any], wait: Wait) -> object:
     """What the evaluator says of a run, as JSON data. `wait` runs an awaitable to its end. Raises what the evaluator
     raises, and `WrongTarget`."""
     run = data.RunData(request)
@@ -78,7 +87,7 @@ def call(evaluator: Any, target: Any, request: Any, wait: Any) -> Any:
         return {UNUSABLE: {"type": str(error), "place": place_of(evaluator)}}
 
 
-def _returned(evaluator: Any, target: Any, run: Any, arguments: Any, wait: Any) -> Any:
+def _returned(evaluator: Any, target: str, run: RunData, arguments: dict[str, Any], wait: Wait) -> object:
     kind = _kind(evaluator)
     if kind is None:
         package = target.partition(":")[0].partition(".")[0] if ".py:" not in target else ""
@@ -103,7 +112,7 @@ def _returned(evaluator: Any, target: Any, run: Any, arguments: Any, wait: Any) 
 # Evaluators that are objects, or classes of them
 
 
-def _kind(evaluator: Any) -> Any:
+def _kind(evaluator: object) -> Callable[[Any, RunData, dict[str, Any]], object] | None:
     """How an object of a tool is called; None for what is called as a function."""
     mro = (evaluator if inspect.isclass(evaluator) else type(evaluator)).__mro__
     names = {(base.__module__.partition(".")[0], base.__name__) for base in mro}
@@ -118,7 +127,7 @@ def _kind(evaluator: Any) -> Any:
     return None
 
 
-def _object(evaluator: Any, target: Any, arguments: Any) -> Any:
+def _object(evaluator: Any, target: str, arguments: dict[str, Any]) -> object:
     try:
         return evaluator(**arguments)
     except TypeError as error:
@@ -128,7 +137,7 @@ def _object(evaluator: Any, target: Any, arguments: Any) -> Any:
         ) from None
 
 
-def _deepeval(metric: Any, run: Any, arguments: Any) -> Any:
+def _deepeval(metric: Any, run: RunData, arguments: dict[str, Any]) -> object:
     conversational = any(base.__name__ == "BaseConversationalMetric" for base in type(metric).__mro__)
     case = run.conversation if conversational else run.test_case
     way = metric.measure if not getattr(metric, "async_mode", True) else getattr(metric, "a_measure", metric.measure)
@@ -144,16 +153,16 @@ def _verdict_of_deepeval(metric: Any) -> dict[str, Any]:
     return dict(verdict, **({} if metric.score is None else {"score": metric.score}))
 
 
-def _scorer(scorer: Any, run: Any, arguments: Any) -> Any:
+def _scorer(scorer: Any, run: RunData, arguments: dict[str, Any]) -> object:
     more = {"input": run.input, **{n: run.variables[n] for n in ("context", "criteria") if n in run.variables}}
     return scorer.eval_async(run.value, run.expected, **dict(more, **arguments))
 
 
-def _pydantic_evals(evaluator: Any, run: Any, arguments: Any) -> Any:
+def _pydantic_evals(evaluator: Any, run: RunData, arguments: dict[str, Any]) -> object:
     return evaluator.evaluate(run.evaluator_context)
 
 
-def _verdict_of_pydantic(evaluator: Any, returned: Any) -> Any:
+def _verdict_of_pydantic(evaluator: object, returned: object) -> list[dict[str, Any]] | dict[str, Any] | None:
     named = returned if isinstance(returned, dict) else {type(evaluator).__name__: returned}
     results: Any = []
     for name, result in named.items():
@@ -168,7 +177,7 @@ def _verdict_of_pydantic(evaluator: Any, returned: Any) -> Any:
     return results if isinstance(returned, dict) else results[0] if returned is not None else None
 
 
-def _langsmith(evaluator: Any, run: Any, arguments: Any) -> Any:
+def _langsmith(evaluator: Any, run: RunData, arguments: dict[str, Any]) -> object:
     if not hasattr(evaluator, "evaluate_run"):
         evaluator = evaluator.as_run_evaluator()
     return evaluator.evaluate_run(run.run, run.example)
@@ -177,7 +186,7 @@ def _langsmith(evaluator: Any, run: Any, arguments: Any) -> Any:
 # Functions
 
 
-def _function(evaluator: Any, target: Any, run: Any, arguments: Any) -> Any:
+def _function(evaluator: Any, target: str, run: RunData, arguments: dict[str, Any]) -> object:
     """Call it with what its parameters ask for."""
     if not callable(evaluator):
         raise project.WrongTarget(f"{target} is a {type(evaluator).__name__}, not a function or an evaluator")
@@ -234,21 +243,21 @@ def _function(evaluator: Any, target: Any, run: Any, arguments: Any) -> Any:
     return evaluator(*positional, **named)
 
 
-def _parameters(evaluator: Any) -> list[Any]:
+def _parameters(evaluator: Any) -> list[str]:
     try:
         return list(inspect.signature(evaluator).parameters)
     except (TypeError, ValueError):  # written in C, or nothing to call
         return []
 
 
-def _name(parameter: Any) -> Any:
+def _name(parameter: inspect.Parameter) -> str:
     """Its name; of one whose type is that of a tool, the name that this tool has for it."""
     kind = parameter.annotation
     written = kind if isinstance(kind, str) else getattr(kind, "__name__", "")
     return _BY_TYPE.get(written.rpartition(".")[2], parameter.name)
 
 
-def _is_of_promptfoo(parameters: Any, parameter: Any) -> bool:
+def _is_of_promptfoo(parameters: list[inspect.Parameter], parameter: inspect.Parameter) -> bool:
     """`(output, context)`: promptfoo's, unless its type says that it is the text of a row."""
     kind = parameter.annotation
     written = kind if isinstance(kind, str) else getattr(kind, "__name__", "")
@@ -256,7 +265,7 @@ def _is_of_promptfoo(parameters: Any, parameter: Any) -> bool:
     return needed == ["output", "context"] and not written.startswith(("str", "list", "List"))
 
 
-def _unknown(name: Any, target: Any, run: Any, evaluator: Any) -> str:
+def _unknown(name: str, target: str, run: RunData, evaluator: object) -> str:
     if name in ("runs", "examples", "results"):
         return (
             f"{target} ({place_of(evaluator)}) asks for {name!r}: it judges all runs together, and a metric judges "
@@ -271,7 +280,7 @@ def _unknown(name: Any, target: Any, run: Any, evaluator: Any) -> str:
     )
 
 
-def place_of(evaluator: Any) -> Any:
+def place_of(evaluator: Any) -> str:
     """`file.py, line 3` of an evaluator; its type where that is not known."""
     code = evaluator
     while hasattr(code, "func") or hasattr(code, "__wrapped__"):
@@ -280,7 +289,7 @@ def place_of(evaluator: Any) -> Any:
         method = code if not name else getattr(code, name, None)
         method_code = getattr(getattr(method, "__func__", method), "__code__", None)
         if method_code is not None:
-            file = method_code.co_filename
+            file: str = method_code.co_filename
             beside = os.path.relpath(file)
             return (file if beside.startswith("..") else beside) + ", line " + str(method_code.co_firstlineno)
     return type(evaluator).__name__
@@ -293,7 +302,7 @@ class _UnreadableError(Exception):
     """The text is the type of what can't be read."""
 
 
-def _plain(value: Any, depth: Any = 0) -> Any:
+def _plain(value: Any, depth: int = 0) -> object:
     """A result as JSON data. Raises `_UnreadableError`."""
     if depth > 50:
         raise _UnreadableError("value that is nested too deeply")
@@ -330,13 +339,13 @@ def _plain(value: Any, depth: Any = 0) -> Any:
     raise _UnreadableError(type(value).__name__)
 
 
-def _result(value: Any) -> Any:
+def _result(value: object) -> object:
     if isinstance(value, list):
         raise _UnreadableError("list in a list")
     return _plain(value)
 
 
-def _field(name: Any, value: Any, depth: Any) -> Any:
+def _field(name: object, value: object, depth: int) -> object:
     """A field of a result: what decides must be readable, all else is shown."""
     if name in ("results", "score", "value", "passed", "pass", "componentResults") and value is not None:
         return _plain(value, 0 if name == "results" else depth + 1)
@@ -346,7 +355,7 @@ def _field(name: Any, value: Any, depth: Any) -> Any:
         return str(value)
 
 
-def _of_inspect(value: Any, fields: Any) -> Any:
+def _of_inspect(value: object, fields: dict[str, Any]) -> dict[str, Any]:
     """Inspect's letters are scores: correct, partial, incorrect, no answer."""
     if type(value).__module__.startswith("inspect_ai") and fields.get("value") in ("C", "P", "I", "N"):
         return dict(fields, value={"C": 1.0, "P": 0.5}.get(fields["value"], 0.0))

@@ -19,7 +19,12 @@ import socket
 import sys
 import threading
 import time
-from typing import Any
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 _PR_SET_PDEATHSIG, _PR_SET_NAME, _PR_SET_CHILD_SUBREAPER = 1, 15, 36
 _GRACE_S = 0.5  # forks of level 1 may be levels, which end their own forks first
@@ -35,17 +40,17 @@ _SOL_SOCKET, _SCM_RIGHTS = int(socket.SOL_SOCKET), int(socket.SCM_RIGHTS)
 class Requests:
     """What is asked on a socket. `next` waits for it; meanwhile, forks that end are told of."""
 
-    def __init__(self, requests: Any) -> None:
+    def __init__(self, requests: socket.socket) -> None:
         self._socket = requests
         self._pid = os.getpid()
         self._depth = 0
         self._buffer = b""
-        self._lines: list[Any] = []
+        self._lines: list[bytes] = []
         self._fds: list[int] = []
         self._forks: dict[int, int] = {}
-        self._list: Any = None
-        self._others: Any = frozenset()
-        self._wake: Any = None
+        self._list: int | None = None
+        self._others: AbstractSet[str] = frozenset()
+        self._wake: tuple[int, int] | None = None
         self._old_handler: Any = None
         self._watched = False
         self._poll: Any = None
@@ -56,7 +61,7 @@ class Requests:
             score.write(_MORE_LIKELY)
         self._die_with_parent(_SIGKILL)
 
-    def next(self) -> Any:
+    def next(self) -> dict[str, Any] | None:
         """The next request; None: there are no more."""
         while True:
             while self._lines:
@@ -101,7 +106,7 @@ class Requests:
         self._die_with_parent(0)
         threading.Thread(target=self._watch, name="agenteval", daemon=True).start()
 
-    def new_fork(self, request: Any) -> tuple[Any, Any]:
+    def new_fork(self, request: dict[str, Any]) -> tuple[int, str]:
         """(number of the new process, ""), (0, "") in the new process, or (0, why there is none).
 
         What the fork needs is made before: each part of the memory that it changes is copied for it, which takes most
@@ -127,17 +132,17 @@ class Requests:
         self._forks[request["id"]] = pid
         return pid, ""
 
-    def signal(self, fork: Any, number: Any) -> None:
+    def signal(self, fork: int, number: int) -> None:
         """Send a signal to a fork and its group."""
         pid = self._forks.get(fork)
         if pid is not None:
             _kill_group(pid, number)
 
-    def _read(self, line: Any) -> Any:
+    def _read(self, line: bytes) -> dict[str, Any] | None:
         if not line.strip():
             return None
         try:
-            request = json.loads(line)
+            request: dict[str, Any] = json.loads(line)
             if not isinstance(request["do"], str):
                 raise TypeError("`do` is a text")
             return request
@@ -195,10 +200,10 @@ class Requests:
                 del self._forks[fork]
                 code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
                 self.send('{"id": ' + str(fork) + ', "exited": ' + str(code) + "}")
-        for pid in self._children().difference(self._others, map(str, self._forks.values())):
-            _end_orphan(int(pid))
+        for orphan in self._children().difference(self._others, map(str, self._forks.values())):
+            _end_orphan(int(orphan))
 
-    def _children(self) -> set[Any]:
+    def _children(self) -> set[str]:
         """The children of this process, which has one thread; none where the system doesn't list them."""
         if self._list is None:
             return set()
@@ -222,7 +227,7 @@ class Requests:
 
     # As a fork
 
-    def _begin(self, requests: Any, errors: Any, parent: Any) -> None:
+    def _begin(self, requests: socket.socket, errors: int, parent: int) -> None:
         os.setsid()
         self._die_with_parent(_SIGKILL)
         if os.getppid() != parent:
@@ -234,7 +239,7 @@ class Requests:
             _signal.signal(_SIGCHLD, self._old_handler)
         os.dup2(errors, 1)
         os.dup2(errors, 2)
-        for fd in (errors, *self._wake, *self._fds, *(() if self._list is None else (self._list,))):
+        for fd in (errors, *(self._wake or ()), *self._fds, *(() if self._list is None else (self._list,))):
             os.close(fd)
         self._socket.close()
         self._socket = requests
@@ -268,16 +273,16 @@ class Requests:
         if self._prctl is not None:
             self._prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
-    def _die_with_parent(self, number: Any) -> None:
+    def _die_with_parent(self, number: int) -> None:
         if self._prctl is not None:
             self._prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 
-def _noted(number: Any, frame: Any) -> None:
+def _noted(number: int, frame: FrameType | None) -> None:
     return None
 
 
-def _prctl() -> Any:
+def _prctl() -> Callable[..., int] | None:
     if sys.platform != "linux":
         return None
     try:
@@ -288,7 +293,7 @@ def _prctl() -> Any:
         return None
 
 
-def _end_orphan(pid: Any) -> None:
+def _end_orphan(pid: int) -> None:
     """End what a run left behind. What that had started comes next: it is an orphan then."""
     _kill_group(pid, _SIGKILL)
     with contextlib.suppress(OSError):
@@ -305,14 +310,14 @@ def open_standard() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets the lowest number that is free
 
 
-def _kill_group(pid: Any, number: Any) -> None:
+def _kill_group(pid: int, number: int) -> None:
     try:
         os.killpg(pid, number)
     except OSError:
         return
 
 
-def _has_ended(pid: Any) -> bool:
+def _has_ended(pid: int) -> bool:
     """Whether a child has ended. It is not waited for yet, so that its number stays its own."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
@@ -328,7 +333,7 @@ _seeded: set[str] = set()
 _NUMPY = "numpy.random"
 
 
-def watch_seeds() -> Any:
+def watch_seeds() -> Callable[[], None]:
     """From now on, it is noted if a generator is given a certain seed. Returns a function that ends this."""
     restored = [_noting(random, "random")]
     if "numpy" in sys.modules:
@@ -342,10 +347,10 @@ def watch_seeds() -> Any:
     return end
 
 
-def _noting(module: Any, name: Any) -> Any:
+def _noting(module: Any, name: str) -> Callable[[], None]:
     seed = module.seed
 
-    def noted(*arguments: Any, **named: Any) -> Any:
+    def noted(*arguments: object, **named: object) -> object:
         value = arguments[0] if arguments else next(iter(named.values()), None)
         (_seeded.discard if value is None else _seeded.add)(name)
         return seed(*arguments, **named)
@@ -359,11 +364,11 @@ def _noting(module: Any, name: Any) -> Any:
     return end
 
 
-_random_state: Any = None
-_opened: list[Any] = []
+_random_state: tuple[Any, ...] | None = None
+_opened: list[tuple[int, str, int]] = []
 
 
-def remember(opened: Any) -> None:
+def remember(opened: list[tuple[int, str, int]]) -> None:
     """Before forks: what they need of this process. `opened`: its open files, as (fd, path, flags)."""
     global _random_state
     _random_state = random.getstate() if "random" in _seeded else None

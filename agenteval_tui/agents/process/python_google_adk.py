@@ -28,7 +28,7 @@ def runner(agent: Any, target: str) -> Run | None:
     return None
 
 
-async def _run(agent: Any, request: Request, names: list[str], target: str) -> AsyncIterator[Any]:
+async def _run(agent: Any, request: Request, names: list[str], target: str) -> AsyncIterator[object]:
     types: Any = importlib.import_module("google.genai.types")
     config: Any = importlib.import_module("google.adk.agents.run_config")
     runners: Any = importlib.import_module("google.adk.runners")
@@ -55,7 +55,7 @@ async def _run(agent: Any, request: Request, names: list[str], target: str) -> A
         yield {"agenteval_state": dict(after.state)}
 
 
-def _history(messages: Any, name: Any, types: Any) -> Iterator[Any]:
+def _history(messages: list[dict[str, Any]], name: Any, types: Any) -> Iterator[object]:
     """Events of the messages before."""
     event: Any = importlib.import_module("google.adk.events").Event
     names: Any = {}

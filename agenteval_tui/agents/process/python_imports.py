@@ -15,9 +15,15 @@ import importlib.util
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import machinery
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+    from agenteval_tui.agents.process.python_message import IsInstalled
 
 # Calls between imports that change nothing for the imports after them.
 _HARMLESS = {"load_dotenv", "basicConfig", "filterwarnings", "simplefilter", "getLogger", "print", "setLevel"}
@@ -47,7 +53,7 @@ class _EnoughError(Exception):
     """The next statement may change what later imports do."""
 
 
-def outside(targets: Any, is_installed: Any) -> list[Any]:
+def outside(targets: Iterable[str], is_installed: IsInstalled) -> list[tuple[str, set[str]]]:
     """The modules from outside that the modules `targets` import, in order, each (module, names taken from it)."""
     reading = _Reading(is_installed)
     try:
@@ -59,13 +65,13 @@ def outside(targets: Any, is_installed: Any) -> list[Any]:
 
 
 class _Reading:
-    def __init__(self, is_installed: Any) -> None:
+    def __init__(self, is_installed: IsInstalled) -> None:
         self.found: dict[str, set[str]] = {}
         self._is_installed = is_installed
         self._seen: set[str] = set()
-        self._specs: dict[str, Any] = {}
+        self._specs: dict[str, ModuleSpec | None] = {}
 
-    def module(self, name: Any) -> None:
+    def module(self, name: str) -> None:
         """Follow the import of a module, and of the packages that it is in."""
         for spec in self._chain(name):
             if spec.name in self._seen:
@@ -85,7 +91,7 @@ class _Reading:
             package = spec.name if spec.submodule_search_locations is not None else spec.name.rpartition(".")[0]
             self._statements(tree.body, package, set())
 
-    def _statements(self, body: Any, package: Any, own: Any) -> None:
+    def _statements(self, body: Iterable[ast.stmt], package: str, own: set[str]) -> None:
         """`own`: names that the module has bound to objects of its own."""
         for statement in body:
             if isinstance(statement, ast.If) and _is_never(statement.test):
@@ -110,7 +116,7 @@ class _Reading:
             elif not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 _check([statement], own)
 
-    def _import(self, name: Any, names: Any) -> None:
+    def _import(self, name: str, names: Iterable[str]) -> None:
         spec = self._spec(name.partition(".")[0])
         if spec is None:
             return
@@ -122,13 +128,13 @@ class _Reading:
             if imported != "*" and self._spec(name + "." + imported) is not None:
                 self.module(name + "." + imported)
 
-    def _is_outside(self, spec: Any) -> bool:
+    def _is_outside(self, spec: ModuleSpec) -> bool:
         places = [spec.origin] if spec.origin and spec.has_location else _locations(spec)
         if spec.origin in ("built-in", "frozen") or not places:
             return True
         return all(self._is_installed(place if place.endswith(".py") else place + "/__init__.py") for place in places)
 
-    def _chain(self, name: Any) -> Iterator[Any]:
+    def _chain(self, name: str) -> Iterator[ModuleSpec]:
         parts = name.split(".")
         for depth in range(1, len(parts) + 1):
             spec = self._spec(".".join(parts[:depth]))
@@ -136,7 +142,7 @@ class _Reading:
                 return
             yield spec
 
-    def _spec(self, name: Any) -> Any:
+    def _spec(self, name: str) -> ModuleSpec | None:
         """Where a module is. Nothing is imported for it."""
         if name not in self._specs:
             parent = name.rpartition(".")[0]
@@ -154,7 +160,7 @@ class _Reading:
         return self._specs[name]
 
 
-def _below(name: Any, places: Any) -> Any:
+def _below(name: str, places: list[str]) -> ModuleSpec | None:
     try:
         return machinery.PathFinder.find_spec(name, places)
     except KeyError:  # a package without `__init__.py`, in one that is not imported
@@ -163,20 +169,20 @@ def _below(name: Any, places: Any) -> Any:
         return spec
 
 
-def _locations(spec: Any) -> list[Any]:
+def _locations(spec: ModuleSpec) -> list[str]:
     """The folders of a package. One without `__init__.py` looks them up anew each time, in the package around it."""
     locations = spec.submodule_search_locations
     return list(getattr(locations, "_path", locations) or ())
 
 
-def _is_never(test: Any) -> bool:
+def _is_never(test: ast.expr) -> bool:
     """Whether a condition is `TYPE_CHECKING`, or `__name__ == "__main__"`."""
     return _last_name(test) == "TYPE_CHECKING" or (
         isinstance(test, ast.Compare) and _last_name(test.left) == "__name__"
     )
 
 
-def _check(nodes: Any, own: Any) -> None:
+def _check(nodes: Iterable[ast.AST], own: set[str]) -> None:
     """Raises `_EnoughError` for statements after which an import may give something else."""
     waiting = list(nodes)
     while waiting:
@@ -198,11 +204,11 @@ def _check(nodes: Any, own: Any) -> None:
         waiting.extend(ast.iter_child_nodes(node))
 
 
-def _last_name(node: Any) -> Any:
+def _last_name(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
-def _first_name(node: Any) -> Any:
+def _first_name(node: ast.AST) -> str:
     """The name with which `builder.nodes.add` begins; of a plain name nothing: that is a function."""
     if not isinstance(node, ast.Attribute):
         return ""
@@ -211,7 +217,7 @@ def _first_name(node: Any) -> Any:
     return getattr(node, "id", "")
 
 
-def load(modules: Any) -> list[Any]:
+def load(modules: Sequence[tuple[str, Iterable[str]]]) -> list[str]:
     """Import them. One that can't be imported is left to the module that wants it, which knows what to do then."""
     for name, attributes in modules:
         module = _imported(name)
@@ -242,7 +248,7 @@ def _first_calls() -> None:
             anyio.run(sys.modules["pydantic_ai"].Agent(model).run, "hello")
 
 
-def _imported(name: Any) -> Any:
+def _imported(name: str) -> ModuleType | None:
     try:
         return importlib.import_module(name)
     except Exception:

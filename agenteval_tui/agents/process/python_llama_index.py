@@ -34,7 +34,7 @@ def _is_workflow(workflow: object) -> bool:
     return any(cls.__name__ == "Workflow" for cls in type(workflow).__mro__)
 
 
-async def _run(workflow: Any, request: Request, target: str) -> AsyncIterator[Any]:
+async def _run(workflow: Any, request: Request, target: str) -> AsyncIterator[object]:
     agent = any(cls.__name__ in ("BaseWorkflowAgent", "AgentWorkflow") for cls in type(workflow).__mro__)
     fields = contexts.fields_of(request, target, "the store of the workflow's Context")
     more: Any = {}
@@ -93,7 +93,7 @@ def _inputs(workflow: Any, request: Request, target: str) -> dict[str, Any]:
     return inputs
 
 
-def _history(messages: Any) -> Iterator[Any]:
+def _history(messages: list[dict[str, Any]]) -> Iterator[object]:
     llms: Any = sys.modules["llama_index.core.llms"]
     for message in messages:
         more: dict[str, Any] = {}

@@ -24,6 +24,8 @@ Run: TypeAlias = Callable[[Request], object]
 """Runs an agent: gives what it answers, an awaitable of it, or an iterator of pieces, async or not."""
 Read: TypeAlias = Callable[[object, bool], None]
 """Reads a piece of any library; whether it is one of several."""
+IsInstalled: TypeAlias = Callable[[str | None], bool]
+"""Whether a file belongs to Python or to an installed package, and not to the project."""
 
 
 class Call(TypedDict, total=False):

@@ -14,21 +14,24 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_message import Message, Tell
 
 if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_pieces as pieces
 else:  # in the child, where this package need not be installed
     pieces = sys.modules["_agenteval_python_pieces"]
 _watching: Any = contextvars.ContextVar("agenteval_model_requests", default=None)
-_active: Any = []  # all that are watching now
-_added: Any = set()  # the frameworks whose hooks are there
+_active: list[_Requests] = []  # all that are watching now
+_added: set[str] = set()  # the frameworks whose hooks are there
 
 
 @contextlib.contextmanager
-def watching(tell: Any) -> Iterator[Any]:
+def watching(tell: Tell) -> Iterator[None]:
     """Tell each request to a model that is made inside, with its answer, as an event `model_request`."""
     add_hooks()
     requests = _Requests(tell)
@@ -51,7 +54,7 @@ def add_hooks() -> None:
                 add()
 
 
-def _current() -> Any:
+def _current() -> _Requests | None:
     """The requests of the running call. A thread that the agent started by itself has no context; it belongs to the
     only call that there is."""
     requests = _watching.get()
@@ -61,24 +64,24 @@ def _current() -> Any:
 class _Requests:
     """The requests of one call of an agent. What can't be read is told as a request without messages."""
 
-    def __init__(self, tell: Any) -> None:
+    def __init__(self, tell: Tell) -> None:
         self._tell = tell
-        self._open: Any = {}
-        self._places: Any = {}  # of each message that was told, by its JSON
+        self._open: dict[object, tuple[float, dict[str, Any]]] = {}
+        self._places: dict[str, int] = {}  # of each message that was told, by its JSON
         self._lock = threading.Lock()
         self._began = time.perf_counter()
 
-    def asked(self, key: Any, read: Any) -> None:
+    def asked(self, key: object, read: Callable[[], dict[str, Any]]) -> None:
         """A request begins, or it is known better now. `read` gives its fields as the event has them, with messages as
         python_pieces makes them."""
         began = self._open[key][0] if key in self._open else time.perf_counter()
         self._open[key] = began, self._read(read)
 
-    def answered(self, key: Any, read: Any = None, error: Any = "") -> None:
+    def answered(self, key: object, read: Callable[[], list[Message]] | None = None, error: str = "") -> None:
         """It has its answer: `read` gives the messages of that. Or it failed."""
-        began, event = self._open.pop(key, (None, None))
-        if event is None:
+        if key not in self._open:
             return
+        began, event = self._open.pop(key)
         if event:
             answer = {"messages": []} if read is None else self._read(lambda: {"messages": read()})
             about = {"answer": (*answer.get("messages", ()), None)[0], "error": error}
@@ -90,7 +93,7 @@ class _Requests:
                 event["messages"] = [self._place(message) for message in event["messages"]]
             self._tell(dict(event, type="model_request"))
 
-    def failed(self, key: Any, error: Any) -> None:
+    def failed(self, key: object, error: BaseException) -> None:
         """It has this error instead of an answer. Of a model that can't stream, nothing was asked."""
         if pieces.refuses_to_stream(error):
             self._open.pop(key, None)
@@ -102,15 +105,16 @@ class _Requests:
         for key in list(self._open):
             self.answered(key)
 
-    def _read(self, read: Any) -> Any:
+    def _read(self, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         try:
             event = {name: value for name, value in read().items() if value is not None}
             event["messages"] = [_as_openai(message) for message in event["messages"]]
-            return json.loads(json.dumps(pieces.plain(event)))
+            plain: dict[str, Any] = json.loads(json.dumps(pieces.plain(event)))
+            return plain
         except Exception:
             return {}
 
-    def _place(self, message: Any) -> Any:
+    def _place(self, message: object) -> object:
         """The number of a message that was told before; else the message."""
         text = json.dumps(message, sort_keys=True)
         place = self._places.get(text)
@@ -120,12 +124,12 @@ class _Requests:
         return place
 
 
-def _as_openai(message: Any) -> Any:
+def _as_openai(message: Message) -> dict[str, Any]:
     """A message of python_pieces as OpenAI has it."""
     if message["role"] == "tool":
-        openai_message = {"role": "tool", "tool_call_id": message["call_id"], "content": message["text"]}
-        return dict(openai_message, is_error=True) if message["error"] else openai_message
-    openai_message = {"role": message["role"], "content": message["text"]}
+        result = {"role": "tool", "tool_call_id": message["call_id"], "content": message["text"]}
+        return dict(result, is_error=True) if message["error"] else result
+    openai_message: dict[str, Any] = {"role": message["role"], "content": message["text"]}
     if message.get("reasoning"):
         openai_message["reasoning_content"] = message["reasoning"]
     if message.get("calls"):
@@ -172,23 +176,25 @@ def _add_to_langchain() -> None:
             _ask_langchain(run_id, lambda: [{"role": "user", "text": prompt} for prompt in prompts], about)
 
         def on_llm_end(self, response: Any, *, run_id: Any, **_: Any) -> None:
-            def read() -> list[Any]:
+            def read() -> list[Message]:
                 answer = response.generations[0][0]
                 message = getattr(answer, "message", None) or {"role": "assistant", "content": answer.text}
                 return [_marked(pieces.message_of, message)]
 
-            if _current() is not None:
-                _current().answered(run_id, read)
+            requests = _current()
+            if requests is not None:
+                requests.answered(run_id, read)
 
         def on_llm_error(self, error: Any, *, run_id: Any, **_: Any) -> None:
-            if _current() is not None:
-                _current().failed(run_id, error)
+            requests = _current()
+            if requests is not None:
+                requests.failed(run_id, error)
 
     handler: Any = contextvars.ContextVar("agenteval_langchain", default=Handler())  # noqa: B039 - it keeps nothing
     context.register_configure_hook(handler, inheritable=True)
 
 
-def _ask_langchain(key: Any, messages: Any, about: Any) -> None:
+def _ask_langchain(key: object, messages: Callable[[], list[Message]], about: dict[str, Any]) -> None:
     def read() -> dict[str, Any]:
         parameters = dict(about.get("invocation_params") or {})
         parameters.pop("_type", None)
@@ -200,8 +206,9 @@ def _ask_langchain(key: Any, messages: Any, about: Any) -> None:
             "parameters": {name: value for name, value in parameters.items() if value is not None},
         }
 
-    if _current() is not None:
-        _current().asked(key, read)
+    requests = _current()
+    if requests is not None:
+        requests.asked(key, read)
 
 
 # pydantic-ai
@@ -214,33 +221,36 @@ def _add_to_pydantic_ai() -> None:
         return
 
     class Told(capabilities.AbstractCapability):  # type: ignore[misc]
-        async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
+        async def before_model_request(self, ctx: Any, request_context: Any) -> object:
             ask(ctx, request_context)
             return request_context
 
-        async def after_model_request(self, ctx: Any, *, request_context: Any, response: Any) -> Any:
+        async def after_model_request(self, ctx: Any, *, request_context: Any, response: Any) -> object:
             ask(ctx, request_context)  # what else changes a request has changed it by now
-            if _current() is not None:
-                _current().answered(key_of(ctx), lambda: pieces.from_pydantic(response, _ignore)[:1])
+            requests = _current()
+            if requests is not None:
+                requests.answered(key_of(ctx), lambda: pieces.from_pydantic(response, _ignore)[:1])
             return response
 
         async def on_model_request_error(self, ctx: Any, *, request_context: Any, error: Any) -> None:
             ask(ctx, request_context)
-            if _current() is not None:
-                _current().failed(key_of(ctx), error)
+            requests = _current()
+            if requests is not None:
+                requests.failed(key_of(ctx), error)
             raise error
 
     def key_of(ctx: Any) -> tuple[Any, Any]:
         return ctx.run_id, ctx.run_step
 
     def ask(ctx: Any, request: Any) -> None:
-        if _current() is not None:
-            _current().asked(key_of(ctx), lambda: _pydantic_request(ctx, request))
+        requests = _current()
+        if requests is not None:
+            requests.asked(key_of(ctx), lambda: _pydantic_request(ctx, request))
 
     told, iterate = Told(), agent.iter
 
     @functools.wraps(iterate)
-    def with_hook(self: Any, *arguments: Any, **named: Any) -> Any:
+    def with_hook(self: object, *arguments: object, **named: Any) -> object:
         if _current() is not None:
             named["capabilities"] = [*(named.get("capabilities") or ()), told]
         return iterate(self, *arguments, **named)
@@ -248,7 +258,7 @@ def _add_to_pydantic_ai() -> None:
     agent.iter = with_hook
 
 
-def _ignore(code: Any, what: Any) -> Any:
+def _ignore(code: str, what: str) -> None:
     """Takes the notes of what was read in another place, too."""
 
 
@@ -272,7 +282,7 @@ def _pydantic_request(ctx: Any, request: Any) -> dict[str, Any]:
     }
 
 
-def _from_pydantic(message: Any) -> Any:
+def _from_pydantic(message: Any) -> list[Message]:
     if pieces.field(message, "kind") != "request":
         return pieces.from_pydantic(message, _ignore)
     return [part_message for part in message.parts for part_message in _marked(pieces.pydantic_request_part, part)]
@@ -291,7 +301,7 @@ def _add_to_openai_agents() -> None:
     class Told(base):  # type: ignore[misc]
         def __init__(self, theirs: Any, previous: Any) -> None:
             self._theirs, self._previous = theirs, previous
-            self._keys: Any = {}  # of the last request of each agent in this run, by the agent's name
+            self._keys: dict[str, object] = {}  # of the last request of each agent in this run, by the agent's name
 
         async def on_llm_start(self, context: Any, agent: Any, system_prompt: Any, input_items: Any) -> None:
             def read() -> dict[str, Any]:
@@ -304,33 +314,37 @@ def _add_to_openai_agents() -> None:
                     "tools": _tools_of(agent),
                 }
 
-            if _current() is not None:
+            requests = _current()
+            if requests is not None:
                 self._keys[agent.name] = key = object()
-                _current().asked(key, read)
+                requests.asked(key, read)
             if self._theirs is not None:
                 await self._theirs.on_llm_start(context, agent, system_prompt, input_items)
 
         async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
-            if _current() is not None:
+            requests = _current()
+            if requests is not None:
                 key = self._keys.pop(agent.name, None)
-                _current().answered(key, lambda: pieces.from_items(response.output, _ignore)[:1])
+                requests.answered(key, lambda: pieces.from_items(response.output, _ignore)[:1])
             if self._theirs is not None:
                 await self._theirs.on_llm_end(context, agent, response)
 
-        def fail(self, error: Any) -> None:
+        def fail(self, error: BaseException) -> None:
             """The run has ended with this: no hook tells of a request that failed."""
-            for key in self._keys.values() if _current() is not None else ():
-                _current().failed(key, error)
+            requests = _current()
+            if requests is not None:
+                for key in self._keys.values():
+                    requests.failed(key, error)
             self._keys = {}
 
-        async def awaited(self, result: Any) -> Any:
+        async def awaited(self, result: Awaitable[object]) -> object:
             try:
                 return await result
             except BaseException as error:
                 self.fail(error)
                 raise
 
-        async def streamed(self, events: Any) -> Any:
+        async def streamed(self, events: Any) -> AsyncIterator[object]:
             try:
                 async for event in events:
                     yield event
@@ -342,7 +356,7 @@ def _add_to_openai_agents() -> None:
             finally:
                 await events.aclose()
 
-    def passed_on(name: Any) -> Any:
+    def passed_on(name: str) -> Callable[..., object]:
         async def pass_on(self: Any, *arguments: Any, **named: Any) -> None:
             if self._theirs is not None:
                 await getattr(self._theirs, name)(*arguments, **named)
@@ -353,9 +367,9 @@ def _add_to_openai_agents() -> None:
         if name.startswith("on_") and name not in vars(Told):
             setattr(Told, name, passed_on(name))
 
-    def with_hooks(run: Any) -> Any:
+    def with_hooks(run: Any) -> classmethod[Any, ..., Any]:
         @functools.wraps(run)
-        def running(cls: Any, *arguments: Any, **named: Any) -> Any:
+        def running(cls: type, *arguments: object, **named: Any) -> object:
             theirs = named.get("hooks")
             if _current() is None or len(arguments) >= _HOOKS_PLACE or not (theirs is None or isinstance(theirs, base)):
                 return run.__func__(cls, *arguments, **named)
@@ -378,7 +392,7 @@ def _add_to_openai_agents() -> None:
         setattr(agents.Runner, name, with_hooks(vars(agents.Runner)[name]))
 
 
-def _tools_of(agent: Any) -> list[Any] | None:
+def _tools_of(agent: Any) -> list[dict[str, object]] | None:
     """The tools that an agent offers a model; None where they may differ from request to request."""
     if agent.handoffs or agent.mcp_servers:
         return None

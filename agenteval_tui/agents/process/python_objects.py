@@ -219,7 +219,7 @@ def _takes_settings(factory: Any, parameter: inspect.Parameter) -> bool:
     return not isinstance(kind, type) or issubclass(kind, dict) or kind.__module__ in ("typing", "collections.abc")
 
 
-async def entered(context: Any, request: Request, target: str) -> AsyncIterator[Any]:
+async def entered(context: Any, request: Request, target: str) -> AsyncIterator[object]:
     """Run what a context manager gives, in it. All in one task, as the scopes of anyio want it."""
     if hasattr(context, "__aenter__"):
         async with context as agent:
@@ -231,7 +231,7 @@ async def entered(context: Any, request: Request, target: str) -> AsyncIterator[
             yield piece
 
 
-async def _inside(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
+async def _inside(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
     run = runner(agent, target)
     returned = _asked_with_context(agent, request, target) if run is None else run(request)
     if inspect.isawaitable(returned):
@@ -254,7 +254,7 @@ def _not_streamed(what: str) -> dict[str, Any]:
     return {"type": "note", "code": "not_streamed", "what": what}
 
 
-async def _pydantic(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
+async def _pydantic(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
     prompt = pieces.prompt_of(request, target)
     history = _pydantic_history(pieces.before(request)) or None
     deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
@@ -316,7 +316,7 @@ def _pydantic_history(messages: list[dict[str, Any]]) -> list[Any]:
     return history
 
 
-async def _openai_agents(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
+async def _openai_agents(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
     asked: Any = []
     messages = request["messages"]
     if (request.get("_how") or {}).get("input") is not None:
@@ -368,7 +368,7 @@ def _closed_servers(agent: Any) -> list[Any]:
     return servers
 
 
-async def _runnable(graph: Any, request: Request, target: str) -> AsyncIterator[Any]:
+async def _runnable(graph: Any, request: Request, target: str) -> AsyncIterator[object]:
     context, config = contexts.of_graph(graph, request, target)
     more = {} if context is None else {"context": context}
     # A graph with a memory wants to know whose it is.
@@ -467,7 +467,7 @@ async def _new_messages(graph: Any, request: Request, config: dict[str, Any]) ->
     return messages
 
 
-def _said(message: Message) -> tuple[Any, Any]:
+def _said(message: Message) -> tuple[str, str]:
     return message["role"], message["text"]
 
 
@@ -493,7 +493,7 @@ def _without_messages(graph: Any, target: str) -> str:
     return problem if "messages" in gives else problem + " and `output: " + answers + "`"
 
 
-def _state_of(graph: Any) -> tuple[Any, Any]:
+def _state_of(graph: Any) -> tuple[list[str], list[str]]:
     """(the keys of a graph's state, those that it takes as its input)."""
     hidden = ("__", "branch:")
     names = [str(name) for name in graph.channels if not str(name).startswith(hidden)]
@@ -536,7 +536,7 @@ _ASKS = ("question", "query", "input", "prompt", "user_input", "task", "topic", 
 _GIVES = ("answer", "final_answer", "output", "response", "result", "final_output", "generation", "summary", "report")
 
 
-def _variables(graph: Any) -> list[Any]:
+def _variables(graph: Any) -> list[str]:
     """What a chain wants, by name; nothing where it takes a text."""
     first = getattr(graph, "first", graph)
     names = getattr(first, "input_variables", None)

@@ -13,24 +13,27 @@ import io
 import os
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.process.python_message import Tell
 
 _MOST = 1_000_000  # bytes that are told; what comes then goes to the descriptor, where the end of it is kept
 _LONGEST_RECORD = 8_000
 _LONGEST_PIECE = 64_000  # bytes: of what is longer, the end is told
 _HANDLERS = "callHandlers"
 
-_tell: Any = None
+_tell: Tell | None = None
 _written = 0
 _pid = 0
 _state = threading.local()
 
 
 class _Raw(io.RawIOBase):
-    def __init__(self, fd: Any, source: Any) -> None:
+    def __init__(self, fd: int, source: str) -> None:
         self._fd, self._source = fd, source
 
-    def fileno(self) -> Any:
+    def fileno(self) -> int:
         return self._fd
 
     def writable(self) -> bool:
@@ -59,7 +62,7 @@ def replace_streams() -> None:
         setattr(sys, "__" + source + "__", stream)
 
 
-def begin(tell: Any) -> None:
+def begin(tell: Tell) -> None:
     """From now on, call `tell` with {"source", "text"} of all that is printed and logged. It may return False: nobody
     takes it."""
     global _tell, _written, _pid
@@ -85,7 +88,7 @@ def flush() -> None:
             pass
 
 
-def _teller() -> Any:
+def _teller() -> Tell | None:
     """Who takes what is printed now; None: nobody. What a process prints that the agent forked goes to the
     descriptor."""
     if _tell is None or _written > _MOST or getattr(_state, "telling", False) or os.getpid() != _pid:
@@ -93,7 +96,7 @@ def _teller() -> Any:
     return _tell
 
 
-def _give(source: Any, data: Any) -> bool:
+def _give(source: str, data: bytes) -> bool:
     """Whether somebody took it. What is printed while it is being told, by a handler of a signal, is not told."""
     global _written
     tell = _teller()
@@ -117,7 +120,7 @@ def _watch(logger: Any) -> None:
     if getattr(original, "_agenteval", False):
         return
 
-    def watched(self: Any, record: Any) -> Any:
+    def watched(self: Any, record: Any) -> object:
         global _written
         tell = _teller()
         if tell is None:

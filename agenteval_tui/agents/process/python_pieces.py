@@ -26,7 +26,7 @@ LANGCHAIN = ("human", "ai", "system", "tool", "function", "AIMessageChunk", "Too
 ITEMS = ("message", "reasoning", "function_call", "function_call_output")
 _LOOKED_AT = 2_000  # values in what an agent gave
 FAKE_IDS = ("__fake_id__", "")
-_locks: Any = {}  # id of an object -> its lock, and how many hold it or wait for it
+_locks: dict[int, list[Any]] = {}  # id of an object -> its lock, and how many hold it or wait for it
 _locks_lock = threading.Lock()
 
 
@@ -138,14 +138,14 @@ def prompt_of(request: Request, target: str) -> str:
 
 
 @contextlib.contextmanager
-def alone(agent: object) -> Iterator[Any]:
+def alone(agent: object) -> Iterator[None]:
     """For an object that keeps what was said: one request at a time uses it."""
     with _entry(agent) as lock, lock:
         yield
 
 
 @contextlib.asynccontextmanager
-async def alone_async(agent: object) -> AsyncIterator[Any]:
+async def alone_async(agent: object) -> AsyncIterator[None]:
     """The same for a coroutine, which holds up no other one while it waits."""
     import asyncio  # takes longer to load than all else, and is there when a coroutine runs
 
@@ -159,7 +159,7 @@ async def alone_async(agent: object) -> AsyncIterator[Any]:
 
 
 @contextlib.contextmanager
-def _entry(agent: object) -> Iterator[Any]:
+def _entry(agent: object) -> Iterator[threading.Lock]:
     with _locks_lock:
         entry = _locks.setdefault(id(agent), [threading.Lock(), 0])
         entry[1] += 1

@@ -9,8 +9,18 @@ import importlib.util
 import os
 import sys
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+    from agenteval_tui.agents.process.python_message import IsInstalled
+
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_target as targets
+else:  # in the child, where this package need not be installed
+    targets = sys.modules["_agenteval_python_target"]
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg")
 _GROUPS = "agenteval."
 EVALUATORS = ("agentevals", "autoevals", "deepeval", "openevals", "pydantic_evals")
@@ -29,10 +39,9 @@ class WrongTarget(Exception):  # noqa: N818 - the parent knows it by this name
     """The code is not the project's. The text is the whole message."""
 
 
-def module_of(target: Any, is_installed: Any) -> Any:
+def module_of(target: str, is_installed: IsInstalled) -> ModuleType:
     """Import the module of `package.module:name`, or of `path/to/file.py:name`. Raises `WrongTarget` if it, or a
     package around it, lies outside of the project and is not a plug-in's; then nothing of it ran."""
-    targets: Any = sys.modules["_agenteval_python_target"]
     folder = os.getcwd()  # noqa: PTH109
     place = targets.split(target)[0]
     if place.endswith(".py"):
@@ -48,7 +57,7 @@ def module_of(target: Any, is_installed: Any) -> Any:
     return targets.load(target, folder)
 
 
-def function_of(target: Any, is_installed: Any) -> Any:
+def function_of(target: str, is_installed: IsInstalled) -> object:
     """What a target names. Raises `WrongTarget` as `module_of`, and for code that a module of the project
     has imported from elsewhere (`checks:os.system`)."""
     current = module_of(target, is_installed)
@@ -68,17 +77,17 @@ def function_of(target: Any, is_installed: Any) -> Any:
     return current
 
 
-def _check_module(target: Any, name: Any, is_installed: Any) -> None:
+def _check_module(target: str, name: str | None, is_installed: IsInstalled) -> None:
     module = sys.modules.get(name or "")
     spec = getattr(module, "__spec__", None)
     if spec is not None:
-        _check(target, name, _places(spec), is_installed)
+        _check(target, str(name), _places(spec), is_installed)
     else:
         file = getattr(module, "__file__", None)
         _check(target, str(name), [file] if file else [], is_installed)
 
 
-def _check(target: Any, name: Any, places: Any, is_installed: Any) -> None:
+def _check(target: str, name: str, places: list[str], is_installed: IsInstalled) -> None:
     root = _root()
     if places and all(_is_within(place, root) and not is_installed(place) for place in places):
         return
@@ -91,7 +100,7 @@ def _check(target: Any, name: Any, places: Any, is_installed: Any) -> None:
     )
 
 
-def _places(spec: Any) -> list[Any]:
+def _places(spec: ModuleSpec) -> list[str]:
     """The files, real ones, of a module; of a package without `__init__.py`, a file that each of its folders would
     have."""
     if spec.origin and spec.has_location:
@@ -100,11 +109,11 @@ def _places(spec: Any) -> list[Any]:
     return [os.path.join(os.path.realpath(folder), "__init__.py") for folder in folders]  # noqa: PTH118
 
 
-def _is_within(place: Any, root: Any) -> Any:
+def _is_within(place: str, root: str) -> bool:
     return place.startswith(root.rstrip(os.sep) + os.sep)
 
 
-def _root() -> Any:
+def _root() -> str:
     """The project's folder: the repository's; without one, the nearest above the suite's that is a Python project's."""
     here = os.path.realpath(os.getcwd())  # noqa: PTH109
     above = [here]
@@ -119,7 +128,7 @@ def _root() -> Any:
     return here
 
 
-def _plugins() -> Any:
+def _plugins() -> set[str]:
     """The packages that offer agenteval something. Asked for only where something is about to be refused."""
     from importlib import metadata
 

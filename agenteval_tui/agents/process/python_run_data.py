@@ -9,7 +9,11 @@ import json
 import sys
 import types
 import uuid
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 # Fields of a row that are no input of the agent.
 _NO_INPUTS = ("expected_value", "outputs", "reference_outputs", "metadata")
@@ -28,25 +32,25 @@ class Named(dict):  # type: ignore[type-arg]
     """What a row or an agent has, by name. What else tools may ask for is in `more`, which is no part of the dict: the
     names that they have for its one main value, say. `missing`: what is said where there is nothing."""
 
-    def __init__(self, what: Any, more: Any, missing: Any = "") -> None:
+    def __init__(self, what: dict[str, Any], more: dict[str, Any], missing: str = "") -> None:
         super().__init__(what)
         self._more, self._said = {name: value for name, value in more.items() if value is not None}, missing
 
-    def __missing__(self, name: Any) -> Any:
+    def __missing__(self, name: str) -> object:
         if name in self._more:
             return self._more[name]
         there = "there is: " + ", ".join(map(str, self)) if self else self._said or "there is nothing"
         raise KeyError(str(name) + " (" + there + ")")
 
-    def __contains__(self, name: Any) -> bool:
+    def __contains__(self, name: object) -> bool:
         return dict.__contains__(self, name) or name in self._more
 
-    def get(self, name: Any, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> object:
         """As a dict's."""
         return self[name] if name in self else default  # noqa: SIM401 - this is `get`
 
 
-def inputs_of(variables: Any, prompt: Any, messages: Any) -> Any:
+def inputs_of(variables: dict[str, Any], prompt: object, messages: list[dict[str, Any]]) -> Named:
     """The inputs of a row: its variables; a prompt that is none of them is found by the names that tools have for
     it, the conversation as `messages`."""
     own = {name: value for name, value in variables.items() if name not in _NO_INPUTS}
@@ -66,7 +70,7 @@ class UnseenCalls:
     def __init__(self) -> None:
         self.looked = False
 
-    def _look(self, *_: Any) -> Any:
+    def _look(self, *_: object) -> NoReturn:
         self.looked = True
         raise NotObservedError("nobody could see the tool calls of this run")
 
@@ -78,17 +82,17 @@ class UnseenCalls:
 class _WithoutCalls(dict):  # type: ignore[type-arg]
     """A message or a transcript of such a run."""
 
-    def __init__(self, fields: Any, calls: UnseenCalls) -> None:
+    def __init__(self, fields: dict[str, Any], calls: UnseenCalls) -> None:
         super().__init__(fields)
         self._calls = calls
 
-    def __getitem__(self, name: Any) -> Any:
+    def __getitem__(self, name: str) -> object:
         return self._calls if name == "tool_calls" else super().__getitem__(name)
 
-    def __contains__(self, name: Any) -> bool:
+    def __contains__(self, name: object) -> bool:
         return name in self._calls if name == "tool_calls" else super().__contains__(name)
 
-    def get(self, name: Any, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> object:
         """As a dict's."""
         return self._calls if name == "tool_calls" else super().get(name, default)
 
@@ -96,7 +100,7 @@ class _WithoutCalls(dict):  # type: ignore[type-arg]
 class RunData:
     """One run, as evaluators ask for it: `value` is what the prototype class found in it."""
 
-    def __init__(self, request: Any) -> None:
+    def __init__(self, request: dict[str, Any]) -> None:
         offered = request["offered"]
         self.value = request["value"]
         self.transcript = offered["transcript"]
@@ -115,23 +119,23 @@ class RunData:
         )
 
     @property
-    def given(self) -> Any:
+    def given(self) -> list[dict[str, Any]]:
         """The messages before the agent's first."""
         answers = (number for number, message in enumerate(self.messages) if message.get("role") == "assistant")
         return self.messages[: next(answers, len(self.messages))]
 
     @property
-    def inputs(self) -> Any:
+    def inputs(self) -> Named:
         first = next((message.get("content") for message in self.given if message.get("role") == "user"), self.prompt)
         return inputs_of(self.variables, first, self.given)
 
     @property
-    def input(self) -> Any:
+    def input(self) -> object:
         """The row's `input`, or the prompt."""
         return self.variables.get("input", self.prompt)
 
     @property
-    def outputs(self) -> Any:
+    def outputs(self) -> Named:
         """What the agent returned: an object, or its answer by the name that the row has for it; as `messages` the
         conversation."""
         own = self.transcript.get("outputs") or _object_in(self.value)
@@ -142,7 +146,7 @@ class RunData:
         return Named(own, dict(dict.fromkeys(TEXTS, self.value), messages=self.messages))
 
     @property
-    def reference_outputs(self) -> Any:
+    def reference_outputs(self) -> Named:
         """What the row says is right."""
         row = self.variables.get("outputs", self.variables.get("reference_outputs"))
         own = row if isinstance(row, dict) else self.expected if isinstance(self.expected, dict) else None
@@ -154,27 +158,27 @@ class RunData:
         return Named(own or {}, dict.fromkeys(EXPECTED, self.expected), missing)
 
     @property
-    def metadata(self) -> Any:
+    def metadata(self) -> dict[str, Any]:
         row = self.variables.get("metadata")
         return row if isinstance(row, dict) else self.variables
 
     @property
-    def tool_calls(self) -> Any:
+    def tool_calls(self) -> list[dict[str, Any]] | UnseenCalls:
         """[{"id", "name", "arguments", "result", ...}] of all calls."""
         return self.transcript.get("tool_calls") or [] if self.unseen is None else self.unseen
 
     @property
-    def seconds(self) -> Any:
+    def seconds(self) -> float:
         return ((self.transcript.get("timing") or {}).get("total_ms") or 0) / 1000
 
     @property
-    def usage(self) -> Any:
+    def usage(self) -> dict[str, Any]:
         return self.transcript.get("usage") or {}
 
     # The objects of other tools.
 
     @property
-    def run(self) -> Any:
+    def run(self) -> object:
         """LangSmith's run, with its tool calls as child runs."""
         calls = self.tool_calls if self.unseen is None else ()
         children = [
@@ -185,7 +189,7 @@ class RunData:
         whole = _with(whole, inputs=self.inputs, outputs=self.outputs)
         return whole if self.unseen is None else _with(whole, child_runs=self.unseen)
 
-    def _run(self, name: Any, kind: Any, inputs: Any, outputs: Any, children: Any) -> Any:
+    def _run(self, name: str, kind: str, inputs: object, outputs: object, children: Sequence[object]) -> object:
         end = datetime.datetime.now(datetime.timezone.utc)  # noqa: UP017 - Python 3.8
         fields = {
             "id": uuid.uuid4(),
@@ -204,14 +208,14 @@ class RunData:
         return _made("langsmith.schemas", "Run", fields)
 
     @property
-    def example(self) -> Any:
+    def example(self) -> object:
         """LangSmith's example."""
         fields = {"id": uuid.uuid4(), "dataset_id": uuid.uuid4(), "metadata": self.metadata}
         fields.update(inputs=self.inputs, outputs=self.reference_outputs)
         return _with(_made("langsmith.schemas", "Example", fields), inputs=self.inputs, outputs=self.reference_outputs)
 
     @property
-    def evaluator_context(self) -> Any:
+    def evaluator_context(self) -> object:
         """pydantic-evals' context."""
         fields = {
             "name": None,
@@ -228,7 +232,7 @@ class RunData:
         return _made("pydantic_evals.evaluators", "EvaluatorContext", fields)
 
     @property
-    def test_case(self) -> Any:
+    def test_case(self) -> object:
         """DeepEval's test case of one turn."""
         fields = {
             "input": str(self.input),
@@ -249,7 +253,7 @@ class RunData:
         return case if self.unseen is None else _with(case, tools_called=self.unseen)
 
     @property
-    def conversation(self) -> Any:
+    def conversation(self) -> object:
         """DeepEval's test case of a conversation."""
         turns = [
             _made("deepeval.test_case", "Turn", {"role": message["role"], "content": message.get("content") or ""})
@@ -262,7 +266,7 @@ class RunData:
                 fields[name] = self.variables[name]
         return _made("deepeval.test_case", "ConversationalTestCase", fields)
 
-    def _deepeval_call(self, call: Any) -> Any:
+    def _deepeval_call(self, call: dict[str, Any]) -> object:
         arguments = call.get("arguments", call.get("input_parameters"))
         fields = {"name": call["name"], "input_parameters": arguments if isinstance(arguments, dict) else None}
         return _made("deepeval.test_case", "ToolCall", dict(fields, output=call.get("result")))
@@ -281,13 +285,13 @@ class RunData:
         }
 
 
-def _made(module: Any, name: Any, fields: Any) -> Any:
+def _made(module: str, name: str, fields: dict[str, Any]) -> object:
     """An object of a tool's type, where it is imported; else one with the same fields."""
     model = getattr(sys.modules.get(module), name, None)
     return types.SimpleNamespace(**fields) if model is None else model(**fields)
 
 
-def _with(record: Any, **fields: Any) -> Any:
+def _with(record: object, **fields: object) -> object:
     """The object with these fields as they are: a type of pydantic would copy a dict into a plain one."""
     if isinstance(record, types.SimpleNamespace):
         return types.SimpleNamespace(**dict(vars(record), **fields))
@@ -295,7 +299,7 @@ def _with(record: Any, **fields: Any) -> Any:
     return record if copy is None else copy(update=fields)
 
 
-def _object_in(text: Any) -> Any:
+def _object_in(text: object) -> dict[str, Any]:
     try:
         value = json.loads(text) if isinstance(text, str) and text.lstrip()[:1] == "{" else None
     except (ValueError, RecursionError):
@@ -303,9 +307,9 @@ def _object_in(text: Any) -> Any:
     return value if isinstance(value, dict) else {}
 
 
-def _text(value: Any) -> Any:
+def _text(value: object) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _texts(value: Any) -> list[Any] | None:
+def _texts(value: object) -> list[str | None] | None:
     return None if value is None else [_text(text) for text in (value if isinstance(value, list) else [value])]

@@ -9,13 +9,16 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 _MOST_FRAMES = 500
 
 
 @contextlib.contextmanager
-def watching() -> Iterator[Any]:
+def watching() -> Iterator[list[Any]]:
     """The messages of what runs inside, as far as a framework offers to keep them: a list for pydantic-ai."""
     pydantic: Any = sys.modules.get("pydantic_ai")
     capture = getattr(pydantic, "capture_run_messages", None)
@@ -26,7 +29,7 @@ def watching() -> Iterator[Any]:
         yield messages
 
 
-def done_before(error: Any, messages: Any) -> Any:
+def done_before(error: BaseException, messages: list[Any]) -> list[Any]:
     """What was done before, as pieces that `python_answers.Reader` reads; the first that is known."""
     if messages:
         return [list(messages)]
@@ -38,7 +41,7 @@ def done_before(error: Any, messages: Any) -> Any:
     return []
 
 
-def _of_openai_agents(error: Any) -> list[Any]:
+def _of_openai_agents(error: BaseException) -> list[Any]:
     for each in chain(error):
         data = getattr(each, "run_data", None)
         items = [getattr(item, "raw_item", None) for item in getattr(data, "new_items", ())]
@@ -54,7 +57,7 @@ def _of_openai_agents(error: Any) -> list[Any]:
     return []
 
 
-def _open_calls(error: Any, call_ids: Any) -> list[Any]:
+def _open_calls(error: BaseException, call_ids: set[str | None]) -> list[Any]:
     """The calls of tools that were being made: the frames of what runs them hold them."""
     calls = {}
     for each in chain(error):
@@ -65,12 +68,12 @@ def _open_calls(error: Any, call_ids: Any) -> list[Any]:
     return list(calls.values())
 
 
-def _call_id(item: Any) -> Any:
+def _call_id(item: object) -> str | None:
     value = item.get("call_id") if isinstance(item, dict) else getattr(item, "call_id", None)
     return value if isinstance(value, str) else None
 
 
-def _of_frames(error: Any) -> Any:
+def _of_frames(error: BaseException) -> list[Any]:
     for each in chain(error):
         for frame in frames_of(each):
             for value in list(frame.f_locals.values()):
@@ -93,10 +96,10 @@ def _of_graph(loop: Any) -> list[Any]:
     return [{"messages": messages}]
 
 
-def chain(error: Any) -> Iterator[Any]:
+def chain(error: BaseException | None) -> Iterator[BaseException]:
     """An exception, what it came from, and the members of groups."""
-    waiting: Any = [error]
-    visited: Any = set()
+    waiting: list[BaseException | None] = [error]
+    visited: set[int] = set()
     while waiting and len(visited) < 50:
         current = waiting.pop(0)
         if current is None or id(current) in visited:
@@ -107,7 +110,7 @@ def chain(error: Any) -> Iterator[Any]:
         waiting += [current.__cause__, current.__context__, *(members if isinstance(members, (list, tuple)) else ())]
 
 
-def frames_of(error: Any) -> Iterator[Any]:
+def frames_of(error: BaseException) -> Iterator[FrameType]:
     """The frames of an exception, the first call first."""
     trace, number = getattr(error, "__traceback__", None), 0
     while trace is not None and number < _MOST_FRAMES:
@@ -115,6 +118,6 @@ def frames_of(error: Any) -> Iterator[Any]:
         trace, number = trace.tb_next, number + 1
 
 
-def functions_in(error: Any) -> Any:
+def functions_in(error: BaseException) -> set[str]:
     """The names of all functions in which an exception, or what it came from, was raised."""
     return {frame.f_code.co_name for each in chain(error) for frame in frames_of(each)}

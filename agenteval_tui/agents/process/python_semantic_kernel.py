@@ -41,7 +41,7 @@ def runner(agent: Any, target: str) -> Run | None:
     return None
 
 
-async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
+async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
     fields = contexts.fields_of(request, target, "the kernel's arguments")
     functions: Any = importlib.import_module("semantic_kernel.functions")
     more = {"arguments": functions.KernelArguments(**fields)} if fields else {}
@@ -80,7 +80,7 @@ async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
         yield Told(intermediate.pop(0), failed)
 
 
-def _messages(messages: Any) -> Iterator[Any]:
+def _messages(messages: list[dict[str, Any]]) -> Iterator[object]:
     contents: Any = importlib.import_module("semantic_kernel.contents")
     names: Any = {}
     for message in messages:

@@ -49,7 +49,7 @@ def describe(function: Any) -> dict[str, Any]:
     return {"name": getattr(function, "__name__", ""), "description": summary, "parameters": parameters}
 
 
-def converted(function: Any, arguments: Any) -> Any:
+def converted(function: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """Arguments from JSON as the function's annotations want them: models, dataclasses and enums are made."""
     values = dict(arguments)
     hints = _hints(function)
@@ -74,7 +74,7 @@ def converted(function: Any, arguments: Any) -> Any:
     return values
 
 
-def _schema_of(kind: Any) -> Any:
+def _schema_of(kind: Any) -> dict[str, Any]:
     """The JSON Schema of an annotation; {} where it says nothing that can be said."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is not None and hasattr(kind, "__metadata__"):  # Annotated
@@ -97,7 +97,8 @@ def _schema_of(kind: Any) -> Any:
     if not isinstance(base, type):
         return {}
     if hasattr(base, "model_json_schema"):
-        return base.model_json_schema()
+        of_pydantic: dict[str, Any] = base.model_json_schema()
+        return of_pydantic
     if issubclass(base, enum.Enum):
         return {"enum": [member.value for member in base]}
     if dataclasses.is_dataclass(base):
@@ -137,7 +138,7 @@ def _without_none(kind: Any) -> Any:
     return rest[0] if union and len(rest) == 1 else kind
 
 
-def _hints(owner: Any) -> Any:
+def _hints(owner: Any) -> dict[str, Any]:
     target = owner if inspect.isfunction(owner) or inspect.ismethod(owner) or inspect.isclass(owner) else owner.__call__
     try:
         return typing.get_type_hints(target, include_extras=True)
@@ -150,7 +151,7 @@ def _hints(owner: Any) -> Any:
         return {}
 
 
-def _docstring(text: Any) -> tuple[Any, Any]:
+def _docstring(text: str) -> tuple[str, dict[str, str]]:
     """The part of a docstring before its parameters, and what it says of each (Google's, NumPy's and Sphinx' forms)."""
     descriptions = {}
     for name, words in re.findall(r":param (?:[\w\[\], ]+ )?(\w+):\s*(.+)", text):

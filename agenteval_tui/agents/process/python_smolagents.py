@@ -31,7 +31,7 @@ def runner(agent: Any, target: str) -> Run | None:
     return None
 
 
-def _run(agent: Any, request: Request, target: str) -> Iterator[Any]:
+def _run(agent: Any, request: Request, target: str) -> Iterator[object]:
     prompt, fields = pieces.prompt_of(request, target), contexts.fields_of(request, target, "`additional_args`")
     more = {"additional_args": fields} if fields else {}
     with pieces.alone(agent):

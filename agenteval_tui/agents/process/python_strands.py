@@ -39,7 +39,7 @@ def runner(agent: Any, target: str) -> Run | None:
     return lambda request: _run_several(agent, request, target)
 
 
-async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
+async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
     prompt = pieces.prompt_of(request, target)
     state = contexts.fields_of(request, target, "`invocation_state`")
     more = {"invocation_state": state} if state else {}
@@ -53,7 +53,7 @@ async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
             agent.messages[:] = own
 
 
-async def _run_several(agent: Any, request: Request, target: str) -> AsyncIterator[Any]:
+async def _run_several(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
     """A graph or a swarm: it has no conversation, so what was said before is one with the prompt."""
     prompt = pieces.prompt_of(request, target)
     state = contexts.fields_of(request, target, "`invocation_state`")

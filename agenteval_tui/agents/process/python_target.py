@@ -16,14 +16,18 @@ import inspect
 import os
 import sys
 import types
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 
 class WrongTarget(Exception):  # noqa: N818 - python_child knows it by its name
     """A target that names nothing; the text is the whole message."""
 
 
-def split(target: Any) -> tuple[Any, Any]:
+def split(target: str) -> tuple[str, str]:
     """(module or file, name)."""
     if ".py:" in target:
         place, _, name = target.rpartition(":")
@@ -32,12 +36,12 @@ def split(target: Any) -> tuple[Any, Any]:
     return module, name
 
 
-def places(folder: Any, first: Any, last: Any) -> tuple[Any, Any]:
+def places(folder: str, first: Iterable[str], last: Iterable[str]) -> tuple[list[str], list[str]]:
     """The places for modules of a process that works in `folder`: those before installed packages, and those after."""
     return ([*first], [*last, folder]) if _is_package(folder) else ([folder, *first], [*last])
 
 
-def within(target: Any, folder: Any) -> Any:
+def within(target: str, folder: str) -> str:
     """A target whose module lies beside a suite in a package, as a module of that package; any other as it is."""
     first = split(target)[0].partition(".")[0]
     beside = os.path.join(folder, first)
@@ -48,11 +52,11 @@ def within(target: Any, folder: Any) -> Any:
     return _parts(os.path.join(folder, "__init__.py"))[1] + "." + target
 
 
-def _is_package(folder: Any) -> Any:
+def _is_package(folder: str) -> bool:
     return os.path.isfile(os.path.join(folder, "__init__.py"))
 
 
-def module_name(target: Any, folder: Any) -> Any:
+def module_name(target: str, folder: str) -> str:
     """Under which name the module is imported. The place of a file becomes the first place for modules. `folder` is
     where relative paths begin."""
     place = split(within(target, folder))[0]
@@ -64,7 +68,7 @@ def module_name(target: Any, folder: Any) -> Any:
     return name
 
 
-def imported_name(target: Any, folder: Any) -> Any:
+def imported_name(target: str, folder: str) -> str:
     """Under which name `load` imports the module; "" where only the path of its file leads to it: another module has
     its name, such as `types`, or the name can't be imported."""
     place = split(within(target, folder))[0]
@@ -76,7 +80,7 @@ def imported_name(target: Any, folder: Any) -> Any:
     return name if "." not in os.path.basename(path)[:-3] and (loaded is None or _is_of(loaded, path)) else ""
 
 
-def load(target: Any, folder: Any) -> Any:
+def load(target: str, folder: str) -> ModuleType:
     """Import the module. Raises what the import raises, and `WrongTarget` if there is no such file."""
     place = split(within(target, folder))[0]
     if not place.endswith(".py"):
@@ -103,7 +107,7 @@ def load(target: Any, folder: Any) -> Any:
     return module
 
 
-def find(target: Any, folder: Any) -> Any:
+def find(target: str, folder: str) -> object:
     """The object. Raises what the import raises, and AttributeError."""
     current = load(target, folder)
     for part in split(target)[1].split("."):
@@ -114,12 +118,12 @@ def find(target: Any, folder: Any) -> Any:
 class Method:
     """A method of a class: what it names is asked of an object of `owner` that each run makes anew."""
 
-    def __init__(self, owner: Any, name: Any) -> None:
+    def __init__(self, owner: type, name: str) -> None:
         self.owner, self.name = owner, name
         self.__name__ = name
 
 
-def find_agent(target: Any, folder: Any) -> Any:
+def find_agent(target: str, folder: str) -> object:
     """The object; of a method that needs an object of its class, the `Method`."""
     found = find(target, folder)
     path, _, name = split(target)[1].rpartition(".")
@@ -130,7 +134,7 @@ def find_agent(target: Any, folder: Any) -> Any:
     return Method(owner, name) if isinstance(owner, type) and not static else found
 
 
-def _parts(path: Any) -> tuple[Any, Any]:
+def _parts(path: str) -> tuple[str, str]:
     """The folder from which a file is imported, and the name of its module."""
     path = os.path.abspath(path)
     root, name = os.path.split(path)
@@ -141,6 +145,6 @@ def _parts(path: Any) -> tuple[Any, Any]:
     return root, ".".join(names)
 
 
-def _is_of(module: Any, path: Any) -> bool:
+def _is_of(module: ModuleType, path: str) -> bool:
     file: Any = getattr(module, "__file__", None)
     return bool(file) and os.path.realpath(file) == os.path.realpath(path)

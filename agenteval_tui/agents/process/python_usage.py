@@ -237,7 +237,7 @@ def _whole(
         one_side.reverse()
     ways = [usual, *one_side, (not usual[0], not usual[1])]
 
-    def sides(way: tuple[bool, bool]) -> tuple[Any, Any]:
+    def sides(way: tuple[bool, bool]) -> tuple[int | None, int | None]:
         return (
             None if tokens_in is None else tokens_in + (parts if way[0] else 0),
             None if answered is None else answered + (reasoned if way[1] else 0),
@@ -250,7 +250,7 @@ def _whole(
 
     if tokens_in is not None and answered is not None and total is not None:
         for way in ways:
-            if fits(way) and sum(sides(way)) == total:
+            if fits(way) and sum(filter(None, sides(way))) == total:
                 return (*sides(way), "")
     wrong_sum = ""
     if not fits(usual):
@@ -265,7 +265,7 @@ def _whole(
             readable = tokens_in is not None and max(of_cache) <= tokens_in
             return sides(usual)[0] if readable else None, sides(usual)[1], wrong_sum
     whole = sides(usual)
-    if None not in whole and total is not None and sum(whole) != total:
+    if None not in whole and total is not None and sum(filter(None, whole)) != total:
         wrong_sum = "a total of {}, with {} in and {} out".format(total, *whole)
     return (*whole, wrong_sum)
 
@@ -299,7 +299,7 @@ class _Reader:
             self._odd.update(wrong)
         return best
 
-    def part(self, names: Mapping[str, str]) -> tuple[Any, Any]:
+    def part(self, names: Mapping[str, str]) -> tuple[int | None, str]:
         """(the figure, whether it is within the whole)."""
         count, name = self.first(names)
         return count, names.get(name, "")
