@@ -39,9 +39,15 @@ def seen(agent: FoundAgent) -> str:
 
 
 def unread(findings: Findings) -> str:
-    """Why the search did not read everything; "" if it did."""
+    """Why the search did not read everything; "" if it did, or found agents beside notebooks."""
     if not findings.reason:
-        return ""
+        if findings.agents or not findings.notebooks:
+            return ""
+        notebooks = count(findings.notebooks, "notebook")
+        return (
+            f"{notebooks} not read: an agent must be in a module. "
+            "Make one of a notebook with `jupyter nbconvert --to script NOTEBOOK.ipynb`."
+        )
     limit = "too many files" if findings.reason == "files" else "it took too long"
     files = count(findings.files, "file")
     return f"The search ended after {files} ({limit}). Name the folder of your agent to search that."

@@ -15,6 +15,7 @@ from agenteval_tui.agents.finding.model import FoundAgent, Sign
 from agenteval_tui.agents.finding.own_words import first_line
 from agenteval_tui.agents.finding.search import find_agents
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.views.found_agents import unread
 
 
 def project(folder: Path, files: dict[str, str]) -> Path:
@@ -913,3 +914,11 @@ def test_a_graph_that_takes_no_messages_although_its_state_has_some(
     path, suite = write_first_suite(agent, tmp_path)
     assert suite.suite is not None
     assert ("# `schema` in its input is only an example" in path.read_text()) == bool(agent.examples)
+
+
+def test_notebooks_are_not_read_and_that_is_said(tmp_path: Path) -> None:
+    crew = "from crewai import Crew\ncrew = Crew(agents=[], tasks=[])\n"
+    findings = find_agents(project(tmp_path, {"Planning/plan.ipynb": "{}", ".ipynb_checkpoints/plan.ipynb": "{}"}))
+    assert (findings.notebooks, unread(findings).partition(":")[0]) == (1, "1 notebook not read")
+    findings = find_agents(project(tmp_path, {"crew.py": crew}))
+    assert (findings.notebooks, unread(findings)) == (1, "")

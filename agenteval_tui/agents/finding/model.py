@@ -96,3 +96,5 @@ class Findings(Struct, frozen=True):
     files: int = 0
     """How many files were read."""
     reason: str = ""
+    notebooks: int = 0
+    """How many notebooks there are, which are not read."""

@@ -39,6 +39,7 @@ class ProjectFiles:
         self.root = root
         self.reason = ""
         self.read = 0
+        self.notebooks = 0
         self._ends = time.monotonic() + seconds
         self._texts: dict[str, bytes | None] = {}
 
@@ -68,6 +69,8 @@ class ProjectFiles:
                 if entry.is_dir():
                     if depth < _DEEPEST and not entry.name.startswith(".") and entry.name not in _SKIPPED:
                         waiting.append((path, depth + 1))
+                elif entry.name.endswith(".ipynb"):
+                    self.notebooks += 1
                 elif entry.name in _NAMES or (entry.name.endswith(_ENDINGS) and not _is_test(entry.name)):
                     yield path
 

@@ -37,6 +37,7 @@ class FoundAgentsDocument(Document, frozen=True, kw_only=True):
     folder: str
     files: Annotated[int, Meta(description="how many files were read")]
     reason: Annotated[Literal["", "files", "time"], Meta(description='the limit that ended the search; "": none')]
+    notebooks: Annotated[int, Meta(description="how many notebooks there are, which are not read")]
     agents: tuple[FoundAgentDocument, ...]
 
 
@@ -46,6 +47,7 @@ def found_agents_document(findings: Findings, root: Path) -> FoundAgentsDocument
         folder=str(root),
         files=findings.files,
         reason="files" if findings.reason == "files" else "time" if findings.reason == "time" else "",
+        notebooks=findings.notebooks,
         agents=tuple(
             FoundAgentDocument(
                 number=number,
