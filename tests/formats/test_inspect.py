@@ -464,7 +464,7 @@ class TestRecordedLogs:
     ],
 )
 def test_text_scorers_become_criteria_that_say_the_same(scorer: str, target: Any, answer: str, passes: bool) -> None:
-    made = inspect_log._criterion(scorer, target)
+    made = inspect_log._criterion(scorer, target, None, {})
     spec = CriterionSpec(name=made["name"], prototype_class=made["prototype_class"], config=made["config_uxon"])
     transcript = Transcript((Message("user", "q"), Message("assistant", answer)), final_output=answer)
     assert compile_criterion(spec).check(transcript, {}).outcome == ("passed" if passes else "failed")

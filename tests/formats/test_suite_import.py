@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -288,6 +289,52 @@ def test_inspects_samples(suite: Read) -> None:
     assert metrics(first.criteria[0]) == [{"type": "TextMatch", "contains_ignore_case": "yes"}]
     assert metrics(second.criteria[0])[0]["type"] == "Regex"
     assert metrics(second.criteria[0])[0]["pattern"].startswith("(?:a|b)")
+
+
+@pytest.mark.parametrize(
+    ("options", "answer", "passes"),
+    [
+        ({}, "It is (Paris).", True),
+        ({}, "Paris it is", False),
+        ({"location": "begin"}, "'Paris' it is", True),
+        ({"location": "begin"}, "It is Paris", False),
+        ({"location": "exact"}, " Paris!\n", True),
+        ({"location": "exact"}, "It is Paris", False),
+        ({"location": "any"}, "It is Paris, I think", True),
+        ({"ignore_case": False}, "It is paris", False),
+        ({"ignore_case": True}, "It is paris", True),
+    ],
+)
+def test_inspects_match_is_what_it_was_called_with(
+    suite: Read, options: dict[str, Any], answer: str, passes: bool
+) -> None:
+    made, _ = suite(inspect_log("match", options, target="Paris."), "log.json", "inspect")
+    (metric,) = metrics(made.tests[0].criteria[0])
+    assert metric["type"] == "Regex"
+    assert (re.search(metric["pattern"], answer, re.IGNORECASE if metric.get("flags") else 0) is not None) == passes
+
+
+def inspect_log(scorer: str, options: dict[str, Any], target: str, choices: list[str] | None = None) -> dict[str, Any]:
+    said = {"role": "assistant", "content": "x"}
+    sample = {"id": 1, "epoch": 1, "input": "Where?", "target": target, "messages": [said],
+              "choices": choices, "scores": {scorer: {"value": "C"}}}  # fmt: skip
+    evaluation = {"model": "m", "scorers": [{"name": scorer, "options": options}]}
+    return {"version": 2, "eval": evaluation, "samples": [sample]}
+
+
+def test_inspects_choices_come_along(suite: Read) -> None:
+    made, found = suite(inspect_log("choice", {}, "B", ["Oslo", "Paris"]), "log.json", "inspect")
+    (test,) = made.tests
+    assert test.variables["choices"] == ["Oslo", "Paris"]
+    assert metrics(test.criteria[0]) == [{"type": "Classification", "labels": ["A", "B"], "label": "B"}]
+    assert any("its variable `choices`" in note for note in found.notes)
+
+
+def test_what_is_not_translated_of_inspects_scorers_is_said(suite: Read) -> None:
+    made, _ = suite(inspect_log("match", {"numeric": True}, "12"), "log.json", "inspect")
+    assert "match(numeric=True)" in (made.tests[0].criteria[0].description or "")
+    _, found = suite(inspect_log("model_graded_qa", {"template": "Grade: {answer}"}, "12"), "log2.json", "inspect")
+    assert any("model_graded_qa has its own `template`" in note for note in found.notes)
 
 
 def test_names_and_texts_of_any_kind_make_a_valid_suite(suite: Read) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import string
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -321,6 +322,7 @@ def tests(source: Source) -> FoundTests:
     """A test for each sample: its input, its target as expected value, and a criterion for each scorer."""
     found_tests = FoundTests(name=source.path.stem)
     ids: set[str] = set()
+    options = _scorer_options(source)
     for recording in recordings(source):
         if not isinstance(recording, Recording):
             if recording.counts:
@@ -334,47 +336,91 @@ def tests(source: Source) -> FoundTests:
         if not recording.prompt.strip():
             found_tests.skipped.append(f"{recording.test_name}: its input is not text")
             continue
-        found_tests.tests.append(_test_of(recording))
+        found_tests.tests.append(_test_of(recording, options))
+        if recording.variables.get("choices"):
+            found_tests.note("the choices of a sample are its variable `choices`: the agent, or the prompt, shows them")
+    for scorer, settings in options.items():
+        if own := [f"`{name}`" for name in _OF_GRADERS if scorer in _GRADED and settings.get(name)]:
+            found_tests.note(
+                f"{scorer} has its own {' and '.join(own)}, not translated: write it as the `prompt` of the Judge"
+            )
     found_tests.note("solvers, tools and system messages are not translated: they belong to the agent")
     return found_tests
 
 
-def _test_of(recording: Recording) -> dict[str, Any]:
-    expected = recording.variables.get("expected_value")
-    scorers = [result.criterion.removeprefix(f"{SOURCE} ") for result in recording.results] or ["as expected"]
-    criteria = []
-    for scorer in scorers:
-        criterion = _criterion(scorer, expected)
-        if expected is not None:
-            criterion["expected_value"] = plain_text(expected)
-        criteria.append(criterion)
+def _scorer_options(source: Source) -> dict[str, Mapping[str, Any]]:
+    """The scorers of a log with what they were called with."""
+    with source.open() as file:
+        try:
+            header = _header(open_archive(file))[0] if file.read(2) == b"PK" else _outline(source)[0]
+        except DamagedMember:
+            return {}
+    scorers = [scorer for scorer in as_list(_evaluation(header).get("scorers")) if isinstance(scorer, Mapping)]
     return {
-        "id": recording.test_id,
-        "name": recording.test_name,
-        **literal_prompt(recording.prompt),
-        "criteria": criteria,
+        plain_text(scorer.get("name")).rpartition("/")[2]: scorer["options"]
+        for scorer in scorers
+        if isinstance(scorer.get("options"), Mapping)
     }
 
 
-def _criterion(scorer: str, expected: Any) -> dict[str, Any]:
-    """Inspect's own text scorers ignore case; what its options were is not looked at."""
+def _test_of(recording: Recording, options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    expected, choices = (recording.variables.get(name) for name in ("expected_value", "choices"))
+    scorers = [result.criterion.removeprefix(f"{SOURCE} ") for result in recording.results] or ["as expected"]
+    criteria = []
+    for scorer in scorers:
+        criterion = _criterion(scorer, expected, choices, options.get(scorer, {}))
+        if expected is not None:
+            criterion["expected_value"] = plain_text(expected)
+        criteria.append(criterion)
+    asked = literal_prompt(recording.prompt)
+    if choices:
+        asked["variables"] = {**asked.get("variables", {}), "choices": choices}
+    return {"id": recording.test_id, "name": recording.test_name, **asked, "criteria": criteria}
+
+
+_GRADED = ("model_graded_qa", "model_graded_fact")
+_OF_GRADERS = ("template", "instructions", "grade_pattern", "partial_credit")
+_EDGE = string.whitespace + string.punctuation
+"""What `match` leaves out at both ends of an answer and of a target."""
+_AT_EDGE = rf"[\s{re.escape(string.punctuation)}]*"
+_MATCHED = {
+    "begin": (rf"\A{_AT_EDGE}", ""),
+    "end": ("", rf"{_AT_EDGE}\Z"),
+    "exact": (rf"\A{_AT_EDGE}", rf"{_AT_EDGE}\Z"),
+    "any": ("", ""),
+}
+"""What stands before and behind the target, by the `location` of `match`."""
+
+
+def _criterion(scorer: str, expected: Any, choices: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What an Inspect scorer checks, called with `options`; a person is asked where nothing here checks the same."""
     targets = [plain_text(target) for target in expected] if isinstance(expected, list) else [plain_text(expected)]
-    alternatives = "|".join(re.escape(target.strip()) for target in targets)
-    if scorer == "match" and all(map(str.strip, targets)):  # by default the end, whatever punctuation follows
-        return checked(scorer, {"type": "Regex", "pattern": rf"(?:{alternatives})[\W_]*\Z", "flags": "i"})
-    if len(targets) > 1 and all(map(str.strip, targets)) and scorer in ("includes", "exact"):
+    ignores_case = options.get("ignore_case") is not False
+    flags = {"flags": "i"} if ignores_case else {}
+    there = all(map(str.strip, targets))
+    if scorer == "choice" and (made := criteria_of_target(expected, choices)):
+        return {**made[0], "name": scorer}
+    location = _MATCHED.get(plain_text(options.get("location") or "end"))
+    stripped = [target.strip(_EDGE) for target in targets]
+    if scorer == "match" and location is not None and not options.get("numeric") and all(stripped):
+        pattern = f"{location[0]}(?:{'|'.join(map(re.escape, stripped))}){location[1]}"
+        return checked(scorer, {"type": "Regex", "pattern": pattern, **flags})
+    if len(targets) > 1 and there and scorer in ("includes", "exact"):
         around = ("", "") if scorer == "includes" else (r"\A\s*", r"\s*\Z")
-        pattern = f"{around[0]}(?:{alternatives}){around[1]}"
-        return checked(scorer, {"type": "Regex", "pattern": pattern, "flags": "i"})
+        pattern = f"{around[0]}(?:{'|'.join(re.escape(target.strip()) for target in targets)}){around[1]}"
+        return checked(scorer, {"type": "Regex", "pattern": pattern, **flags})
     if len(targets) == 1 and targets[0]:
         if scorer == "includes":
-            return checked(scorer, {"type": "TextMatch", "contains_ignore_case": targets[0]})
+            return checked(
+                scorer, {"type": "TextMatch", "contains_ignore_case" if ignores_case else "contains": targets[0]}
+            )
         if scorer == "exact":
             return checked(scorer, {"type": "TextMatch", "equals_ignore_case": targets[0]})
-        if scorer in ("model_graded_qa", "model_graded_fact"):
+        if scorer in _GRADED:
             criteria = "The answer agrees with the reference."
             return checked(scorer, {"type": "Judge", "criteria": criteria, "reference": targets[0]})
-    return needs_manual_work(scorer, f"Inspect's scorer {scorer}, target {' or '.join(targets)[:300]}")
+    called = f"{scorer}({', '.join(f'{name}={value!r}' for name, value in options.items())})" if options else scorer
+    return needs_manual_work(scorer, f"Inspect's scorer {called[:300]}, target {' or '.join(targets)[:300]}")
 
 
 FORMAT = Format(
