@@ -382,7 +382,7 @@ _GRADED = ("model_graded_qa", "model_graded_fact")
 _OF_GRADERS = ("template", "instructions", "grade_pattern", "partial_credit")
 _EDGE = string.whitespace + string.punctuation
 """What `match` leaves out at both ends of an answer and of a target."""
-_AT_EDGE = rf"[\s{re.escape(string.punctuation)}]*"
+_AT_EDGE = r"[\W_]*"
 _MATCHED = {
     "begin": (rf"\A{_AT_EDGE}", ""),
     "end": ("", rf"{_AT_EDGE}\Z"),
