@@ -192,6 +192,11 @@ def _of_units(
     now: Sequence[_MessageKey],
 ) -> Iterator[RequestChange]:
     gone, came, masked, moved = _unmatched(before, after, was, now)
+    # The answer to the request before comes right behind what stayed of it. That an older one says the same moves none.
+    answer = max(set(range(len(now))) - {*came, *(new for _, new in moved)}, default=-1) + 1
+    if twin := next((pair for pair in moved if pair[1] == answer and after[answer].get("role") == "assistant"), None):
+        moved.remove(twin)
+        gone, came = sorted([*gone, twin[0]]), sorted([*came, twin[1]])
     if len(gone) == len(was) and not masked and not moved and was:
         # What is asked comes last; what stands before it is there in place of the messages that went.
         if len(came) > 1 and all(message.get("role") == "user" for message in after):

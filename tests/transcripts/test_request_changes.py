@@ -120,6 +120,15 @@ def test_the_system_prompt_tools_and_parameters() -> None:
     ]
 
 
+def test_an_answer_that_says_the_same_as_one_that_was_dropped_did_not_move() -> None:
+    one, two, three = ({"role": "user", "content": text} for text in ("one", "two", "three"))
+    same = {"role": "assistant", "content": "I can't find it anywhere."}
+    found = difference(request([one, same, two]), request([two, same, three])).changes
+    assert [(change.kind, change.before, change.after) for change in found] == [
+        ("dropped", (0, 1), ()), ("added", (), (1, 2)),
+    ]  # fmt: skip
+
+
 def test_tools_in_another_order_are_a_change() -> None:
     tools = (OfferedTool("find"), OfferedTool("pay"), OfferedTool("gone"))
     before = request([], tools=tools)
