@@ -236,6 +236,16 @@ class TestFrameworks:
         assert [call.name for call in ran.transcript.tool_calls] == calls, ran.events[-1]
         assert "found socks" in ran.transcript.final_output
 
+    async def test_a_part_of_the_state_that_nothing_gave(self, run_agent: Run, tmp_path: Path) -> None:
+        error = failure(await run_agent(named(tmp_path, "mails")))
+        assert "raised KeyError: 'email' (of_named_langgraph.py, line" in error.message
+        assert "has no `email` when it begins: write `input: {email: ...}`" in error.fix
+        mapped = {"input": {"email": {"subject": "{{prompt}}"}}}
+        ran = await run_agent(named(tmp_path, "mails", **mapped))
+        assert ran.transcript.final_output == "About hello"
+        error = failure(await run_agent(named(tmp_path, "mails", input={"email": {}})))
+        assert "when it begins" not in error.fix
+
     @pytest.mark.parametrize(
         ("name", "more", "said"),
         [
@@ -329,7 +339,7 @@ class TestFrameworksApart:
 NAMED = {
     "pydantic_ai": "deps needs number nested outer needs_path make_later structured retried",
     "openai_agents": "openai make_openai repeating with_server hands_over",
-    "langgraph": "graph make_graph opened own remembers notes researches",
+    "langgraph": "graph make_graph opened own remembers notes researches mails",
 }
 """By framework, what its module names. A module imports one framework, so that a test waits for no other."""
 PACKAGES = {"pydantic_ai": "pydantic_ai", "openai_agents": "agents", "langgraph": "langgraph"}

@@ -84,6 +84,11 @@ def remedy(clues: Mapping[str, Any], environment: ProjectEnvironment, env: Mappi
         return _install(module, environment, has_top=bool(clues.get("has_top")))
     if isinstance(variables, list) and variables:
         return _set([str(variable) for variable in variables], environment.env_files)
+    if key := clues.get("state_key"):
+        return (
+            f"the graph's state has no `{key}` when it begins: write `input: {{{key}: ...}}` in the agent; "
+            'templates such as "{{prompt}}" may be in it'
+        )
     if clues.get("refused"):
         return (
             f"the server refused the key: correct it where it is set; .env: {env_files_in_words(environment.env_files)}"

@@ -40,7 +40,8 @@ _MOST = 10  # exceptions of a chain
 def clues_of(error: BaseException, is_own: Callable[[str], bool]) -> dict[str, Any]:
     """What an exception lacks in the environment, as far as its type, its fields and the code that raised it tell:
     {"module": name of a module that is not installed}, {"variables": [names that are not set]}, {"refused": True}
-    where a server answered 401; {} if nothing. `is_own` tells whether a file is the project's.
+    where a server answered 401, {"state_key": name of what a graph's state has not}; {} if nothing. `is_own` tells
+    whether a file is the project's.
     """
     try:
         return next(filter(None, (_clues(cause, error, is_own) for cause in _chain(error))), {})
@@ -66,6 +67,9 @@ def _clues(error: BaseException, outermost: BaseException, is_own: Callable[[str
     frames = _frames(error)
     if isinstance(error, KeyError) and frames and frames[-1].f_locals.get("self") is os.environ:
         return {"variables": [str(error.args[0])]}
+    key = getattr(error, "agenteval_state_key", "")  # `python_objects` sets it
+    if key:
+        return {"state_key": key}
     missing = _settings(error, frames) or _looked_for(error, frames, is_own)
     if missing:
         return {"variables": missing}

@@ -389,13 +389,19 @@ async def _runnable(graph: Any, request: Request, target: str) -> AsyncIterator[
             if unknown:  # the graph would drop it in silence
                 problem = "the state of " + target + " has no " + ", ".join(unknown) + "; it has " + ", ".join(names)
                 raise pieces.WrongTarget(problem + "; correct the option `input`")
-        if how.get("messages") or "messages" not in graph.channels:
-            yield {"agenteval_state": await _invoked(graph, asked, config, more)}
-            return
-        state: Any = None
-        async for piece in _streamed(graph, asked, config, dict(more, stream_mode=["messages", "values"])):
-            state = piece[1] if piece[0] == "values" else state
-            yield piece
+        try:
+            if how.get("messages") or "messages" not in graph.channels:
+                yield {"agenteval_state": await _invoked(graph, asked, config, more)}
+                return
+            state: Any = None
+            async for piece in _streamed(graph, asked, config, dict(more, stream_mode=["messages", "values"])):
+                state = piece[1] if piece[0] == "values" else state
+                yield piece
+        except KeyError as error:
+            key = error.args[0] if error.args else None
+            if isinstance(key, str) and key in graph.channels and not (isinstance(asked, dict) and key in asked):
+                error.agenteval_state_key = key  # type: ignore[attr-defined]
+            raise
         if mapped:
             yield {"agenteval_state": state}
         return

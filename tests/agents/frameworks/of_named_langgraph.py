@@ -85,6 +85,17 @@ def _researching(state: Researched):
 researches = _graph(Researched, _researching, input_schema=Topic, output_schema=Info)
 
 
+class Mailed(MessagesState):
+    email: dict
+
+
+def _triage(state: Mailed):
+    return {"messages": [{"role": "assistant", "content": "About " + state["email"]["subject"]}]}
+
+
+mails = _graph(Mailed, _triage)
+
+
 def make_graph():
     return graph
 
