@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -39,6 +38,8 @@ NAMED: dict[str, tuple[tuple[str, ...], str]] = {
     "agenteval.commands": (("NAME",), "there is no verb 'NAME'"),
     "agenteval.agents": (("validate", "NAME.suite.yaml"), "there is no kind of agent 'NAME'"),
     "agenteval.embedders": (("validate", "NAME.suite.yaml"), 'there is no agent "NAME"'),
+    "agenteval.importers": (("import", "hello.suite.yaml", "--format", "NAME"), "there is no format 'NAME'"),
+    "agenteval.exporters": (("export", "last", "-", "--format", "NAME"), "there is no format 'NAME' to export"),
     "agenteval.executors": (("run", "hello.suite.yaml", "--executor", "NAME"), "'NAME' is not 'local'"),
 }
 # Suites that use a part of a group: what stands in SUITE, and what stands there instead.
@@ -53,7 +54,7 @@ SILENT = {
 }
 
 CORE = """
-import asyncio, contextlib, importlib, io, json, pkgutil, sys
+import asyncio, contextlib, io, json, sys
 from pathlib import Path
 import agenteval_tui
 from agenteval_tui.cli.main import main
@@ -73,13 +74,23 @@ async def screen():
         return type(app.screen).__name__
 
 said = {" ".join(arguments): called(*arguments) for arguments in json.loads(sys.argv[1])}
+screen = asyncio.run(screen()) if sys.argv[2:] else ""
+json.dump({"said": said, "screen": screen, "place": agenteval_tui.__file__}, sys.stdout)
+"""
+ALL_MODULES = """
+import importlib, pkgutil, agenteval_tui
 # What an agent's own Python reads as files is not imported here.
-elsewhere = ("agenteval_tui.extensions.", "agenteval_tui.agents.process.python_", "agenteval_tui.__main__")
+elsewhere = ("agenteval_tui.agents.process.python_", "agenteval_tui.__main__")
 for module in pkgutil.walk_packages(agenteval_tui.__path__, "agenteval_tui."):
     if not module.name.startswith(elsewhere):
         importlib.import_module(module.name)
-json.dump({"said": said, "screen": asyncio.run(screen()), "place": agenteval_tui.__file__}, sys.stdout)
+print(agenteval_tui.__file__)
 """
+VERBS = (("--help",), ("validate", "hello.suite.yaml"), ("run", "hello.suite.yaml", "--trust"), ("doctor",))
+# What a format could break. All else is tried without all extensions.
+OF_FORMATS = (("import", "hello.json"), ("export", "last", "-"))
+FORMATS = {"agenteval.importers", "agenteval.exporters"}
+MESSAGES = [{"role": "user", "content": "Say hello"}, {"role": "assistant", "content": "hello"}]
 
 
 @pytest.fixture(scope="module")
@@ -112,10 +123,10 @@ def extension(request: pytest.FixtureRequest, checkout: Path, tmp_path: Path) ->
     project.write_text(lines, "utf-8")
 
 
-def core(checkout: Path, folder: Path, *commands: tuple[str, ...]) -> Any:
-    """What these commands say in the copy, all in one process, which then imports the core and opens the app."""
+def python(checkout: Path, folder: Path, program: str, *arguments: str) -> str:
+    """What a Python program prints that imports agenteval from the copy."""
     done = subprocess.run(
-        [sys.executable, "-c", CORE, json.dumps(commands)],
+        [sys.executable, "-c", program, *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(checkout)},
         stdin=subprocess.DEVNULL,
@@ -125,38 +136,59 @@ def core(checkout: Path, folder: Path, *commands: tuple[str, ...]) -> Any:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    value = json.loads(done.stdout)
-    assert Path(value["place"]).is_relative_to(checkout)
-    return value
+    return done.stdout
 
 
-@pytest.mark.xdist_group("removal")
-def test_the_core_works_without_it_and_says_what_is_missing(extension: str, checkout: Path, tmp_path: Path) -> None:
-    (tmp_path / "hello.suite.yaml").write_text(SUITE, "utf-8")
-    lines = (ROOT / "pyproject.toml").read_text("utf-8")
-    removed = [
-        (group, name)
-        for group, targets in read_groups(lines).items()
-        for name, target in targets.items()
-        if target.startswith(f"agenteval_tui.extensions.{extension}.")
-    ]
-    assert removed, "nothing names it"
-    for group, name in removed:
-        if group in USES:
-            (tmp_path / f"{name}.suite.yaml").write_text(SUITE.replace(*USES[group]).replace("NAME", name), "utf-8")
+def check_core(checkout: Path, folder: Path, parts: list[tuple[str, str]]) -> None:
+    """The verbs of the core work, the app opens, and who names a part (group, name) that is missing is told so."""
+    (folder / "hello.suite.yaml").write_text(SUITE, "utf-8")
+    (folder / "hello.json").write_text(json.dumps({"messages": MESSAGES}), "utf-8")
+    is_format = {group for group, _ in parts} <= FORMATS
+    verbs = OF_FORMATS if is_format else (*VERBS, *OF_FORMATS)
     asked = {}
-    for group, name in removed:
+    for group, name in parts:
+        if group in USES:
+            suite = SUITE.replace(*USES[group]).replace("NAME", name)
+            (folder / f"{name}.suite.yaml").write_text(suite, "utf-8")
         if group not in SILENT:
             words, answer = NAMED[group]
             asked[tuple(word.replace("NAME", name) for word in words)] = answer.replace("NAME", name)
-    verbs = (("--help",), ("validate", "hello.suite.yaml"), ("run", "hello.suite.yaml", "--trust"), ("doctor",))
-    value = core(checkout, tmp_path, *verbs, *asked)
+    app = () if is_format else ("app",)
+    value = json.loads(python(checkout, folder, CORE, json.dumps([*verbs, *asked]), *app))
+    assert Path(value["place"]).is_relative_to(checkout)
     said = value["said"]
-    assert [said[" ".join(verb)][0] for verb in verbs] == [0, 0, 0, 0], said
-    assert "pass rate 100 %" in said["run hello.suite.yaml --trust"][1]
-    assert value["screen"] == "SuitesScreen"
+    assert {verb: said[" ".join(verb)][1] for verb in verbs if said[" ".join(verb)][0] != 0} == {}
+    if not is_format:
+        assert "pass rate 100 %" in said["run hello.suite.yaml --trust"][1]
+        assert value["screen"] == "SuitesScreen"
     for words, answer in asked.items():
         code, text = said[" ".join(words)]
         assert code == 2, text
         assert answer in text
         assert "Traceback" not in text
+
+
+def parts_of(name: str) -> list[tuple[str, str]]:
+    """The entry points of an extension: (group, name)."""
+    groups = read_groups((ROOT / "pyproject.toml").read_text("utf-8"))
+    place = f"agenteval_tui.extensions.{name}."
+    return [(group, part) for group, parts in groups.items() for part in parts if parts[part].startswith(place)]
+
+
+def test_the_core_works_without_it_and_says_what_is_missing(extension: str, checkout: Path, tmp_path: Path) -> None:
+    parts = parts_of(extension)
+    assert parts, "nothing names it"
+    check_core(checkout, tmp_path, parts)
+
+
+def test_the_core_works_without_all_of_them(checkout: Path, tmp_path: Path) -> None:
+    folder, project = checkout / "agenteval_tui" / "extensions", checkout / "pyproject.toml"
+    lines = project.read_text("utf-8")
+    shutil.move(folder, tmp_path / "removed")
+    project.write_text(lines_of(r"\w+").sub("", lines), "utf-8")
+    try:
+        assert python(checkout, tmp_path, ALL_MODULES).startswith(str(checkout))
+        check_core(checkout, tmp_path, [part for name in NAMES for part in parts_of(name)])
+    finally:
+        shutil.move(tmp_path / "removed", folder)
+        project.write_text(lines, "utf-8")

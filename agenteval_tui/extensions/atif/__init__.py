@@ -1,0 +1,1 @@
+"""Trajectories of ATIF (Harbor), in and out."""
