@@ -1,0 +1,1 @@
+"""Sessions of Anthropic's managed agents."""
