@@ -1,0 +1,1 @@
+"""States of AutoGen's agents and teams."""
