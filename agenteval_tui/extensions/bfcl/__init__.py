@@ -1,0 +1,1 @@
+"""Results of the Berkeley Function-Calling Leaderboard."""
