@@ -1,0 +1,1 @@
+"""Experiments and logs of Braintrust."""
