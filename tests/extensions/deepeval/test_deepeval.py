@@ -8,7 +8,7 @@ from pathlib import Path
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.history.store import Store
 
-REAL = Path(__file__).resolve().parents[2] / "docs" / "coming-from" / "files" / "deepeval-test-run.json"
+REAL = Path(__file__).resolve().parents[3] / "docs" / "coming-from" / "files" / "deepeval-test-run.json"
 
 
 def test_each_test_case_is_a_run_with_its_calls_and_the_metrics_verdicts(store: Store) -> None:

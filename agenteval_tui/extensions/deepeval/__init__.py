@@ -1,0 +1,1 @@
+"""Test runs of DeepEval."""
