@@ -1,0 +1,1 @@
+"""Logs of OpenAI's evals."""
