@@ -1,0 +1,1 @@
+"""Reports and datasets of pydantic-evals."""
