@@ -1,1 +1,1 @@
-"""States of AutoGen's agents and teams."""
+"""Messages and events of AutoGen."""
