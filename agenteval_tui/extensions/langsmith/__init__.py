@@ -1,0 +1,1 @@
+"""Runs and datasets of LangSmith."""
