@@ -13,9 +13,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.agents.usage import UsageReader
+from agenteval_tui.extensions.swe_agent.mini_swe_agent import is_trajectory, trajectory_recording
 from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
-from agenteval_tui.formats.importers.mini_swe_agent import is_trajectory, trajectory_recording
 from agenteval_tui.formats.importers.recording import Recording, first_user_text
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.grading.grade import foreign_result
