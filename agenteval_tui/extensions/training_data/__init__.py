@@ -1,0 +1,1 @@
+"""Conversations that models are trained with: ShareGPT and the like."""
