@@ -25,7 +25,8 @@ from agenteval_tui.analysis.blame.data_flow import call_steps
 from agenteval_tui.analysis.blame.expectation import expectation_of
 from agenteval_tui.analysis.blame.free_answer import OTHERS, clues_in, suspects_of
 from agenteval_tui.analysis.blame.model import Clue, ClueCode
-from agenteval_tui.formats.importers import multi_agent, tau_bench
+from agenteval_tui.extensions.multi_agent import importer as multi_agent
+from agenteval_tui.formats.importers import tau_bench
 from agenteval_tui.formats.importers.derived_criteria import DerivedGrader
 from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.formats.stream.json_stream import JsonElement

@@ -24,10 +24,10 @@ from agenteval_tui.agents.recording.conversation import Asked
 from agenteval_tui.agents.recording.told_requests import asked_in, with_requests
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.extensions.inspect.zip_file import Archive, DamagedMember, Member, open_archive
 from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.inspect_zip import Archive, DamagedMember, Member, open_archive
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text, type_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.formats.importers.suite_import import LARGEST, FoundTests, checked, literal_prompt, needs_manual_work

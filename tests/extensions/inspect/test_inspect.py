@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.extensions.inspect import importer as inspect_log
+from agenteval_tui.extensions.inspect import zip_file as inspect_zip
+from agenteval_tui.extensions.inspect.importer import recordings
 from agenteval_tui.formats.import_file import import_file, open_source
-from agenteval_tui.formats.importers import inspect_log, inspect_zip
-from agenteval_tui.formats.importers.inspect_log import recordings
 from agenteval_tui.formats.importers.recording import Recording, Skipped
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.grading.compile import compile_criterion
@@ -28,14 +29,14 @@ from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, Transcript
 
-from .conftest import theirs
+from tests.formats.conftest import theirs
 
 if sys.version_info >= (3, 14):
     import zipfile
 else:
     from backports.zstd import zipfile
 
-SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data"
 shared = [
     pytest.mark.shared,
     pytest.mark.skipif(not SHARED.is_dir(), reason="recordings beside the project are not here"),
