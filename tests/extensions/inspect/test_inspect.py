@@ -28,7 +28,6 @@ from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, Transcript
-
 from tests.formats.conftest import theirs
 
 if sys.version_info >= (3, 14):

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.formats.importers.promptfoo_asserts import as_bare, comma_separated, criteria_of
+from agenteval_tui.extensions.promptfoo.asserts import as_bare, comma_separated, criteria_of
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.sentences import verdict_sentence
 from agenteval_tui.runs.criteria import specs_of
 from agenteval_tui.suites.model import Criterion
 from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import Timing, Transcript, Usage
+from tests.grading.test_literal_arguments import MONGO, check_literal
 
 QUOTED = '"hello, dear world", "goodbye, universe", simple'
 ESCAPED = r'"hello\"world,test", "another,test"'
@@ -350,3 +351,8 @@ def test_lists_and_patterns_as_promptfoo_reads_them() -> None:
     assert comma_separated('"a') is None
     assert as_bare("[^]x") is None
     assert as_bare("yes|no") == "yes|no"
+
+
+def test_arguments_whose_keys_begin_with_a_dollar_are_values() -> None:
+    expected = {"name": "query", "args": {"q": MONGO}, "mode": "exact"}
+    check_literal(criteria_of([{"type": "trajectory:tool-args-match", "value": expected}]))

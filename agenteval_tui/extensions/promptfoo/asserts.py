@@ -13,8 +13,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.extensions.promptfoo.code import AssertionCode
 from agenteval_tui.formats.importers.message_formats import plain_text
-from agenteval_tui.formats.importers.promptfoo_code import AssertionCode
 from agenteval_tui.formats.importers.suite_import import checked, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.formats.stream.small_document import javascript_yaml

@@ -18,11 +18,11 @@ from msgspec.structs import replace
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import on_one_line
-from agenteval_tui.formats.importers import promptfoo_config
+from agenteval_tui.extensions.promptfoo import config
+from agenteval_tui.extensions.promptfoo.asserts import criteria_of
 from agenteval_tui.formats.importers.derived_criteria import local_criteria
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import is_message, plain_text, transcript_of
-from agenteval_tui.formats.importers.promptfoo_asserts import criteria_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.importers.suite_import import FoundTests
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
@@ -141,7 +141,7 @@ def tests(source: Source) -> FoundTests:
         found = None
     if not isinstance(found, Mapping):
         raise AgentevalError("these results hold no configuration to take tests from", where=str(source.path))
-    return promptfoo_config.tests_of(found, source.path)
+    return config.tests_of(found, source.path)
 
 
 class _Names:

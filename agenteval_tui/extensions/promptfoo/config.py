@@ -23,12 +23,12 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.delimited_text import HEAD, TextForm, from_header, table_form
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.importers import promptfoo_templates
+from agenteval_tui.extensions.promptfoo import templates
+from agenteval_tui.extensions.promptfoo.asserts import criteria_of
+from agenteval_tui.extensions.promptfoo.code import AssertionCode, has_structured_answers, module_name
+from agenteval_tui.extensions.promptfoo.providers import Providers
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, listed, plain_text
-from agenteval_tui.formats.importers.promptfoo_asserts import criteria_of
-from agenteval_tui.formats.importers.promptfoo_code import AssertionCode, has_structured_answers, module_name
-from agenteval_tui.formats.importers.promptfoo_providers import Providers
 from agenteval_tui.formats.importers.suite_import import (
     NOT_TRANSLATED,
     FoundTests,
@@ -330,10 +330,10 @@ class _Adding:
             prefix, suffix = plain_text(options.get("prefix")), plain_text(options.get("suffix"))
             values = dict(variables)
             if not isinstance(prompt, _Function):
-                text = promptfoo_templates.as_ours(f"{prefix}{prompt}{suffix}")
+                text = templates.as_ours(f"{prefix}{prompt}{suffix}")
                 try:
                     if dataset is None:
-                        values |= promptfoo_templates.without_values(text, variables)
+                        values |= templates.without_values(text, variables)
                         test |= _asked(text, values)
                     else:  # its rows have the other variables
                         test |= _asked(text, None)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.cli.main import main
-from agenteval_tui.formats.importers.promptfoo_config import tests_of as read_tests
+from agenteval_tui.extensions.promptfoo.config import tests_of as read_tests
 from agenteval_tui.formats.importers.suite_import import FoundTests
 from agenteval_tui.suites.load import load_suite
 

@@ -10,7 +10,7 @@ import pytest
 
 from agenteval_tui.analysis.lint import check_suites
 from agenteval_tui.cli.main import main
-from agenteval_tui.formats.importers.promptfoo_providers import Providers
+from agenteval_tui.extensions.promptfoo.providers import Providers
 
 URL = "http://127.0.0.1:9/chat"
 

@@ -1,0 +1,1 @@
+"""Configurations and results of promptfoo."""

@@ -1,0 +1,7 @@
+"""A history for imports."""
+
+from __future__ import annotations
+
+from tests.formats.conftest import imported, store
+
+__all__ = ("imported", "store")
