@@ -161,7 +161,7 @@ def execution_options(options: dict[str, Any]) -> tuple[PlanOptions, Ending, Rep
 def _executor(executor: str | None, scheduler: str | None) -> tuple[str, str]:
     if executor in (None, LOCAL):
         if scheduler:
-            others = " or ".join(entry_points.own(EXECUTORS)) or "NAME"
+            others = " or ".join(entry_points.own(EXECUTORS)) or "of a plug-in"
             raise AgentevalError(f"--scheduler is for --executor {others} only", fix="give both")
         return executor or "", ""
     return executor, scheduler or os.environ.get(executor_class(executor).address_variable, "")

@@ -338,7 +338,7 @@ class _Adding:
                     else:  # its rows have the other variables
                         test |= _asked(text, None)
                 except AgentevalError as error:
-                    self._found.skipped.append(f"{test['name']}: its prompt can't be made: {error.what}")
+                    self._found.skipped.append(f"{test['name']}: its prompt can't be filled in: {error.what}")
                     continue
                 if left_empty := [key for key in values if key not in variables]:
                     names = ", ".join(f"`{key}`" for key in left_empty)

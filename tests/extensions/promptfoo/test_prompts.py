@@ -154,7 +154,7 @@ def test_a_prompt_that_can_not_be_made_is_refused_by_name(tmp_path: Path, prompt
     found = imported(tmp_path, {"prompts": [prompt, "{{x}}"], "tests": [{"description": "T", "vars": {"x": 1}}]})
     assert prompts(found) == ["{{x}}"]
     (said,) = found.skipped
-    assert said.startswith("T (prompt 1): its prompt can't be made: ")
+    assert said.startswith("T (prompt 1): its prompt can't be filled in: ")
     assert reason in said
 
 
