@@ -1,7 +1,9 @@
-"""The command line, for the verbs of extensions."""
+"""For the tests of extensions: the command line, one run of an agent, a history, imports."""
 
 from __future__ import annotations
 
+from tests.agents.conftest import run_agent
 from tests.cli.conftest import cli, program, suite, the_schema_of_suites_is_made_once
+from tests.formats.conftest import imported, store
 
-__all__ = ("cli", "program", "suite", "the_schema_of_suites_is_made_once")
+__all__ = ("cli", "imported", "program", "run_agent", "store", "suite", "the_schema_of_suites_is_made_once")

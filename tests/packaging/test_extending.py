@@ -21,6 +21,7 @@ COPIED = ("agenteval_tui", "themes", "sample_suites", "docs", "pyproject.toml", 
 COPIED_TESTS = (
     "agents/conftest.py",
     "cli/conftest.py",
+    "extensions/conftest.py",
     "formats/conftest.py",
     "grading/test_metric_pages.py",
     "servers/prestarted.py",

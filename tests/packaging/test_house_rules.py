@@ -69,6 +69,7 @@ def test_the_wheel_holds_themes_and_sample_suites(installed: Path) -> None:
         "agenteval_tui/bundled/themes/dusk.yaml",
         "agenteval_tui/bundled/sample_suites/support.suite.yaml",
         "agenteval_tui/bundled/sample_suites/recorded/demo-rules-v1.jsonl",
+        "agenteval_tui/extensions/serve/page/index.html",
         "agenteval_tui/tui/app.tcss",
         "agenteval_tui/tui/screens/inspect/screen.tcss",
         "agenteval_tui/py.typed",
