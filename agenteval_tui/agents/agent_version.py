@@ -41,7 +41,7 @@ def agent_version(config: Mapping[str, Any], base_dir: Path | None = None, env: 
     return content_hash({name: value for name, value in parts.items() if value is not None})[:_DIGITS]
 
 
-def _kept(value: Any, name: str, sent: bool = False) -> Any:
+def _kept(value: object, name: str, sent: bool = False) -> object:
     """Without keys, whether they are written out or come from a variable, and without what names such a variable."""
     if isinstance(value, Mapping):
         below = sent or name.casefold() in SENT

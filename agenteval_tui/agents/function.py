@@ -141,7 +141,7 @@ class FunctionAgent:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._loop = None
 
-    def _offered_agent(self, options: FunctionOptions) -> Any:
+    def _offered_agent(self, options: FunctionOptions) -> object:
         try:
             return _offered[options.callable]
         except KeyError:
@@ -223,8 +223,8 @@ class _Call:
         except RuntimeError:  # the execution is over
             self._stopped = True
 
-    def _wait(self, awaitable: Awaitable[Any]) -> Any:
-        async def awaited() -> Any:
+    def _wait(self, awaitable: Awaitable[Any]) -> object:
+        async def awaited() -> object:
             return await awaitable
 
         self._waited_for = asyncio.run_coroutine_threadsafe(awaited(), self._loop)

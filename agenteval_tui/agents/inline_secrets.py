@@ -47,7 +47,7 @@ def put_back(config: Mapping[str, Any], places: tuple[Place, ...], source: Mappi
     return dict(restored)
 
 
-def _without(value: Any, path: Place, sent: bool, places: list[Place]) -> Any:
+def _without(value: object, path: Place, sent: bool, places: list[Place]) -> Any:
     if isinstance(value, Mapping):
         below = sent or bool(path and path[-1].casefold() in SENT)
         return {str(key): _without(item, (*path, str(key)), below, places) for key, item in value.items()}
@@ -71,13 +71,13 @@ def is_key(name: str, value: str, sent: bool) -> bool:
     return bool(_SECRET_NAME.search(name) if sent else _PLAIN_NAME.fullmatch(name))
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: object) -> object:
     if isinstance(value, Mapping):
         return {key: _copied(item) for key, item in value.items()}
     return [_copied(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _step(value: Any, name: str) -> Any:
+def _step(value: object, name: str) -> object:
     if isinstance(value, Mapping):
         return value.get(name)
     if isinstance(value, list | tuple) and name.isdigit() and int(name) < len(value):

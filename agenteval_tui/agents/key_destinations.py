@@ -207,7 +207,7 @@ def _parts(config: Mapping[str, Any], base_dir: Path) -> Iterator[_Part]:
             yield _Part("mcp", server)
 
 
-def _without_server(entry: Any) -> Any:
+def _without_server(entry: object) -> object:
     if not isinstance(entry, Mapping):
         return entry
     return {name: value for name, value in entry.items() if name != "mcp"}

@@ -7,7 +7,7 @@ A kind's options are its class's `options_model`. Where the class takes long to 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -118,20 +118,21 @@ def is_model(kind: Any) -> bool:
     return isinstance(model, type) and issubclass(model, AgentOptions) and model.asks_model
 
 
-def _options_of(name: str, kind: Any) -> Any:
+def _options_of(name: str, kind: object) -> Any:
     light = entry_points.find(AGENT_OPTIONS, str(kind))
     if light is None:
         return getattr(_class_of(name, kind), "options_model", None)
     return _loaded(name, light)
 
 
-def _class_of(name: str, kind: Any) -> Any:
+def _class_of(name: str, kind: object) -> Callable[[AgentSetup], object]:
     point = None if kind is None else entry_points.find(AGENTS, str(kind))
     if point is None:
         message = "an agent needs a `kind`" if kind is None else f"there is no kind of agent {kind!r}"
         fix = f"{_near(kind, kinds())}kinds: {', '.join(kinds())}"
         raise AgentevalError(message, where=f"agent {name!r}", fix=fix)
-    return _loaded(name, point)
+    of_kind: Callable[[AgentSetup], object] = _loaded(name, point)
+    return of_kind
 
 
 def _near(kind: Any, kinds: Collection[str]) -> str:

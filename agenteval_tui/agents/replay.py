@@ -231,7 +231,7 @@ def _from_lines(text: str, path: Path) -> Iterator[Recording]:
             yield _recording(_decoded(line, place), place)
 
 
-def _decoded(text: str, where: str) -> Any:
+def _decoded(text: str, where: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -11,7 +11,7 @@ import click
 class FiniteNumber(click.FloatRange):
     """A number in a range. `nan` and `inf` are not numbers here: no cost is above a limit of `nan`."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number. Fails as click's ranges do."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):

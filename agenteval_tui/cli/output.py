@@ -193,7 +193,7 @@ def json_text(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):

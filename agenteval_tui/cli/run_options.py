@@ -33,7 +33,7 @@ KINDS = ("json", "junit", "csv", "md", "html")
 class _ExecutorName(click.Choice):  # type: ignore[type-arg]  # before click 8.2 it takes none
     """The choices are agenteval's own names; a plug-in's is taken too."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         plugin = value not in self.choices and value in executor_names()
         return value if plugin else super().convert(value, param, ctx)
 

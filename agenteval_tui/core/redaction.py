@@ -85,7 +85,7 @@ class Redactor:
                     return size - place
         return 0
 
-    def data(self, value: Any) -> Any:
+    def data(self, value: object) -> Any:
         """JSON data without the secrets, in its texts and its keys; the same object where there are none.
 
         What holds a secret below `DEEPEST` levels becomes `***` as a whole.

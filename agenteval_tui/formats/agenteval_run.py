@@ -28,7 +28,7 @@ from agenteval_tui.runs.fork.model import ForkOrigin, read_origin
 from agenteval_tui.suites.commits import Commit, read_commits
 from agenteval_tui.transcripts.codec import VERSION, from_json, read_attachments, to_json
 from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import Message, RunError, Transcript, last_answer
+from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, last_answer
 
 KEY = "agenteval"
 RUN_FIELDS = ("name", "agent", "variables", "started")
@@ -252,7 +252,7 @@ def _attached(messages: tuple[Message, ...], listed_by_number: Any) -> tuple[Mes
     return tuple(restored)
 
 
-def _timed(call: Any, pair: Any) -> Any:
+def _timed(call: ToolCall, pair: object) -> ToolCall:
     if not isinstance(pair, list) or len(pair) != 2:
         return call
     started, lasted = (None if isinstance(moment, str | bool) else number(moment) for moment in pair)

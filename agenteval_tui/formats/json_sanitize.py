@@ -11,7 +11,7 @@ DEEPEST = 200
 """Levels of objects and lists that stay; what is deeper is kept as its JSON text."""
 
 
-def replace_non_finite(value: Any, depth: int = 0) -> Any:
+def replace_non_finite(value: object, depth: int = 0) -> Any:
     """`value` with "NaN", "Infinity" for such numbers, and texts for what lies deeper than `DEEPEST` levels."""
     return value if _is_finite(value, depth) else _made_finite(value, depth)
 
@@ -32,7 +32,7 @@ def _is_finite(value: Any, depth: int) -> bool:
     return depth < DEEPEST and all(item.__class__ is str or _is_finite(item, depth + 1) for item in inner)
 
 
-def _made_finite(value: Any, depth: int) -> Any:
+def _made_finite(value: object, depth: int) -> object:
     if isinstance(value, float):
         if math.isfinite(value):
             return value

@@ -245,7 +245,7 @@ def _escaped(text: str, *, ascii_only: bool = False) -> str:
     return json.dumps(text, ensure_ascii=ascii_only)[1:-1]
 
 
-def _json_in(text: str) -> Any:
+def _json_in(text: str) -> dict[str, Any] | list[Any] | None:
     """The object or list that a text is; None when it is none."""
     if text[:1] not in ("{", "["):
         return None

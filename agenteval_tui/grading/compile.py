@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from agenteval_tui.grading.extractors.extractor import Extract, Prototype
     from agenteval_tui.grading.metrics.metric import Check, Metric
     from agenteval_tui.grading.remote import RemoteMetric
+
+    _Model = TypeVar("_Model", Prototype, Metric)
 
 _FILLED = 256
 """Configs with their placeholders filled that one checker keeps: one for each row of a data set, as a rule."""
@@ -498,11 +500,10 @@ def _metric(number: int, entry: Any, problems: list[str]) -> Metric | None:
     except AgentevalError as unknown:
         problems.append(f"`{where}.type`: {unknown}")
         return None
-    metric: Metric | None = _read(model, {key: item for key, item in entry.items() if key != "type"}, where, problems)
-    return metric
+    return _read(model, {key: item for key, item in entry.items() if key != "type"}, where, problems)
 
 
-def _read(model: Any, config: Mapping[str, Any], where: str, problems: list[str]) -> Any:
+def _read(model: type[_Model], config: Mapping[str, Any], where: str, problems: list[str]) -> _Model | None:
     from pydantic import ValidationError
 
     try:

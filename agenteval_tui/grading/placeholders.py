@@ -76,7 +76,7 @@ _PATTERNS = frozenset(("pattern", "$regex", "extract_by_regex"))
 """Properties that hold a pattern: an empty piece of one may make all of it match everything."""
 
 
-def fill_config(value: Any, variables: Mapping[str, Any], any_json: frozenset[str] = frozenset()) -> Any:
+def fill_config(value: object, variables: Mapping[str, Any], any_json: frozenset[str] = frozenset()) -> Any:
     """As `fill`, for properties of a config: a text that comes out empty is a hole in the data, not a condition.
 
     Raises `PlaceholderError` for it, too. An empty text that is written as such stays.
@@ -135,7 +135,9 @@ def _without(text: str, left_out: Sequence[str], variables: Mapping[str, Any]) -
     return str(_fill_text(text, {**variables, **blanks}, False))
 
 
-def fill(value: Any, variables: Mapping[str, Any], any_json: frozenset[str] = frozenset(), typed: bool = False) -> Any:
+def fill(
+    value: object, variables: Mapping[str, Any], any_json: frozenset[str] = frozenset(), typed: bool = False
+) -> Any:
     """`value` with its placeholders filled. Raises `PlaceholderError`, naming the variable that is not there.
 
     Below the properties named in `any_json` a string that is nothing but a placeholder takes the variable's own

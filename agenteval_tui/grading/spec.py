@@ -114,7 +114,7 @@ def without_property(spec: CriterionSpec, *names: str) -> CriterionSpec:
 _SCALARS = frozenset((str, bool, int, float, type(None)))
 
 
-def json_like(value: Any, depth: int = 0) -> Any:
+def json_like(value: object, depth: int = 0) -> Any:
     """`value` with everything that JSON can't hold (dates, tuples, keys that are not strings) made into text. What is
     nested deeper than a config may be becomes `…`.
     """

@@ -9,7 +9,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agenteval_tui.pytest_plugin.checks import Checks, SessionRecord
 
 import pytest
 
@@ -53,7 +56,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 @pytest.fixture(scope="session")
-def _agenteval_record(pytestconfig: pytest.Config) -> Iterator[Any]:
+def _agenteval_record(pytestconfig: pytest.Config) -> Iterator[SessionRecord]:
     """The execution that all checks of the session belong to."""
     from agenteval_tui.pytest_plugin.checks import SessionRecord
 
@@ -70,7 +73,7 @@ def _agenteval_record(pytestconfig: pytest.Config) -> Iterator[Any]:
 
 
 @pytest.fixture
-def agenteval(request: pytest.FixtureRequest, _agenteval_record: Any) -> Any:
+def agenteval(request: pytest.FixtureRequest, _agenteval_record: SessionRecord) -> Checks:
     """Grades what a test has in hand, and runs suites; all of it is in the history. See `checks.Checks`."""
     from agenteval_tui.pytest_plugin.checks import Checks
 

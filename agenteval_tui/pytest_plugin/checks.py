@@ -210,11 +210,11 @@ class Checks:
         }
 
 
-def _called(function: Callable[[], Any]) -> Any:
+def _called(function: Callable[[], Any]) -> object:
     given = function()
     if inspect.isawaitable(given):
 
-        async def awaited() -> Any:
+        async def awaited() -> object:
             return await given
 
         return run_in_thread(awaited)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from _pytest._code.code import TerminalRepr
 
 import pytest
 from msgspec import Struct
@@ -111,7 +114,7 @@ class SuiteTest(pytest.Item):
         if failed or any(gate.fails for gate in ran.gates):
             raise NotPassedError(_reasons(ran))
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str | TerminalRepr:
         """The reasons, as `agenteval why` gives them; other errors in a sentence."""
         if isinstance(excinfo.value, NotPassedError | AgentevalError):
             return str(excinfo.value)

@@ -352,8 +352,8 @@ class _Printer:
         written = json.dumps(value, ensure_ascii=False)
         style = node.style if file_style is None else file_style
         # Where both write the same characters, offsets count on inside of the value.
-        same = isinstance(value, str) and written == f'"{value}"' and style in ("", "'", '"') and node.start == place
-        if same and node.end - node.start == len(value) + (2 if style else 0):
+        same = written == f'"{value}"' and style in ("", "'", '"') and node.start == place
+        if isinstance(value, str) and same and node.end - node.start == len(value) + (2 if style else 0):
             if style:
                 self._put(written, place, step=True)
             else:

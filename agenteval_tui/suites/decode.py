@@ -145,7 +145,7 @@ def _whole(node: Node, name: str, report: Report) -> object:
 
 def _number(node: Node, name: str, report: Report) -> object:
     value = _number_of(node)
-    if type(value) in (int, float):
+    if isinstance(value, int | float):
         return float(value)
     return _mismatch(node, f"{name} must be a number, not {type_label(node)}", _unquote(node, "write a number"), report)
 
@@ -153,7 +153,7 @@ def _number(node: Node, name: str, report: Report) -> object:
 _SCALARS: dict[Any, Reader] = {str: _text, bool: _flag, int: _whole, float: _number}
 
 
-def _number_of(node: Node) -> Any:
+def _number_of(node: Node) -> str | int | float | None:
     real = resolve(node)
     if not isinstance(real, ScalarNode):
         return None

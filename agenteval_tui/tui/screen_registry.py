@@ -63,9 +63,10 @@ _QUESTIONS = {
 """Questions over a screen. Each function shows a sheet and carries out the answer."""
 
 
-def _at(place: str) -> Any:
+def _at(place: str) -> Callable[..., Any]:
     module, _, name = place.partition(":")
-    return getattr(import_module(f"agenteval_tui.tui.screens.{module}"), name)
+    target: Callable[..., Any] = getattr(import_module(f"agenteval_tui.tui.screens.{module}"), name)
+    return target
 
 
 def _make(place: str) -> FrameScreen:

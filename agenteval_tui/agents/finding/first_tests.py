@@ -271,7 +271,9 @@ def first_tests(agent: FoundAgent) -> list[FirstTest]:
         tests.append(FirstTest(_brief(agent)))
     for test in tests:
         if agent.variables:
-            test.document["variables"] = {name: _literally(value) for name, value in agent.variables.items()}
+            test.document["variables"] = {
+                name: _literally(value) if isinstance(value, str) else value for name, value in agent.variables.items()
+            }
         test.document["criteria"] = test.document.pop("criteria")  # the last key, as people write it
     return _with_own_ids(tests)
 
@@ -373,10 +375,8 @@ def _is_usable(text: str) -> bool:
     return len(text.split()) > 1 and not any(mark in text for mark in ("{{", "{%", "{#", "${"))
 
 
-def _literally(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    return re.sub(r"\{\{|\{%|\{#|\$\{", lambda match: match[0][0] + " " + match[0][1], value)
+def _literally(text: str) -> str:
+    return re.sub(r"\{\{|\{%|\{#|\$\{", lambda match: match[0][0] + " " + match[0][1], text)
 
 
 def _with_own_ids(tests: list[FirstTest]) -> list[FirstTest]:

@@ -141,7 +141,7 @@ def _arguments(
     return values, needed
 
 
-def _literal(modules: Modules, module: Module, node: ast.expr) -> Any:
+def _literal(modules: Modules, module: Module, node: ast.expr) -> object:
     value = modules.literal(module, node)
     plain = value is not None and isinstance(value, str | int | float | bool | list | dict)
     return value if plain or (isinstance(node, ast.Constant) and node.value is None) else _MISSING

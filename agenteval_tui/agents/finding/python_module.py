@@ -6,7 +6,6 @@ import ast
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 from agenteval_tui.agents.finding.project_files import ProjectFiles
 
@@ -246,7 +245,7 @@ class Modules:
                 return self.text(place[0], place[1], depth + 1)
         return ""
 
-    def literal(self, module: Module, node: ast.expr | None) -> Any:
+    def literal(self, module: Module, node: ast.expr | None) -> object:
         """The value of a literal, also behind a name; None for anything else."""
         place = self.value(module, node)
         if place is None:

@@ -305,7 +305,7 @@ def _content(options: HttpOptions, variables: Mapping[str, Any]) -> tuple[bytes 
         raise AgentevalError(f"`body` is not JSON: {error}", where="body", fix="check its templates") from None
 
 
-def _value(place: str, value: Any, variables: Mapping[str, Any]) -> Any:
+def _value(place: str, value: object, variables: Mapping[str, Any]) -> object:
     if isinstance(value, str):
         return _filled(place, value, variables, typed=True)
     if isinstance(value, Mapping):
@@ -323,7 +323,7 @@ def _filled(place: str, text: str, variables: Mapping[str, Any], *, typed: bool 
         raise AgentevalError(f"`{place}`: {error.what}", where=where, fix=error.fix) from None
 
 
-def _escaped(value: Any) -> Any:
+def _escaped(value: object) -> Any:
     """The same value with every text in it fit for an address."""
     if isinstance(value, str):
         return quote(value, safe="")
@@ -570,7 +570,7 @@ class HttpReply(StreamReply):
         message = self._in_message.search(value)
         return isinstance(message, Mapping) and not {"role", "content"}.isdisjoint(message)
 
-    def _find(self, name: str, value: Any) -> Any:
+    def _find(self, name: str, value: object) -> Any:
         path = self._paths.get(name)
         if path is None:
             return None

@@ -181,7 +181,7 @@ class _Stream(httpcore.AsyncNetworkStream):
     async def start_tls(self, *arguments: Any, **options: Any) -> httpcore.AsyncNetworkStream:
         return _Stream(await self._stream.start_tls(*arguments, **options))
 
-    def get_extra_info(self, info: str) -> Any:
+    def get_extra_info(self, info: str) -> object:
         return self._stream.get_extra_info(info)
 
     def _first(self, data: bytes) -> None:

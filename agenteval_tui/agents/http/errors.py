@@ -699,7 +699,7 @@ def is_only_an_error(value: Mapping[str, Any]) -> bool:
     return is_error(value) and set(value) <= _BESIDE
 
 
-def error_in(value: Mapping[str, Any]) -> Any:
+def error_in(value: Mapping[str, Any]) -> object:
     """The error in such an object: what says most."""
     return next((value[key] for key in ("error", "errors", "fault") if _says(value.get(key))), value)
 
@@ -738,7 +738,7 @@ def _says(value: Any) -> bool:
     return isinstance(value, str | Mapping | list) and bool(value)
 
 
-def _left_of(value: Mapping[str, Any]) -> Any:
+def _left_of(value: Mapping[str, Any]) -> str:
     """An object without words that are known: itself, if there is anything in it."""
     return json.dumps(value, ensure_ascii=False, default=str) if value and list(value) != ["error"] else ""
 

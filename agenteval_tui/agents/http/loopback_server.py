@@ -126,9 +126,10 @@ class LoopbackServer:
         await asyncio.gather(*self._clients, return_exceptions=True)
 
     @property
-    def _name(self) -> Any:
+    def _name(self) -> tuple[str, int]:
         assert self._server is not None
-        return self._server.sockets[0].getsockname()
+        name: tuple[str, int] = self._server.sockets[0].getsockname()
+        return name
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.get_running_loop().create_task(self._serve(ServerConnection(reader, writer, self._largest)))

@@ -317,7 +317,7 @@ class MessagesReply(ModelReply):
             self.take_usage(self._counts)
 
 
-def _object(text: str) -> Any:
+def _object(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -116,7 +116,7 @@ class Probe(Struct, frozen=True):
         except (TypeError, ValueError, OSError, RuntimeError) as error:  # such as a value that JSON can't hold
             return unread(ReadingProblem.UNUSABLE, message=str(error)[:_LONGEST_WORDS])
 
-    async def _value(self, around: ProbeSurroundings) -> Any:
+    async def _value(self, around: ProbeSurroundings) -> object:
         until = time.monotonic() + self.timeout_s
         if self.kind == "command":
             return await self._command(around)

@@ -21,7 +21,9 @@ _READS = frozenset((sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_F
 _PRAGMAS = frozenset(("table_info", "table_list", "table_xinfo", "index_list", "index_info", "foreign_key_list"))
 
 
-def query(sql: str, name: str, folder: Path, variables: Mapping[str, Any], *, trusted: bool, until: float) -> Any:
+def query(
+    sql: str, name: str, folder: Path, variables: Mapping[str, Any], *, trusted: bool, until: float
+) -> str | list[dict[str, Any]] | None:
     """The result of a query: one value as text (null is None), or a list with an object for each row.
 
     `name` is the database's path, relative to `folder`; outside of it only where that is `trusted`. `variables` are the
@@ -69,7 +71,7 @@ def _allowed(action: int, first: str | None, *_: object) -> int:
     return sqlite3.SQLITE_DENY
 
 
-def _result(cursor: sqlite3.Cursor) -> Any:
+def _result(cursor: sqlite3.Cursor) -> str | list[dict[str, Any]] | None:
     columns = [column[0] for column in cursor.description or ()]
     if not columns:
         raise UnreadError(ReadingProblem.SQL, message="this is not a query: it returns nothing")

@@ -87,7 +87,7 @@ def events_of_state(
     yield from reader.end()
 
 
-def _at(option: str, path: str, state: Any) -> Any:
+def _at(option: str, path: str, state: Any) -> object:
     try:
         value = compile_path(path).search(state)
     except PathFailedError as error:
@@ -101,7 +101,7 @@ def _at(option: str, path: str, state: Any) -> Any:
     return value
 
 
-def _filled(place: str, value: Any, variables: Mapping[str, Any]) -> Any:
+def _filled(place: str, value: object, variables: Mapping[str, Any]) -> Any:
     if isinstance(value, str):
         try:
             return render_value(value, variables)

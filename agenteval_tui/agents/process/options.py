@@ -81,7 +81,7 @@ class CommandOptions(AgentOptions):
 
     @model_validator(mode="before")
     @classmethod
-    def _reads_nothing_twice(cls, written: Any) -> Any:
+    def _reads_nothing_twice(cls, written: object) -> object:
         # Many programs take what they can read for more of the prompt.
         if isinstance(written, dict) and "input" not in written and asks_in_words(written.get("command", "")):
             return {**written, "input": "none"}

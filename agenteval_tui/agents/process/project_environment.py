@@ -227,7 +227,7 @@ def _sources(folder: Path) -> list[Path]:
     return _unique(one for one in places if one.is_dir() and one.is_relative_to(folder))
 
 
-def _get(tables: Mapping[str, Any], *keys: str) -> Any:
+def _get(tables: Mapping[str, Any], *keys: str) -> object:
     value: Any = tables
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None

@@ -232,8 +232,8 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-def _await(awaitable: Any) -> Any:
-    async def awaited() -> Any:
+def _await(awaitable: Awaitable[object]) -> object:
+    async def awaited() -> object:
         return await awaitable
 
     return _loop().run_until_complete(awaited())

@@ -510,22 +510,23 @@ def _state_of(graph: Any) -> tuple[list[str], list[str]]:
     return names, [name for name in dict.fromkeys(takes) if name in names]
 
 
-def _annotations(cls: Any) -> Any:
+def _annotations(cls: type) -> dict[str, Any]:
     if not hasattr(inspect, "get_annotations"):  # Python before 3.10
-        return vars(cls).get("__annotations__", {})
+        annotations: dict[str, Any] = vars(cls).get("__annotations__", {})
+        return annotations
     try:
         return inspect.get_annotations(cls)
     except Exception:  # Python 3.14 evaluates them now, and a name may be known to type checkers only
         return {}
 
 
-def _input_schema(graph: Any) -> Any:
+def _input_schema(graph: Any) -> type | None:
     builder = getattr(graph, "builder", None)
     schema = getattr(builder, "input_schema", None) or getattr(builder, "input", None)
     return schema if isinstance(schema, type) else None
 
 
-def _required(graph: Any) -> list[Any]:
+def _required(graph: Any) -> list[str]:
     """The keys that its input must have."""
     schema = _input_schema(graph)
     fields = getattr(schema, "__dataclass_fields__", None)

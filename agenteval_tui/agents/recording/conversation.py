@@ -560,7 +560,7 @@ class _Assembly:
             self._results[message["tool_call_id"]] = str(message.get("content") or "")
         self._messages.append(message)
 
-    def _own(self, talk: _Talk, call: Any) -> Any:
+    def _own(self, talk: _Talk, call: object) -> object:
         if not isinstance(call, Mapping):
             return call
         call_id = str(call.get("id") or "")

@@ -80,7 +80,7 @@ class Exchange(Struct, frozen=True):
     refused: bool = False
 
 
-def received(data: bytes, kind: str) -> Any:
+def received(data: bytes, kind: str) -> object:
     """A body as it is stored: the data if it is JSON, else a text, else bytes; None for an empty body."""
     if not data:
         return None
@@ -207,7 +207,7 @@ def _stored(body: Any) -> dict[str, Any]:
     return {"text": body} if isinstance(body, str) else {"json": body}
 
 
-def _restored(holder: Mapping[str, Any]) -> Any:
+def _restored(holder: Mapping[str, Any]) -> object:
     if isinstance(holder.get("base64"), str):
         try:
             return base64.b64decode(holder["base64"], validate=True)

@@ -75,7 +75,7 @@ class KeyRedactor(TranscriptRedactor):
         cleaned: Answer = replace(answer, body=body, type=self.text(answer.type), error=self.text(answer.error))
         return replace(exchange, question=self.question(exchange.question), answer=cleaned)
 
-    def _body(self, body: Any) -> Any:
+    def _body(self, body: object) -> object:
         if isinstance(body, bytes):
             try:
                 text = body.decode("latin-1")
@@ -92,7 +92,7 @@ class KeyRedactor(TranscriptRedactor):
                 return STAND_IN
         return body
 
-    def _walk(self, value: Any, *, data: bool = False) -> Any:
+    def _walk(self, value: object, *, data: bool = False) -> object:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):

@@ -109,7 +109,7 @@ class Matcher:
         differences += _differences(essence["query"], other["query"], "query")
         return [*differences, *_differences(essence["body"], other["body"], "")]
 
-    def _masked(self, value: Any, at: str) -> Any:
+    def _masked(self, value: object, at: str) -> object:
         for rule, like in self._rules:
             if rule.fullmatch(at):
                 if like == ANY:
@@ -161,7 +161,7 @@ def without_clock(question: Question, today: date) -> Question:
     return replace(question, body=changed)
 
 
-def _map_texts(value: Any, days: Sequence[date]) -> Any:
+def _map_texts(value: object, days: Sequence[date]) -> object:
     if isinstance(value, str):
         return _without_now(value, days)
     if isinstance(value, list):
@@ -257,12 +257,12 @@ class _Numbered:
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
 
-    def top(self, body: Any) -> Any:
+    def top(self, body: object) -> object:
         if not isinstance(body, Mapping):
             return body
         return {key: self._walk(value) if key in _CONVERSATION else value for key, value in body.items()}
 
-    def _walk(self, value: Any) -> Any:
+    def _walk(self, value: object) -> object:
         if isinstance(value, list):
             return [self._walk(item) for item in value]
         if not isinstance(value, Mapping):

@@ -254,7 +254,7 @@ def _messages(line: bytes) -> list[dict[str, Any]]:
     return [entry for entry in (value if isinstance(value, list) else [value]) if isinstance(entry, dict)]
 
 
-def _key(message: Mapping[str, Any]) -> Any:
+def _key(message: Mapping[str, Any]) -> str | int | float | None:
     """A request's id; a text and a number are never equal."""
     identifier = message.get("id")
     return identifier if isinstance(identifier, str | int | float) else None

@@ -260,7 +260,7 @@ def error_answer(question: Question, status: int, message: str) -> Answer:
     return Answer(status, "application/json", body)
 
 
-def without_system(question: Question) -> Any:
+def without_system(question: Question) -> object:
     """The body of a request without its system prompt."""
     body = question.body
     if not isinstance(body, Mapping) or not protocol_of(question):

@@ -103,7 +103,7 @@ async def _record(test: Test, version: str, repetition: int) -> Transcript:
     return recorder.transcript()
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: object) -> object:
     """Times to the microsecond: sums of floats have digits behind it that say nothing."""
     if isinstance(value, float):
         return round(value, 3)

@@ -8,7 +8,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mcp.shared.message import SessionMessage
 
 
 def is_installed() -> bool:
@@ -71,7 +74,7 @@ async def http_streams(url: str, headers: Mapping[str, str], connect_s: float) -
         yield streams
 
 
-def message_of(line: bytes) -> Any:
+def message_of(line: bytes) -> SessionMessage:
     """What a transport gives for a line of a server. Raises ValueError for what is no message."""
     from mcp.shared.message import SessionMessage
 

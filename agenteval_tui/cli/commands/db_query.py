@@ -77,7 +77,7 @@ def _document(result: QueryResult) -> HistoryQueryResult:
     return extended(HistoryQueryResult, result, rows=rows)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return value.hex() if isinstance(value, bytes) else value
 
 

@@ -369,8 +369,10 @@ def _grade_stored(
     return exit_code(counts)
 
 
-def _with_variables(find: Any, variables: Mapping[str, Any]) -> Any:
-    def found(row: Any) -> Any:
+def _with_variables(
+    find: Callable[[RunRow], CriteriaSource | None], variables: Mapping[str, Any]
+) -> Callable[[RunRow], CriteriaSource | None]:
+    def found(row: RunRow) -> CriteriaSource | None:
         rules = find(row)
         return replace(rules, variables={**(rules.variables or {}), **variables}) if rules and variables else rules
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from agenteval_tui.analysis.agreement import sole_of_results
@@ -27,10 +25,10 @@ _SAYS = ("passed", "failed", "1", "2", "3", "4", "5")
 class _Says(click.Choice):  # type: ignore[type-arg]  # before click 8.2 it takes none
     """A verdict or a rating; with --key, a score."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in self.choices and ctx is not None and _number(value) is not None:
             return value
-        return super().convert(value, param, ctx)
+        return str(super().convert(value, param, ctx))
 
 
 @click.command("label")

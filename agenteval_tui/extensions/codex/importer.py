@@ -228,7 +228,7 @@ _GIVEN = {
 """What the call was made with, by the type of its item."""
 
 
-def _gave(item: Mapping[str, Any], kind: str) -> Any:
+def _gave(item: Mapping[str, Any], kind: str) -> object:
     """What came back of a call."""
     if kind == "command_execution":
         return item.get("aggregated_output")

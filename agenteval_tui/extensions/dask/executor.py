@@ -14,6 +14,7 @@ import platform
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing
+from types import ModuleType
 from typing import Any, Protocol, cast
 
 from agenteval_tui.agents.base import Agent, AgentEvent, AgentRequest, CheckReport, Done, Failed
@@ -291,7 +292,7 @@ def _unreachable(scheduler: str, error: BaseException) -> InfrastructureError:
     )
 
 
-def _library() -> Any:
+def _library() -> ModuleType:
     with _quiet():
         try:
             import distributed

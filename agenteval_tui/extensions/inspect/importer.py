@@ -13,7 +13,7 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import IO, Any
 
@@ -266,7 +266,7 @@ def _member_sample(member: Member, header: Mapping[str, Any]) -> Iterator[Record
     yield from skipped_by(reader, "samples[].", member.name)
 
 
-def _order(header: Mapping[str, Any]) -> Any:
+def _order(header: Mapping[str, Any]) -> Callable[[Member], tuple[int, int]]:
     """Samples as the dataset has them, then by epoch; the archive has them as they ended."""
     dataset = _evaluation(header).get("dataset")
     ids = dataset.get("sample_ids") if isinstance(dataset, Mapping) else None
@@ -874,10 +874,9 @@ def _error_text(error: Any) -> str:
     return (plain_text(reason).strip() or "the sample ended with an error")[:_LONGEST_ERROR]
 
 
-def _without_media(message: Any, left_out: Counter[str]) -> Any:
+def _without_media(message: object, left_out: Counter[str]) -> object:
     """The message with `[image]` for an image, which may have megabytes: what it is is kept."""
-    content = message.get("content") if isinstance(message, Mapping) else None
-    if not isinstance(content, list):
+    if not isinstance(message, Mapping) or not isinstance(content := message.get("content"), list):
         return message
     media = [attachment_of(block, f"[{type_of(block)}]") if type_of(block) in _MEDIA else None for block in content]
     pairs = list(zip(content, media, strict=True))
@@ -904,7 +903,7 @@ def _references(value: Any) -> set[str]:
     return references
 
 
-def _resolved(value: Any, attachments: Mapping[str, str]) -> Any:
+def _resolved(value: object, attachments: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         return attachments.get(value.partition("://")[2], value) if value.startswith(_PREFIXES) else value
     if isinstance(value, Mapping):

@@ -12,6 +12,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import ModuleType
 from typing import IO, Any
 
 from msgspec import Struct
@@ -87,7 +88,7 @@ def _found(file: IO[bytes], start: int, method: int, size: int | None, budget: _
     return _Limited(_unpacked(file, start, method, size), packed, budget)
 
 
-def _zipfile() -> Any:
+def _zipfile() -> ModuleType:
     """Python's zipfile; before 3.14 its backport, which knows zstd."""
     if sys.version_info >= (3, 14):
         import zipfile
@@ -111,7 +112,7 @@ def _opened(zipfile: Any, archive: Any, info: Any) -> IO[bytes]:
 class _Limited(io.RawIOBase):
     """A member's bytes, as far as they may be; what breaks while unpacking is a `DamagedMember`."""
 
-    def __init__(self, inner: IO[bytes], packed: int, budget: _Budget) -> None:
+    def __init__(self, inner: IO[bytes] | _Unpacking, packed: int, budget: _Budget) -> None:
         self._inner = inner
         self._most = min(LARGEST_MEMBER, ALWAYS + TIMES * packed)
         self._left = self._most
@@ -199,7 +200,7 @@ def _wide_size(extra: bytes) -> int | None:
     return None
 
 
-def _unpacked(file: IO[bytes], start: int, method: int, size: int | None) -> Any:
+def _unpacked(file: IO[bytes], start: int, method: int, size: int | None) -> _Unpacking:
     if method == 0:
         if size is None:
             raise DamagedMember("nothing says where it ends")

@@ -123,7 +123,7 @@ def _messages(listed: Any, name: str, found_tests: FoundTests) -> dict[str, Any]
     return {"messages": [{**message, **_said(message["role"], message.get("content") or "")} for message in written]}
 
 
-def _of_pair(value: Any) -> Any:
+def _of_pair(value: object) -> object:
     """LangChain's short form of a message, `["human", "Hi"]`, as a message."""
     if isinstance(value, list) and len(value) == 2 and value[0] in _SHORT_ROLES and isinstance(value[1], str):
         return {"type": _SHORT_ROLES[value[0]], "content": value[1]}

@@ -78,7 +78,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
             yield _recording(trace, _merged(parts), parts)
 
 
-def _usage_of(run: Mapping[str, Any]) -> Any:
+def _usage_of(run: Mapping[str, Any]) -> object:
     for place in (run.get("outputs"), run.get("extra")):
         if isinstance(place, Mapping):
             about = place.get("metadata")
@@ -129,7 +129,7 @@ def _recording(
     )
 
 
-def _reference(about: Mapping[str, Any]) -> Any:
+def _reference(about: Mapping[str, Any]) -> object:
     """The reference outputs of the example that was run, where an export of an experiment has them."""
     example = about.get("reference_example")
     inside = example.get("outputs") if isinstance(example, Mapping) else None

@@ -12,10 +12,11 @@ import logging
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeVar
 
 import httpx
 
@@ -34,6 +35,8 @@ from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.extensions.litellm.options import LiteLLMOptions
 from agenteval_tui.suites.environment import key_from
 from agenteval_tui.transcripts.error_codes import ErrorCode
+
+_Piece = TypeVar("_Piece")
 
 _NO_KEY = "none"  # where a server of the suite's own wants no key, or must not get the one of the environment
 _CAUSES = 20  # exceptions behind an exception that are looked at
@@ -225,7 +228,7 @@ class _Wait:
         self._characters = 0
         self._spoke = False
 
-    async def for_piece(self, awaited: Any) -> Any:
+    async def for_piece(self, awaited: Awaitable[_Piece]) -> _Piece:
         """What comes next. Raises `_TooLateError`."""
         passed = time.monotonic() - self._began
         wait = self._limits.silence if self._spoke else max(0.001, self._limits.first_token - passed)
@@ -255,7 +258,7 @@ class _Wait:
 
 
 @cache
-def _load() -> Any:
+def _load() -> ModuleType:
     """The package, imported once (3 s), with what it does by itself switched off."""
     # Else the import reads `.env` of the current folder, and downloads a list of prices.
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
@@ -266,7 +269,8 @@ def _load() -> Any:
     litellm.telemetry = False
     litellm.disable_aiohttp_transport = True  # httpx, as elsewhere here: proxies, certificates
     logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
-    return litellm
+    module: ModuleType = litellm
+    return module
 
 
 def _message(built: Any) -> Mapping[str, Any]:

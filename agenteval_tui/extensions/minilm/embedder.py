@@ -14,7 +14,10 @@ import threading
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 from agenteval_tui.agents.base import AgentSetup, Failed
 from agenteval_tui.agents.embedders.base import Embedding
@@ -122,7 +125,7 @@ class _Bert:
         unit = mean / max(float(np.linalg.norm(mean)), 1e-12)
         return [float(number) for number in unit], cut
 
-    def _embedded(self, ids: Any) -> Any:
+    def _embedded(self, ids: NDArray[Any]) -> NDArray[Any]:
         w = self._weights
         summed = (
             w["embeddings.word_embeddings.weight"][ids]
@@ -131,12 +134,12 @@ class _Bert:
         )
         return self._norm(summed, "embeddings.LayerNorm.")
 
-    def _layer(self, hidden: Any, name: str) -> Any:
+    def _layer(self, hidden: NDArray[Any], name: str) -> NDArray[Any]:
         np = self._np
         length, width = hidden.shape
         size = width // _HEADS
 
-        def heads(which: str) -> Any:
+        def heads(which: str) -> NDArray[Any]:
             projected = self._linear(hidden, f"{name}attention.self.{which}.")
             return projected.reshape(length, _HEADS, size).transpose(1, 0, 2)
 
@@ -151,17 +154,19 @@ class _Bert:
         inner = inner * 0.5 * (1.0 + _erf(inner / np.sqrt(2.0).astype(np.float32), np))
         return self._norm(hidden + self._linear(inner, f"{name}output.dense."), f"{name}output.LayerNorm.")
 
-    def _linear(self, matrix: Any, name: str) -> Any:
-        return matrix @ self._weights[f"{name}weight"].T + self._weights[f"{name}bias"]
+    def _linear(self, matrix: NDArray[Any], name: str) -> NDArray[Any]:
+        product: NDArray[Any] = matrix @ self._weights[f"{name}weight"].T + self._weights[f"{name}bias"]
+        return product
 
-    def _norm(self, matrix: Any, name: str) -> Any:
+    def _norm(self, matrix: NDArray[Any], name: str) -> NDArray[Any]:
         mean = matrix.mean(axis=-1, keepdims=True)
         spread = ((matrix - mean) ** 2).mean(axis=-1, keepdims=True)
         scaled = (matrix - mean) / self._np.sqrt(spread + 1e-12)
-        return scaled * self._weights[f"{name}weight"] + self._weights[f"{name}bias"]
+        shifted: NDArray[Any] = scaled * self._weights[f"{name}weight"] + self._weights[f"{name}bias"]
+        return shifted
 
 
-def _tensors(data: bytes, numpy: Any) -> dict[str, Any]:
+def _tensors(data: bytes, numpy: Any) -> dict[str, NDArray[Any]]:
     """The float32 tensors of a safetensors file: a length, a JSON header with offsets, and the numbers."""
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
@@ -173,9 +178,10 @@ def _tensors(data: bytes, numpy: Any) -> dict[str, Any]:
     return tensors
 
 
-def _erf(x: Any, np: Any) -> Any:
+def _erf(x: NDArray[Any], np: Any) -> NDArray[Any]:
     """The error function, to 1.5e-7 (Abramowitz and Stegun 7.1.26); numpy has none."""
     at = np.abs(x)
     t = 1.0 / (1.0 + 0.3275911 * at)
     series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
-    return np.sign(x) * (1.0 - series * np.exp(-at * at))
+    value: NDArray[Any] = np.sign(x) * (1.0 - series * np.exp(-at * at))
+    return value

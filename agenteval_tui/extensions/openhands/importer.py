@@ -209,14 +209,14 @@ class _Reader(Struct):
             self.messages.append({"role": "user", "content": content, "name": "observation"})
 
 
-def _exit_code(event: Mapping[str, Any]) -> Any:
+def _exit_code(event: Mapping[str, Any]) -> int | None:
     extras = event["extras"] if isinstance(event.get("extras"), Mapping) else event
     metadata = extras["metadata"] if isinstance(extras.get("metadata"), Mapping) else extras
     code = metadata.get("exit_code")
     return code if isinstance(code, int) and not isinstance(code, bool) and code != -1 else None
 
 
-def _field(event: Mapping[str, Any], name: str) -> Any:
+def _field(event: Mapping[str, Any], name: str) -> object:
     args = event.get("args")
     return args.get(name) if isinstance(args, Mapping) and args.get(name) else event.get(name)
 

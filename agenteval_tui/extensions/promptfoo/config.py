@@ -402,7 +402,7 @@ class _Adding:
             given = given.get("embedding" if kind.startswith("similar") else "text")
         return self._providers.agent(given)
 
-    def _resolved(self, given: Any) -> Any:
+    def _resolved(self, given: object) -> object:
         """An assertion, also where it is a template of the configuration: `$ref: "#/assertionTemplates/name"`."""
         if not isinstance(given, Mapping):
             return given
@@ -417,7 +417,7 @@ class _Adding:
         return there if isinstance(there, Mapping) and "$ref" not in there else {"type": f"$ref {ref}"}
 
 
-def _changed_before(one: Any, change: Any) -> Any:
+def _changed_before(one: object, change: object) -> object:
     """The assertion, which looks at what `change` makes of the answer, and then at what its own makes of that."""
     if not isinstance(one, Mapping):
         return one
@@ -450,7 +450,7 @@ def _asked(prompt: str, variables: Mapping[str, Any] | None) -> dict[str, Any]:
     return {"prompt": prompt}
 
 
-def _conversation(text: str) -> Any:
+def _conversation(text: str) -> object:
     """The JSON that a text is; None if it is none."""
     try:
         return json.loads(text)
@@ -508,7 +508,7 @@ class Files:
             self._found.note(f"{name} can't be read: there is no such file")
         return inside
 
-    def value(self, name: str) -> Any:
+    def value(self, name: str) -> object:
         """What one file holds: the value of JSON or YAML, else its text. None and a note where it can't be read."""
         if Path(name).suffix.lower() not in (*_PARSED, ".txt", ".md"):
             return None  # a program, which is not run here
@@ -516,7 +516,7 @@ class Files:
             return self._value(path)
         return None
 
-    def _value(self, path: Path) -> Any:
+    def _value(self, path: Path) -> object:
         try:
             if path.suffix.lower() in _PARSED:
                 with Source(path) as source:

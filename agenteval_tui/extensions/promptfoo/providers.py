@@ -169,7 +169,7 @@ def _answer(code: Any) -> str:
     return path[1].replace("?", "").lstrip(".")
 
 
-def _own_templates(value: Any, *, variables: bool = True, in_object: bool = False) -> Any:
+def _own_templates(value: object, *, variables: bool = True, in_object: bool = False) -> object:
     """A value of `config` with its templates as an agent has them: the environment's variables, and where the agent
     gets the test's `variables`, those. `in_object`: a text that is a single template keeps the variable's type."""
     if isinstance(value, Mapping):

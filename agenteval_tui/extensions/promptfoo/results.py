@@ -223,7 +223,7 @@ def _provider(row: Mapping[str, Any]) -> str:
     return plain_text(provider.get("label") or provider.get("id") or row.get("provider"))
 
 
-def _prompt_number(row: Mapping[str, Any]) -> Any:
+def _prompt_number(row: Mapping[str, Any]) -> object:
     """What tells a row's prompt from others: its number, else its label."""
     number = row.get("promptIdx")
     return number if isinstance(number, int) and not isinstance(number, bool) else _label(row.get("prompt"))

@@ -71,7 +71,7 @@ def _tau2_simulation(run: StoredRun) -> dict[str, Any]:
     }
 
 
-def _object(arguments: str) -> Any:
+def _object(arguments: str) -> object:
     try:
         return json.loads(arguments)
     except (ValueError, RecursionError):

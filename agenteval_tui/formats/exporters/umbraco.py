@@ -109,7 +109,7 @@ def _texts(config: Mapping[str, Any]) -> list[str]:
     return [value for value in config.values() if isinstance(value, str)]
 
 
-def _unquoted(value: Any) -> Any:
+def _unquoted(value: object) -> object:
     """A text with the braces that are meant as such."""
     return value.replace(_BRACES, "{{") if isinstance(value, str) else value
 

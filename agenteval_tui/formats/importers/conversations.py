@@ -4,7 +4,7 @@ somebody wrote by hand."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, overload
 
 from msgspec.structs import replace
 
@@ -24,7 +24,11 @@ def _instructions(value: Mapping[str, Any]) -> str:
     )
 
 
-def as_conversation(value: Any) -> Any:
+@overload
+def as_conversation(value: Mapping[str, Any]) -> Mapping[str, Any]: ...
+@overload
+def as_conversation(value: object) -> object: ...
+def as_conversation(value: object) -> object:
     """A conversation as a list of messages, or as an object with `messages` (one with a `version` is agenteval's own
     transcript); anything else as it is."""
     if not isinstance(value, Mapping):

@@ -270,7 +270,7 @@ class _Conversation:
             self._thoughts = ""
         self.messages.append(dict(message))
 
-    def _readable(self, call: Any) -> Any:
+    def _readable(self, call: object) -> Mapping[str, Any]:
         """A call of a tool as it is read; one that can't be is called by what it is, and noted."""
         if isinstance(call, (dict, Mapping)):
             custom = call.get("custom")
@@ -288,7 +288,8 @@ class _Conversation:
             for key in ("toolName", "tool_name"):
                 if isinstance(call.get(key), str):
                     messages = messages_of({"role": "assistant", "parts": [{**call, "type": "tool-call"}]})
-                    return messages[0]["tool_calls"][0]
+                    readable: Mapping[str, Any] = messages[0]["tool_calls"][0]
+                    return readable
         self.notes.append(f"a tool call has no name: {plain_text(call)[:200]}")
         return _function(None, _NAMELESS, call)
 
@@ -377,7 +378,7 @@ class _Conversation:
         assert fields is not None
         role = LANGCHAIN_ROLES.get(str(fields.get("type")), str(fields.get("role") or "user"))
         content, thoughts = fields.get("content"), ""
-        calls = [
+        calls: list[Mapping[str, Any]] = [
             _function(call.get("id"), call.get("name"), call.get("args"))
             for key in ("tool_calls", "invalid_tool_calls")
             for call in _maps(fields.get(key))
@@ -594,7 +595,7 @@ def first_text(value: Mapping[str, Any], keys: Iterable[str]) -> str | None:
     return next((value[key] for key in keys if isinstance(value.get(key), str)), None)
 
 
-def json_in(value: Any) -> Any:
+def json_in(value: object) -> Any:
     """A value; an object or a list that stands as JSON in a text is read."""
     try:
         return json.loads(value) if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else value
@@ -838,5 +839,5 @@ def _name(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _first(part: Mapping[str, Any], *keys: str) -> Any:
+def _first(part: Mapping[str, Any], *keys: str) -> object:
     return next((part[key] for key in keys if part.get(key) is not None), None)

@@ -172,7 +172,7 @@ def _messages(attributes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     return sides
 
 
-def _content(parts: list[dict[str, Any]]) -> Any:
+def _content(parts: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
     texts = [part.get("text") for part in parts]
     if all(isinstance(text, str) for text in texts):
         return "\n".join(map(str, texts))

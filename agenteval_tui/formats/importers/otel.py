@@ -235,7 +235,7 @@ def _attributes(data: Any, *, all_of_them: bool = False) -> dict[str, Any]:
     return {key: value for key, value in pairs if all_of_them or key.startswith(_KEPT)}
 
 
-def _value(data: Any, depth: int = 0) -> Any:
+def _value(data: object, depth: int = 0) -> object:
     """OTLP's AnyValue."""
     if not isinstance(data, Mapping) or depth > 100:
         return data
@@ -746,7 +746,7 @@ def _has_arguments(span: Mapping[str, Any]) -> bool:
     return span["attributes"].get("gen_ai.tool.call.arguments") is not None
 
 
-def _arguments(span: Mapping[str, Any]) -> Any:
+def _arguments(span: Mapping[str, Any]) -> object:
     return called_with(span["attributes"].get("gen_ai.tool.call.arguments"))
 
 

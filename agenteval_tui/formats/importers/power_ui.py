@@ -157,7 +157,7 @@ def _context(data: Any, name: str, imported: FoundTests) -> dict[str, Any]:
     return context
 
 
-def _joined(value: Any) -> Any:
+def _joined(value: object) -> object:
     """A value with texts for what Power UI exports as a list of lines."""
     if isinstance(value, list):
         if value and isinstance(value[0], str) and value[0].startswith(_MULTILINE):
@@ -170,7 +170,7 @@ def _text(value: Any) -> str:
     return plain_text(_joined(value))
 
 
-def _cell(row: Mapping[str, Any], name: str) -> Any:
+def _cell(row: Mapping[str, Any], name: str) -> object:
     """A cell; columns are called by the attribute, in any case."""
     if name in row:
         return row[name]

@@ -59,7 +59,7 @@ def _recording(value: Mapping[str, Any]) -> Recording:
     return restore_or_note(recording, info.get(KEY))
 
 
-def _marked(message: Any) -> Any:
+def _marked(message: object) -> object:
     """A tool's answer, marked as failed where it says so: tau-bench's tools give the error as their result."""
     if not isinstance(message, Mapping) or message.get("role") != "tool" or "is_error" in message:
         return message

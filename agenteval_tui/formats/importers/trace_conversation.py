@@ -103,7 +103,7 @@ def _request(number: int, span: Span, spans: Sequence[Span]) -> Asked | None:
     if not _has_messages(span):
         return None
     is_whole = isinstance(inputs, Mapping) and bool(inputs.keys() & {"model", "tools", "temperature", "max_tokens"})
-    about = {**(inputs if is_whole else {}), **(span.about or {})}
+    about = {**(inputs if isinstance(inputs, Mapping) and is_whole else {}), **(span.about or {})}
     replied = decoded(span.answered)
     if isinstance(replied, Mapping) and replied.get("previous_response_id"):
         about["previous_response_id"] = replied["previous_response_id"]
@@ -380,7 +380,7 @@ def answered_messages(value: Any) -> list[Any]:
     return [{"role": "assistant", "content": text_of(value)}]
 
 
-def decoded(value: Any) -> Any:
+def decoded(value: object) -> object:
     """What a text of JSON says; everything else as it is."""
     if isinstance(value, str) and value[:1] in ("{", "[", '"'):
         try:

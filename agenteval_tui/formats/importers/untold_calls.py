@@ -8,7 +8,6 @@ import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -162,7 +161,7 @@ def _note_at(note: Note, places: Sequence[int]) -> Note:
     return replace(note, place=message_place(places[at])) if at < len(places) else note
 
 
-def called_with(arguments: Any) -> Any:
+def called_with(arguments: object) -> object:
     """What a tool was called with, as its span tells it: JSON, or (LangChain) the text of a Python object, also as the
     only input; {} where nothing is told."""
     inner = arguments["input"] if isinstance(arguments, Mapping) and arguments.keys() == {"input"} else arguments
@@ -172,7 +171,7 @@ def called_with(arguments: Any) -> Any:
     return value if isinstance(value, Mapping | list) or inner is arguments else arguments
 
 
-def _decoded(value: Any) -> Any:
+def _decoded(value: object) -> object:
     if not isinstance(value, str):
         return value
     for read in (json.loads, ast.literal_eval) if value[:1] in ("{", "[", '"') else ():

@@ -164,7 +164,7 @@ def _body(body: Any) -> list[Any]:
     return list(as_list(inner.get("values"))) if isinstance(inner, Mapping) else []
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """The value of a resource's attribute, where it is a scalar."""
     return next(iter(value.values()), None) if isinstance(value, Mapping) else value
 

@@ -8,7 +8,10 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from yaml import SafeLoader
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.stream.json_stream import wide_encoding
@@ -49,7 +52,7 @@ def read_document(source: Source, reader: YamlReader) -> Any:
         raise AgentevalError(f"this YAML can't be read: {error}", where=where) from None
 
 
-def javascript_yaml(text: str) -> Any:
+def javascript_yaml(text: str) -> object:
     """The value of a YAML text as js-yaml 4 reads it. None if it can't be read."""
     import yaml
 
@@ -71,14 +74,14 @@ _BASES = {"0b": 2, "0o": 8, "0x": 16}
 
 
 @cache
-def _loader(reader: YamlReader) -> Any:
+def _loader(reader: YamlReader) -> type[SafeLoader]:
     import yaml
 
-    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    base: type[SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     if reader == "PyYAML":
         return base
 
-    class JavascriptLoader(base):  # type: ignore[misc]
+    class JavascriptLoader(base):  # type: ignore[valid-type, misc]
         yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {}
 
     def tag(name: str) -> str:
@@ -122,10 +125,10 @@ def _javascript_number(value: float) -> int | float:
     return int(Decimal(repr(double))) if double.is_integer() else double
 
 
-def _counted(value: Any, where: str, number: Callable[[float], float] | None) -> Any:
+def _counted(value: object, where: str, number: Callable[[float], float] | None) -> object:
     room = [LARGEST]
 
-    def plain(node: Any, depth: int) -> Any:
+    def plain(node: object, depth: int) -> object:
         room[0] -= 1
         if room[0] < 0 or depth > 100:
             raise AgentevalError(

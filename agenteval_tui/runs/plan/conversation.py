@@ -269,7 +269,7 @@ def _rendered_call(call: ToolCall, variables: Mapping[str, Any]) -> ToolCall:
     return replace(call, arguments=_rendered_value(call.arguments, variables), result=result)
 
 
-def _rendered_value(value: Any, variables: Mapping[str, Any]) -> Any:
+def _rendered_value(value: object, variables: Mapping[str, Any]) -> Any:
     if isinstance(value, str):
         return render(value, variables)
     if isinstance(value, Mapping):

@@ -445,7 +445,7 @@ def is_null(node: Node) -> bool:
     return type(node) is ScalarNode and not node.style and node.text in _NULLS and node.plain
 
 
-def untyped(node: ScalarNode) -> Any:
+def untyped(node: ScalarNode) -> str | int | float | bool | None:
     """The value where any type is allowed: as in JSON. `true`, `null`, `5`, `1e3` are what they look like; the
     surprises of YAML 1.1 (`no`, dates, `012`, `1_000`, `12:30`) stay text.
     """

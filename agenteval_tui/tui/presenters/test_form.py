@@ -148,7 +148,7 @@ def rebased_dataset(base: TestForm, now: TestForm, file: TestForm) -> dict[str, 
     return _dataset(values, file.dataset_more)
 
 
-def _value(key: str, text: str) -> Any:
+def _value(key: str, text: str) -> object:
     if key == "tags":
         return [entry.strip() for entry in text.split(",") if entry.strip()] or None
     if not text.strip() and key != "prompt":
@@ -162,7 +162,7 @@ def _value(key: str, text: str) -> Any:
     return text or None
 
 
-def number_of(text: str) -> Any:
+def number_of(text: str) -> str | int | float:
     """A number, or the text that is none."""
     value = untyped(ScalarNode(text.strip(), 0, 0))
     return value if isinstance(value, int | float) and not isinstance(value, bool) else text.strip()
@@ -194,7 +194,7 @@ def _criteria(base: Sequence[CriterionForm], now: Sequence[CriterionForm]) -> li
     return None if same else criterion_edits
 
 
-def _criterion_value(key: str, text: str) -> Any:
+def _criterion_value(key: str, text: str) -> object:
     if key == "negate":
         return True if text == "true" else None
     if key == "config_uxon":

@@ -50,7 +50,7 @@ def result_body(text: str) -> Body:
     return writer.done()
 
 
-def _read(text: str) -> Any:
+def _read(text: str) -> object:
     """The value; None for what is not JSON, or what a value does not hold as it was written."""
     try:
         return json.loads(text, object_pairs_hook=_object, parse_float=_number)

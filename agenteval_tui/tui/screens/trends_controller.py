@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,6 +41,7 @@ PURPOSE = "How tests do over time: pass rates, flaky tests, causes, scores, aler
 _ROOM_FOR_SAID = 120
 """Cells of a title in which all of what a regrading came to can be read."""
 _BELOW = (None, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
+_Choice = TypeVar("_Choice")
 _MOST = 100  # runs of a test that next and previous go through in Inspect
 
 
@@ -146,8 +147,8 @@ class TrendsController:
     def restore(self, stored: Mapping[str, Any]) -> None:
         """Take what an earlier start kept."""
 
-        def known(name: str, choices: Sequence[Any], default: Any) -> Any:
-            return stored.get(name) if stored.get(name) in choices else default
+        def known(name: str, choices: Sequence[_Choice], default: _Choice) -> _Choice:
+            return next((choice for choice in choices if choice == stored.get(name)), default)
 
         self.window = known("window", WINDOWS, "30d")
         self.by, self.group = known("by", BYS, None), known("group", GROUPS, "")

@@ -137,7 +137,7 @@ class Sheet(ModalScreen[T]):
     def call_after_refresh(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> bool:
         """As Textual's, but nothing is called for a sheet that has gone meanwhile."""
 
-        def call() -> Any:
+        def call() -> object:
             return callback(*args, **kwargs) if is_there(self) else None
 
         return super().call_after_refresh(call)
