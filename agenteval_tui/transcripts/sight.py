@@ -73,22 +73,76 @@ class Sight:
                 others[open_results.pop(0)] = str(message.get("content") or "")
         return {place: text for place, text in others.items() if text.strip() != self._texts[place]}
 
+    def standing(self, number: int) -> dict[int, int]:
+        """Which messages of the transcript before the answer stand in this request: the place (from 0) of each there.
+        A text that was said several times ("Yes.") stands beside what stood beside it."""
+        request = self._requests.references[number - 1] if number else None
+        if request is None or request.answer is None:
+            return {}
+        told = [place for first, end in request.messages for place in range(first, end)]
+        options: dict[int, set[int]] = {}
+        for index, places in enumerate(self._places[: request.answer]):
+            for place in places:
+                options.setdefault(place, set()).add(index)
+        chosen: list[int | None] = [None] * len(told)
+
+        def choose(position: int, index: int) -> None:
+            chosen[position] = index
+            for place in self._places[index]:
+                options[place].discard(index)
+
+        for position, place in enumerate(told):
+            if len(options.get(place, ())) == 1:
+                choose(position, min(options[place]))
+        for step in (1, -1):
+            for position in range(len(told))[::step]:
+                beside = chosen[position - step] if 0 <= position - step < len(told) else None
+                if chosen[position] is None and beside is not None and beside + step in options.get(told[position], ()):
+                    choose(position, beside + step)
+        last = request.answer
+        for position in range(len(told) - 1, -1, -1):
+            left = options.get(told[position], set())
+            if chosen[position] is None and left:
+                choose(position, max((index for index in left if index < last), default=max(left)))
+            last = min(last, request.answer if chosen[position] is None else chosen[position] or 0)
+        return {index: position for position, index in enumerate(chosen) if index is not None}
+
+    def only_told(self, number: int) -> dict[int, list[Message]]:
+        """The messages of a request that the transcript has nowhere before the answer: a summary in place of others, a
+        text that was shortened, a reminder. By the message of the transcript that they stand behind.
+
+        Results of tools (`other_results`) and calls are not among them."""
+        standing = {position: index for index, position in self.standing(number).items()}
+        if not number or self._requests.references[number - 1].answer is None:
+            return {}
+        only: dict[int, list[Message]] = {}
+        messages = self._requests.request(number).messages
+        behind = min(standing, default=len(messages))
+        last = standing[behind] - 1 if standing else (self._requests.references[number - 1].answer or 0) - 1
+        for position, message in enumerate(messages):
+            last = standing.get(position, last)
+            if (
+                position not in standing
+                and message.get("role") in ("user", "assistant")
+                and not message.get("tool_calls")
+            ):
+                only.setdefault(last, []).append(Message(str(message["role"]), str(message.get("content") or "")))
+        return only
+
     def out_of_sight(self, number: int) -> frozenset[int]:
         """The messages before the answer to this request that are not in it. None are where that is not known: there is
         no such request, or the server keeps a part of the conversation."""
         request = self._requests.references[number - 1] if number else None
         if request is None or request.answer is None or request.previous:
             return frozenset()
-        visible = {place for first, end in request.messages for place in range(first, end)}
+        standing = self.standing(number)
         system = self._requests.systems[request.system]
         texts = {system, *system.split("\n\n")}
         return frozenset(
             [
                 index
-                for index, (places, prompt) in enumerate(
-                    zip(self._places[: request.answer], self._prompts[: request.answer], strict=True)
-                )
-                if (visible.isdisjoint(places) if prompt is None else prompt not in texts)
+                for index, prompt in enumerate(self._prompts[: request.answer])
+                if (index not in standing if prompt is None else prompt not in texts)
             ]
         )
 

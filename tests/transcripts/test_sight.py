@@ -49,6 +49,21 @@ def test_another_system_prompt_hides_the_one_before() -> None:
     assert Sight(parts).out_of_sight(1) == frozenset()
 
 
+def test_an_answer_that_is_given_again_and_again_is_out_of_sight_with_its_question() -> None:
+    texts = ["one", "ok", "two", "ok", "three", "ok", "four", "ok", "five", "ok"]
+    messages = tuple(Message("assistant" if text == "ok" else "user", text) for text in texts)
+    for kept, lost in (
+        ((2, 3, 4, 5, 6, 7, 8), {0, 1}),
+        ((0, 1, 4, 5, 8), {2, 3, 6, 7}),
+        ((5, 6, 7, 8), {0, 1, 2, 3, 4}),
+    ):
+        asked = ModelRequest(1, 1, messages=tuple(said(messages[n].role, texts[n]) for n in kept), answer=9)
+        sight = Sight(Transcript(messages, requests=ModelRequests.of([asked])))
+        assert sight.out_of_sight(1) == lost
+        assert sight.standing(1) == {index: place for place, index in enumerate(kept)}
+        assert sight.only_told(1) == {}
+
+
 def test_where_it_is_not_known_nothing_is_out_of_sight() -> None:
     assert Sight(Transcript((Message("user", "m1"),))).out_of_sight(0) == frozenset()
     kept = ModelRequests.of([ModelRequest(1, 1, messages=(said("user", "m3"),), previous="resp", answer=2)])
