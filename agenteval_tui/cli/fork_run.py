@@ -56,8 +56,11 @@ def fork_run(invocation: Invocation, reference: str, given: dict[str, Any]) -> i
         if not oracle.source.stored.run.specs:
             invocation.note("the run has no criteria, so every continuation that ends passes: see what they say")
         unseen = max((one.unseen for one in questions), default=0)
-        if unseen and not asking.as_json:
-            invocation.note(f"sent as the model saw it: without {count(unseen, 'message')}, or with a shorter text")
+        only_told = max((one.only_told for one in questions), default=0)
+        if (unseen or only_told) and not asking.as_json:
+            without = f"without {count(unseen, 'message')}, or with a shorter text" if unseen else ""
+            more = f"with {count(only_told, 'message')} that the transcript does not have" if only_told else ""
+            invocation.note(f"sent as the model saw it: {'; '.join(filter(None, (without, more)))}")
         gone = dict.fromkeys(name for one in questions for name in one.conversation.unseen_tools)
         if gone and not asking.as_json:
             words = f"the model was not offered {listed(tuple(gone))} at this point"

@@ -628,6 +628,49 @@ def test_a_fork_sends_what_the_model_saw() -> None:
     assert fork(without, 7).tool_calls == ()
 
 
+def test_a_summary_that_only_the_request_has_is_sent_where_it_stood() -> None:
+    def forked(*has: int | str) -> list[str]:
+        transcript = seen_run(((1, 2, 3), 4))
+        told = [
+            {"role": "user", "content": one}
+            if isinstance(one, str)
+            else {"role": transcript.messages[one].role, "content": transcript.messages[one].content}
+            for one in has
+        ]
+        asked = ModelRequest(1, 1, "m", "S", tuple(told), answer=8)
+        transcript = replace(transcript, requests=ModelRequests.of([asked]))
+        (question,) = questions_of(transcript, 8, {})
+        assert question.only_told == sum(isinstance(one, str) for one in has)
+        return sent(question.conversation)
+
+    assert forked(1, "Summary", 5, 6, 7) == [
+        "system S", "user one", "user Summary", "user three", "assistant four", "user five",
+    ]  # fmt: skip
+    assert forked("Summary", 7) == ["system S", "user Summary", "user five"]
+    assert forked(7, "Remember it") == ["system S", "user five", "user Remember it"]
+
+
+def test_messages_are_sent_in_the_order_of_the_request_behind_its_system_prompt() -> None:
+    moved = seen_run(((1, 2, 3), 4), ((5, 6, 1, 2, 3, 4, 7), 8))
+    conversation = fork(moved, 7)
+    assert sent(conversation) == [
+        "system S", "user three", "assistant four", "user one", "assistant", "tool 42 socks", "assistant two",
+        "user five",
+    ]  # fmt: skip
+    assert [call.message for call in conversation.tool_calls] == [4]
+    changed = seen_run(((1, 2, 3, 4, 5, 6, 7), 8))
+    messages = (*changed.messages[1:5], Message("system", "S"), *changed.messages[5:])
+    asked = replace(changed.requests.request(1), answer=8) if changed.requests else None
+    assert asked is not None
+    changed = replace(
+        changed,
+        messages=messages,
+        tool_calls=(replace(changed.tool_calls[0], message=1),),
+        requests=ModelRequests.of([asked]),
+    )
+    assert sent(fork(changed, 7))[:2] == ["system S", "user one"]
+
+
 def test_a_result_is_sent_as_the_model_saw_it() -> None:
     shortened = seen_run(((1, 2, 3, 4, 5), 6), result="[cut]")
     conversation = fork(shortened, 5)

@@ -111,13 +111,22 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
                 without |= gone
                 dropped |= {results[call] for call in gone if call in results}
     _require_results(transcript, made, results.keys() | without)
+    only_told = told_before(transcript, end)
+    for number in unseen & edited:
+        only_told.pop(number - 1, None)  # the text that stood in its place
     told: list[Message] = [] if system is None else [Message("system", system)]
-    for number, message in made.items():
+    told += only_told.get(-1, ())
+    for number in _in_order(transcript, end):
+        if number not in made:
+            told += only_told.get(number, ())
+            continue
+        message = made[number]
         kept = tuple(call for call in message.tool_calls if call not in without)
         emptied = bool(message.tool_calls) and not kept and not message.content
         replaced = system is not None and message.role in PROMPTS
         if number not in dropped and not emptied and not replaced:
             told.append(replace(message, tool_calls=kept) if kept != message.tool_calls else message)
+        told += only_told.get(number, ())
         told += inserted.get(number, ())
     if later and later[0].simulated and (not told or told[-1].role not in ANSWERED):
         told.append(later[0])
@@ -145,6 +154,33 @@ def unseen_before(transcript: Transcript, end: int) -> tuple[frozenset[int], dic
     kept = of_calls.keys() | (prompts if prompts <= unseen else set())
     left_out = frozenset(place for place in (unseen - kept) | results if place <= end)
     return left_out, {place: text for place, text in others.items() if place <= end and place not in left_out}
+
+
+def _in_order(transcript: Transcript, end: int) -> list[int]:
+    """The messages up to `end` as the request for the answer behind them has them: the system prompt first, results
+    with their calls; one that it doesn't have stays behind the one before."""
+    sight = Sight(transcript)
+    standing = sight.standing(sight.request_at(end + 1))
+    places: list[int] = []
+    place = -1
+    for number, message in enumerate(transcript.messages[: end + 1]):
+        if message.tool_call is not None:
+            calling = transcript.tool_calls[message.tool_call].message
+            places.append(place if calling is None or calling >= number else places[calling])
+            continue
+        place = standing.get(number, place)
+        places.append(-1 if standing and message.role in PROMPTS else place)
+    return sorted(range(end + 1), key=places.__getitem__)
+
+
+def told_before(transcript: Transcript, end: int) -> dict[int, list[Message]]:
+    """What the model saw when it answered the conversation up to message `end`, and the transcript does not have: a
+    summary, a shortened text; by the message that it stands behind."""
+    if transcript.requests is None:
+        return {}
+    sight = Sight(transcript)
+    only = sight.only_told(sight.request_at(end + 1))
+    return {place: messages for place, messages in only.items() if place <= end}
 
 
 def unseen_tools(transcript: Transcript, end: int) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from agenteval_tui.runs.fork.edits import (
     end_of_step,
     first_question,
     fork,
+    told_before,
     unseen_before,
 )
 from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, Purpose, System, Tools, read_origin
@@ -58,13 +59,15 @@ class CannotContinueError(ForkError):
 class Question(Struct, frozen=True):
     """A conversation to continue. `step` and `edits` say how it was made of the run's transcript; `label` is what a
     person calls it, where several are asked. `unseen`: how many messages it is without, or has with another text,
-    because the model did not see them as the transcript has them."""
+    because the model did not see them as the transcript has them; `only_told`: how many the transcript does not
+    have."""
 
     conversation: Conversation
     step: int = 0
     edits: tuple[AnyEdit, ...] = ()
     label: str = ""
     unseen: int = 0
+    only_told: int = 0
 
 
 def questions_of(
@@ -89,10 +92,12 @@ def questions_of(
             raise ForkError("no step was given to change", fix="give a step: the number of a message")
         step = first_question(transcript) if wanted is None else wanted - 1
         edits = edits_of(transcript, step, changes)
-        left_out, shortened = unseen_before(transcript, end_of_step(transcript, step))
+        end = end_of_step(transcript, step)
+        left_out, shortened = unseen_before(transcript, end)
+        only_told = sum(map(len, told_before(transcript, end).values()))
         unseen = (left_out | shortened.keys()) - {one.step for one in edits if not isinstance(one, System | Tools)}
         conversation = fork(transcript, step, edits)
-        made.append(Question(conversation, step, edits, str(entry.get("label", "")), len(unseen)))
+        made.append(Question(conversation, step, edits, str(entry.get("label", "")), len(unseen), only_told))
     return made
 
 
