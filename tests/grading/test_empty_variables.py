@@ -173,3 +173,20 @@ def test_validate_warns_of_the_rows_and_a_run_of_them_is_in_error(tmp_path: Any)
     assert main(["run", str(suite)], launch_app=lambda start: 0) == 3
     suite.write_text(SUITE.replace("dataset: {file: capitals.csv}", 'variables: {country: X, expected_value: ""}'))
     assert [one.code for one in check_suites([suite])[1]].count("empty-value") == 2
+
+
+@pytest.mark.parametrize(
+    ("variable", "outcome", "score"),
+    [
+        (["Berlin", "in the north"], Outcome.FAILED, 0.5),
+        (["Berlin, north", 5], Outcome.FAILED, 0.0),
+        ("Berlin, here", Outcome.PASSED, 1.0),
+        ("[Berlin], here", Outcome.FAILED, 0.5),
+        ([], Outcome.ERROR, None),
+        ([" "], Outcome.ERROR, None),
+    ],
+)
+def test_keywords_that_are_a_list_in_the_data(variable: Any, outcome: Outcome, score: float | None) -> None:
+    metric = {"type": "Keywords", "keywords": "{{words}}"}
+    result = checked("TextResponse", metric, {"words": variable}, answer="Berlin is here.")
+    assert (result.outcome, result.score) == (outcome, score)

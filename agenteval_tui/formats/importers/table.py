@@ -45,7 +45,10 @@ _ANSWERS = (
     *("ideal", "target", "gold", "label", "output", "outputs", "response", "completion", "antwort", "erwartet"),
     *("erwartete_antwort", "erwarteter_wert"),
 )
-_KEYWORDS = ("must_contain", "expected_contains", "should_contain", "contains", "keywords", "expected_keywords")
+_KEYWORDS = (
+    *("must_contain", "must_include", "must_mention", "expected_contains", "should_contain", "should_mention"),
+    *("contains", "keywords", "expected_keywords", "muss_enthalten"),
+)
 _DESCRIBED = re.compile(r"expected_|expectation|criteria|rubric|grading_|success_|erwart")
 _ASSERTIONS = ("assertion_class", "assertion_params")  # Vizra's own convention
 _OF_VIZRA = {*_ASSERTIONS, "scenario_type", "expected_behavior", "expected_context"}
@@ -248,8 +251,8 @@ def _criteria(columns: Columns, rows: Sequence[DatasetRow], found_tests: FoundTe
 
 
 def _has_short_answers(name: str, rows: Sequence[DatasetRow]) -> bool:
-    texts = [str(row.variables.get(name) or "") for row in rows]
-    return all(len(text) <= _SHORT for text in texts)
+    values = [row.variables.get(name) for row in rows]
+    return all(not isinstance(value, list) and len(str(value or "")) <= _SHORT for value in values)
 
 
 def _title(name: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
 from pydantic import Field
 
-from agenteval_tui.core.errors import line_of
+from agenteval_tui.core.errors import AgentevalError, line_of
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import ANSWER_TEXTS
@@ -22,6 +24,7 @@ from agenteval_tui.grading.metrics.metric import (
     with_evidence,
 )
 from agenteval_tui.grading.near_miss import nearest
+from agenteval_tui.grading.placeholders import text_of
 from agenteval_tui.grading.results import Evidence, MetricResult
 
 _NEAR = 12  # near misses are searched for this many keywords; each may cost milliseconds
@@ -46,6 +49,12 @@ class Keywords(Metric):
     def _listed(self) -> list[str]:
         if isinstance(self.keywords, list):
             return self.keywords
+        if self.keywords.lstrip().startswith("["):  # a variable that is a list
+            with contextlib.suppress(ValueError, RecursionError):
+                listed = [text_of(item) for item in json.loads(self.keywords)]
+                if not any(map(str.strip, listed)):
+                    raise AgentevalError("the list of `keywords` is empty: there is nothing to look for")
+                return listed
         return [keyword.strip() for keyword in self.keywords.split(",")]
 
     def checks_nothing(self) -> bool:
