@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+from agenteval_tui.core.document import Document
 
 
 class Sign(StrEnum):
@@ -88,13 +90,15 @@ class FoundAgent(Struct, frozen=True, kw_only=True):
         return f"{self.file}:{self.line}"
 
 
-class Findings(Struct, frozen=True):
-    """The agents of a folder, the best first. `reason`: "" if all was read, else the limit that ended the search:
-    "files" or "time"."""
+class SearchExtent(Document, frozen=True, kw_only=True):
+    """What a search for agents read."""
+
+    files: Annotated[int, Meta(description="how many files were read")] = 0
+    reason: Annotated[Literal["", "files", "time"], Meta(description='the limit that ended the search; "": none')] = ""
+    notebooks: Annotated[int, Meta(description="how many notebooks there are, which are not read")] = 0
+
+
+class Findings(SearchExtent, frozen=True, kw_only=True):
+    """The agents of a folder, the best first."""
 
     agents: tuple[FoundAgent, ...] = ()
-    files: int = 0
-    """How many files were read."""
-    reason: str = ""
-    notebooks: int = 0
-    """How many notebooks there are, which are not read."""

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 MOST_FILES = 4_000
 MOST_FOLDERS = 6_000
@@ -37,7 +38,7 @@ class ProjectFiles:
 
     def __init__(self, root: Path, *, seconds: float = MOST_SECONDS) -> None:
         self.root = root
-        self.reason = ""
+        self.reason: Literal["", "files", "time"] = ""
         self.read = 0
         self.notebooks = 0
         self._ends = time.monotonic() + seconds

@@ -78,7 +78,9 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
         # A function with a parameter of any name is taken for an agent only where nothing else is.
         agents += python.asked(read, paths, functions=True)
     ordered = sorted(_once(agents), key=_rank)
-    return Findings(tuple(_named_apart(ordered)), files.read, files.reason, files.notebooks)
+    return Findings(
+        agents=tuple(_named_apart(ordered)), files=files.read, reason=files.reason, notebooks=files.notebooks
+    )
 
 
 def _is_in(path: str, folder: str) -> bool:

@@ -96,10 +96,10 @@ def remedy(clues: Mapping[str, Any], environment: ProjectEnvironment, env: Mappi
     return ""
 
 
-def remedy_in(words: str, env: Mapping[str, str], files: EnvFiles) -> str:
-    """What to do about a program that ended with these words, if they name a key that is not set (`env` is what it
-    had); "" if they don't."""
-    variables = dict.fromkeys(name for name in _SECRETS.findall(words) if not env.get(name, "").strip())
+def remedy_in(output: str, env: Mapping[str, str], files: EnvFiles) -> str:
+    """What to do about a program with this output at its end, if that names a key that is not set (`env` is what it
+    had); "" if it doesn't."""
+    variables = dict.fromkeys(name for name in _SECRETS.findall(output) if not env.get(name, "").strip())
     return _set(list(variables), files) if variables else ""
 
 

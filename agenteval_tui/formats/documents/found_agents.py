@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from agenteval_tui.agents.finding.first_suite import suite_path
-from agenteval_tui.agents.finding.model import Findings, Sign
-from agenteval_tui.core.document import Document
+from agenteval_tui.agents.finding.model import Findings, SearchExtent, Sign
+from agenteval_tui.core.document import Document, extended
 
 
 class FoundAgentDocument(Document, frozen=True, kw_only=True):
@@ -30,24 +30,20 @@ class FoundAgentDocument(Document, frozen=True, kw_only=True):
     incomplete: Annotated[tuple[str, ...], Meta(description="fields of its context that you must write")]
 
 
-class FoundAgentsDocument(Document, frozen=True, kw_only=True):
+class FoundAgentsDocument(SearchExtent, frozen=True, kw_only=True):
     """`agenteval init --list`: the agents of a folder, the best first."""
 
     version: Literal[1] = 1
     folder: str
-    files: Annotated[int, Meta(description="how many files were read")]
-    reason: Annotated[Literal["", "files", "time"], Meta(description='the limit that ended the search; "": none')]
-    notebooks: Annotated[int, Meta(description="how many notebooks there are, which are not read")]
     agents: tuple[FoundAgentDocument, ...]
 
 
 def found_agents_document(findings: Findings, root: Path) -> FoundAgentsDocument:
     """What was found in `root`."""
-    return FoundAgentsDocument(
+    return extended(
+        FoundAgentsDocument,
+        findings,
         folder=str(root),
-        files=findings.files,
-        reason="files" if findings.reason == "files" else "time" if findings.reason == "time" else "",
-        notebooks=findings.notebooks,
         agents=tuple(
             FoundAgentDocument(
                 number=number,
