@@ -67,7 +67,7 @@ from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.views.cost import judges_view
 from agenteval_tui.views.execution import ended_view, next_view
-from agenteval_tui.views.model_request import change_text
+from agenteval_tui.views.model_request import changes_text
 
 _STDERR = 2
 T = TypeVar("T")
@@ -416,7 +416,7 @@ def _report_fork(invocation: Invocation, was: RunRow, run: RunRow, recording: Re
         changed = recording.misses[0]
         out.line(f"request {recording.missed_at + 1} is different: ", ("live from here on", "bold"))
         if changed.context:
-            out.line("  the model is given another context: ", "; ".join(map(change_text, changed.context)))
+            out.line("  the model is given another context: ", changes_text(changed.context))
         for one in changed.differences[:_MISSES]:
             out.line("  ", one_line(one.said, 300))
         if len(changed.differences) > _MISSES:

@@ -13,7 +13,7 @@ from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.phrasing import cut, listed
 from agenteval_tui.views.model import Node, Paragraph, Span, Text, Tree, View, text
-from agenteval_tui.views.model_request import change_text
+from agenteval_tui.views.model_request import changes_text
 
 FORK: Span = ("◆", "accent")
 """The sign of the fork, and of the branches there."""
@@ -138,7 +138,7 @@ def _action_text(act: Action, beside: Sequence[Action], form: Form) -> str:
 def asked_text(act: Action) -> str:
     """What a request had, or what changed in it: `another context (4 messages dropped)`."""
     if act.kind == "context":
-        return f"another context ({'; '.join(map(change_text, act.arguments))})"
+        return f"another context ({changes_text(act.arguments)})"
     tools = listed([one_line(name, 40) for name in act.arguments["tools"]], 5) or "no tools"
     return f"{tools} and a system prompt of {numbers.count(act.arguments['system'], 'character')}"
 

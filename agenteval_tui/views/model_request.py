@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from agenteval_tui.analysis.lost_from_sight import LostFromSight
 from agenteval_tui.core.display import one_line
@@ -96,6 +96,11 @@ def change_text(change: RequestChange) -> str:
     return _ONE_LINE[change.kind](change)
 
 
+def changes_text(changes: Iterable[RequestChange]) -> str:
+    """Several changes in a few words; many messages that were shortened are counted."""
+    return "; ".join(map(_group_text, _grouped(changes)))
+
+
 def lost_view(lost: Sequence[LostFromSight], run: str, options: str = "") -> View:
     """What the model no longer saw, before a step is blamed for what it could not know."""
     return tuple(
@@ -125,7 +130,7 @@ def _in_short(difference: RequestDifference | None) -> Iterator[str | Span]:
         yield (_group_text(group), "dim" if group[0].kind == "added" else "warn")
 
 
-def _grouped(changes: Sequence[RequestChange]) -> list[list[RequestChange]]:
+def _grouped(changes: Iterable[RequestChange]) -> list[list[RequestChange]]:
     """The changes, with those together that are of one message each and of the same kind."""
     groups: list[list[RequestChange]] = []
     for change in changes:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool
 from agenteval_tui.transcripts.request_changes import changes_since
+from agenteval_tui.tui.presenters.transcript_blocks import blocks_of
 from agenteval_tui.views.markdown import markdown
 from agenteval_tui.views.model_request import request_view, requests_view
 
@@ -55,6 +58,10 @@ def test_many_messages_that_were_shortened_are_counted() -> None:
     listed = markdown(requests_view(requests, [changes_since(requests, number) for number in (1, 2)], []))
     assert "50 messages shortened: 5,000 → 200 characters" in listed
     assert listed.count("shortened") == 1
+    answered = replace(requests, references=(requests.references[0], replace(requests.references[1], answer=1)))
+    messages = (Message("user", "Where?"), Message("assistant", "There."))
+    blocks = [block for _, block in blocks_of(Transcript(messages, requests=answered)) if block.label == "unseen"]
+    assert [block.text for block in blocks] == ["50 messages shortened: 5,000 → 200 characters"]
     whole = markdown(request_view(requests, 2, []))
     assert "message 3 shortened: 100 → 4 characters" in whole
     assert "44 more messages" in whole

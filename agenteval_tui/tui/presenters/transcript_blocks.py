@@ -13,13 +13,14 @@ from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.transcripts.observed import TOLD_BY_AGENT
+from agenteval_tui.transcripts.request_changes import RequestChange
 from agenteval_tui.transcripts.sight import losses
 from agenteval_tui.tui.presenters.arguments import Body, call_body, json_body
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.tool_results import is_formatted, result_body
 from agenteval_tui.tui.styled_text import Cell
 from agenteval_tui.views.attachment import attachment_text
-from agenteval_tui.views.model_request import change_text
+from agenteval_tui.views.model_request import changes_text
 
 BlockKey = tuple[str, int]
 """("message", index), ("reasoning", index), ("call", index), ("result", call), ("attachment", number), ("log", 0),
@@ -128,17 +129,17 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
 
 def _losses(transcript: Transcript) -> dict[int, Block]:
     """Before each answer, what the model saw before and not any more."""
-    lines: dict[int, list[str]] = {}
+    changes: dict[int, list[RequestChange]] = {}
     requests = transcript.requests
     for number, change in losses(requests) if requests is not None else ():
         answer = requests.references[number - 1].answer if requests is not None else None
         if answer is not None:
-            lines.setdefault(answer, []).append(change_text(change))
+            changes.setdefault(answer, []).append(change)
     return {
         answer: Block(
-            ("sight", answer), "unseen", "review", "review", None, text="; ".join(texts), sign="!", is_step=False
+            ("sight", answer), "unseen", "review", "review", None, text=changes_text(lost), sign="!", is_step=False
         )
-        for answer, texts in lines.items()
+        for answer, lost in changes.items()
     }
 
 
