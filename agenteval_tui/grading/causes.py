@@ -371,6 +371,11 @@ def signatures(
         if scored:
             lowest = min(scored, key=lambda number: results[number].score or 0.0)
             signatures[lowest] = Cause("threshold", cut(results[lowest].criterion, LONGEST)).signature
+    if status == "error" and not any(signatures):
+        # Warnings that could not be checked decide where the score that a threshold needs is unknown without them.
+        for number, result in enumerate(results):
+            cause = cause_of(result) if result.outcome is Outcome.ERROR and result.weight > 0 else None
+            signatures[number] = signatures[number] if cause is None else cause.signature
     if status == "failed" and ending in _OWN_ENDINGS:
         failed = [
             number

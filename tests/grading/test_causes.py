@@ -339,3 +339,14 @@ def test_what_is_stored_for_the_results_of_a_run() -> None:
 def test_what_is_no_signature(text: str) -> None:
     with pytest.raises(ValueError, match="not the signature"):
         cause_from(text)
+
+
+def test_a_warning_that_could_not_be_checked_is_the_cause_where_the_score_is_unknown_without_it() -> None:
+    passed, unseen = result(Outcome.PASSED, 1.0), replace(result(Outcome.ERROR, None, "warning"), code="not_observed")
+    (nothing, cause) = signatures("error", [passed, unseen])
+    assert nothing is None
+    assert cause is not None
+    assert cause_from(cause).words.startswith("not checked: ")
+    assert signatures("error", [passed, replace(unseen, weight=0)]) == [None, ""]
+    broken = replace(unseen, severity="error")
+    assert signatures("error", [broken, unseen])[1] == ""
