@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.analysis.divergence import StepChange, first_change
 from agenteval_tui.analysis.regrade import threshold_of
+from agenteval_tui.analysis.setup_changes import Change
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.core.document import Document, StatusOrNone
 from agenteval_tui.core.errors import AgentevalError
@@ -85,15 +86,10 @@ class Reason(Struct, frozen=True):
     fields: Mapping[str, Any] = {}
 
 
-class RuleChange(Struct, frozen=True):
+class RuleChange(Change[RuleKind, Any], frozen=True):
     """One thing that decides a test and is another now: a criterion was `added` or `removed`, or its `config`,
     `expected_value`, `negate`, `pass_threshold`, `severity` or `weight` changed (`criterion`: its name), the
     `test_threshold`, or the variables of the dataset's `row`. `was` and `now` are values of a figure or a word."""
-
-    kind: RuleKind
-    criterion: str = ""
-    was: Any = None
-    now: Any = None
 
 
 _Why = TypeVar("_Why", Reason, str)

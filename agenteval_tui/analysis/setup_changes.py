@@ -7,7 +7,7 @@ each result names its own (`comparison_model.CriterionChange`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from msgspec import Meta
 
@@ -19,9 +19,10 @@ from agenteval_tui.runs.plan.gates import StoredGates
 Kind = Literal[
     "agent", "agent_config", "prompt", "turns", "user", "timeout", "severity", "weight", "pass_threshold", "gate"
 ]
+_Kind = TypeVar("_Kind")
+_Value = TypeVar("_Value")
 JUDGING: tuple[Kind, ...] = ("severity", "weight", "pass_threshold", "gate")
 """What a verdict is made from, beside the criteria."""
-Value = str | float | None
 _TASK: tuple[tuple[Kind, str], ...] = (
     ("prompt", "messages"),
     ("turns", "turns"),
@@ -33,28 +34,26 @@ _SHOWN: tuple[Kind, ...] = ("timeout", "pass_threshold")
 _CRITERION: tuple[Kind, ...] = ("severity", "weight")
 
 
-class SetupChange(Document, frozen=True):
-    """Something that a test was set up with, and that is different on the other side."""
+class Change(Document, Generic[_Kind, _Value], frozen=True):
+    """Something of a test, or of one of its criteria, that is different on the other side."""
 
-    kind: Annotated[
-        str,
-        one_of(
-            "agent",
-            "agent_config",
-            "prompt",
-            "turns",
-            "user",
-            "timeout",
-            "severity",
-            "weight",
-            "pass_threshold",
-            "gate",
-        ),
-        Meta(description="`agent_config`: the agent has the same name and another configuration"),
-    ]
+    kind: _Kind
     criterion: Annotated[str, Meta(description='whose severity or weight; "": it is the test\'s')] = ""
-    was: Annotated[Value, Meta(description="null: not set, or too long to be shown")] = None
-    now: Value = None
+    was: Annotated[_Value | None, Meta(description="null: not set, or too long to be shown")] = None
+    now: _Value | None = None
+
+
+_SetupKind = Annotated[
+    str,
+    one_of(
+        "agent", "agent_config", "prompt", "turns", "user", "timeout", "severity", "weight", "pass_threshold", "gate"
+    ),
+    Meta(description="`agent_config`: the agent has the same name and another configuration"),
+]
+
+
+class SetupChange(Change[_SetupKind, str | float], frozen=True):
+    """Something that a test was set up with, and that is different on the other side."""
 
 
 Pair = tuple[ComparedRun, ComparedRun]
