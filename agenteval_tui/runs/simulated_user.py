@@ -195,7 +195,7 @@ class SimulatedUser:
         turn = self.spoken(so_far) + 1
         brief = {**json_like(self.brief.as_dict()), "turn": turn}
         payload: dict[str, Any] = {
-            "messages": [{"role": one.role, "content": one.content} for one in messages],
+            "messages": [{"role": message.role, "content": message.content} for message in messages],
             "seed": run.seed,
             "brief": brief,
         }

@@ -56,7 +56,7 @@ def show(invocation: Invocation, models: tuple[str, ...], as_json: bool) -> int:
     prices = Prices.load(directories.config_dir())
     found = [(model, prices.find(model)) for model in models]
     _print(invocation, found, as_json)
-    return 1 if any(one is None for _, one in found) else 0
+    return 1 if any(price is None for _, price in found) else 0
 
 
 @command.command("update")
@@ -79,7 +79,8 @@ def update(invocation: Invocation, source: str, dry_run: bool, as_json: bool) ->
                 file=str(done.path),
                 written=not dry_run,
                 changes=tuple(
-                    PriceChanged(model=one.model, before=one.before, after=one.after) for one in done.changes
+                    PriceChanged(model=change.model, before=change.before, after=change.after)
+                    for change in done.changes
                 ),
                 unchanged=done.unchanged,
                 yours=done.yours,
@@ -89,7 +90,7 @@ def update(invocation: Invocation, source: str, dry_run: bool, as_json: bool) ->
         )
         return 0
     out = invocation.out
-    changed = [one for one in done.changes if one.before is not None]
+    changed = [change for change in done.changes if change.before is not None]
     if changed:
         out.line((_UNIT, "dim"))
     for one in changed[:_SHOWN]:
@@ -141,7 +142,7 @@ def _row(model: str, found: KnownPrice | None) -> tuple[str, ...]:
     price = found.price
     figures = (price.input, price.output, price.cached, price.cache_write, price.cache_write_1h)
     named = "" if found.name == model else f", as {one_line(found.name, 60)}"
-    return (name, *("" if one is None else f"{one:g}" for one in figures), _SOURCES[found.source] + named)
+    return (name, *("" if figure is None else f"{figure:g}" for figure in figures), _SOURCES[found.source] + named)
 
 
 def _cells(row: Sequence[str], widths: Sequence[int]) -> str:

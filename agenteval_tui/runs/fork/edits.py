@@ -56,14 +56,14 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
     """
     messages, calls = transcript.messages, transcript.tool_calls
     check_step(transcript, step)
-    last = max([step, *(one.step for one in edits if not isinstance(one, System | Tools))])
+    last = max([step, *(edit.step for edit in edits if not isinstance(edit, System | Tools))])
     check_step(transcript, last)
     end = end_of_step(transcript, last)
     later = [message for message in messages[end + 1 :] if message.role == "user"]
     if any(message.attachments for message in later):
         raise ForkError("the user sent an image or a file later, which can't be asked again", fix="choose a later step")
-    edited = {one.step for one in edits if not isinstance(one, System | Tools)}
-    edited |= {end_of_step(transcript, one.step) for one in edits if isinstance(one, Insert)}
+    edited = {edit.step for edit in edits if not isinstance(edit, System | Tools)}
+    edited |= {end_of_step(transcript, edit.step) for edit in edits if isinstance(edit, Insert)}
     unseen, shortened = unseen_before(transcript, end)
     made = {
         number: replace(message, content=shortened[number]) if number in shortened.keys() - edited else message
@@ -264,13 +264,13 @@ def changeable(transcript: Transcript, step: int) -> dict[str, str]:
         made |= {"tool_result": message.content, "tool_error": ""}
     if message.role != "tool" and (message.content or not message.tool_calls):
         made["text"] = message.content
-    prompts = (one.content for one in transcript.messages if one.role in PROMPTS)
+    prompts = (message.content for message in transcript.messages if message.role in PROMPTS)
     return {**made, "system": next(prompts, ""), "without_tools": "", "insert": "", "drop": ""}
 
 
 def first_question(transcript: Transcript) -> int:
     """The last message before the first answer: where a conversation begins anew with another system prompt."""
-    answers = (number for number, one in enumerate(transcript.messages) if one.role == "assistant")
+    answers = (number for number, message in enumerate(transcript.messages) if message.role == "assistant")
     return max(next(answers, len(transcript.messages)) - 1, 0)
 
 
