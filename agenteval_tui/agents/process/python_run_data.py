@@ -72,7 +72,7 @@ class UnseenCalls:
 
     def _look(self, *_: object) -> NoReturn:
         self.looked = True
-        raise NotObservedError("nobody could see the tool calls of this run")
+        raise NotObservedError("the tool calls of this run could not be seen")
 
     __iter__ = __len__ = __bool__ = __contains__ = __getitem__ = __add__ = __radd__ = __reversed__ = _look
     __eq__ = __ne__ = __repr__ = _look
