@@ -217,6 +217,23 @@ def test_power_uis_exports_in_every_shape(suite: Read, tmp_path: Path, shape: st
     assert any("filter_context" in note for note in found.notes)
 
 
+def test_an_own_prototype_class_of_power_ui_asks_a_person(suite: Read) -> None:
+    own = {**CRITERION, "PROTOTYPE": "my/app/MyTestCriterion.php", "DESCRIPTION": "Mine"}
+    made, found = suite([sheet("AI_TEST_CASE", CASE), sheet("AI_TEST_CRITERION", own)], "t.json", "power-ui")
+    (criterion,) = made.tests[0].criteria
+    assert (metrics(criterion)[0]["type"], criterion.weight) == ("Human", 2)
+    assert (criterion.description or "").startswith("Mine Not translated: Power UI's criterion")
+    assert any("there is no prototype class 'MyTestCriterion.php': a person decides" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(("weight", "expected"), [("0,5", 0.5), ("0.5", 0.5), (None, 1), ("viel", 1), ("-1", 1)])
+def test_power_uis_weights(suite: Read, weight: str | None, expected: float) -> None:
+    sheets = [sheet("AI_TEST_CASE", CASE), sheet("AI_TEST_CRITERION", {**CRITERION, "WEIGHT": weight})]
+    made, found = suite(sheets, "t.json", "power-ui")
+    assert made.tests[0].criteria[0].weight == expected
+    assert any(f"its weight {weight!r}" in note for note in found.notes) == (weight in ("viel", "-1"))
+
+
 def test_suites_become_power_uis_test_cases_and_come_back(suite: Read, tmp_path: Path) -> None:
     text = """
 tests:

@@ -21,6 +21,8 @@ from agenteval_tui.formats.importers.suite_import import FoundTests, literal_pro
 from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.formats.stream.small_document import read_document
 from agenteval_tui.formats.stream.source import Source
+from agenteval_tui.grading import registry
+from agenteval_tui.grading.registry import UnknownNameError
 from agenteval_tui.suites.model import Context
 
 CASES, CRITERIA = "AI_TEST_CASE", "AI_TEST_CRITERION"
@@ -63,7 +65,8 @@ def tests(source: Source) -> FoundTests:
         _add(case, own, found_tests, number_)
     lost = sum(len(rows) for rows in by_case.values())
     if lost:
-        found_tests.skipped.append(f"{lost} criteria belong to test cases that are not in this file")
+        belong = "criterion belongs" if lost == 1 else "criteria belong"
+        found_tests.skipped.append(f"{lost} {belong} to test cases that are not in this file")
     return found_tests
 
 
@@ -114,7 +117,7 @@ def _add(case: Mapping[str, Any], criteria: list[Mapping[str, Any]], imported: F
         test["context"] = context
     if not criteria:
         imported.note(f"{name}: it has no criteria; a person decides until there are some")
-    test["criteria"] = [_criterion(row, index) for index, row in enumerate(criteria, 1)] or [
+    test["criteria"] = [_criterion(row, index, name, imported) for index, row in enumerate(criteria, 1)] or [
         needs_manual_work("Good", "Power UI has no criteria for this test case")
     ]
     imported.tests.append(test)
@@ -122,7 +125,7 @@ def _add(case: Mapping[str, Any], criteria: list[Mapping[str, Any]], imported: F
         imported.note("agents are known to Power UI by ids: name yours as `agent:` or with --agent")
 
 
-def _criterion(row: Mapping[str, Any], index: int) -> dict[str, Any]:
+def _criterion(row: Mapping[str, Any], index: int, case: str, imported: FoundTests) -> dict[str, Any]:
     config = _cell(row, "CONFIG_UXON")
     prototype = plain_text(_cell(row, "PROTOTYPE") or _cell(row, "PROTOTYPE_CLASS") or _cell(row, "PROTOTYPE_PATH"))
     criterion: dict[str, Any] = {"name": plain_text(_cell(row, "NAME")).strip() or f"criterion {index}"}
@@ -130,10 +133,22 @@ def _criterion(row: Mapping[str, Any], index: int) -> dict[str, Any]:
         criterion["description"] = description
     if expected := _text(_cell(row, "EXPECTED_VALUE")):
         criterion["expected_value"] = expected
-    weight = number(_cell(row, "WEIGHT"))
-    if weight is not None and weight >= 0 and weight != 1:
+    written = plain_text(_cell(row, "WEIGHT")).strip()
+    weight = number(written.replace(",", "."))  # a German table has a decimal comma
+    if written and (weight is None or weight < 0):
+        imported.note(f"{case}, {criterion['name']!r}: its weight {written!r} is no number from 0 on, and left out")
+    elif weight is not None and weight != 1:
         criterion["weight"] = weight
-    criterion["prototype_class"] = prototype.replace("\\", "/").rpartition("/")[2] or "TextResponse"
+    prototype_class = prototype.replace("\\", "/").rpartition("/")[2] or "TextResponse"
+    try:
+        registry.prototype(prototype_class)
+    except UnknownNameError as error:
+        imported.note(f"{case}, {criterion['name']!r}: {error.what}: a person decides; write a criterion in its place")
+        settings = json.dumps({"prototype_class": prototype, "config_uxon": config}, ensure_ascii=False)
+        manual = needs_manual_work(criterion["name"], f"Power UI's criterion {settings}")
+        own = criterion.pop("description", "")
+        return {**criterion, **manual, "description": " ".join(filter(None, (own, manual["description"])))}
+    criterion["prototype_class"] = prototype_class
     # As text, so that comments and all else of UXON stay what they are.
     criterion["config_uxon"] = (
         config if isinstance(config, str) else json.dumps(config or {}, indent=2, ensure_ascii=False)
