@@ -37,6 +37,7 @@ tests:
 NAMED: dict[str, tuple[tuple[str, ...], str]] = {
     "agenteval.commands": (("NAME",), "there is no verb 'NAME'"),
     "agenteval.agents": (("validate", "NAME.suite.yaml"), "there is no kind of agent 'NAME'"),
+    "agenteval.metrics": (("validate", "NAME.suite.yaml"), 'There is no metric of type "NAME"'),
     "agenteval.embedders": (("validate", "NAME.suite.yaml"), 'there is no agent "NAME"'),
     "agenteval.importers": (("import", "hello.suite.yaml", "--format", "NAME"), "there is no format 'NAME'"),
     "agenteval.exporters": (("export", "last", "-", "--format", "NAME"), "there is no format 'NAME' to export"),
@@ -46,6 +47,7 @@ NAMED: dict[str, tuple[tuple[str, ...], str]] = {
 METRIC = '{"type": "TextMatch", "contains": "hello"}'
 USES = {
     "agenteval.agents": ("kind: command", "kind: NAME"),
+    "agenteval.metrics": (METRIC, '{"type": "NAME"}'),
     "agenteval.embedders": (METRIC, '{"type": "Similarity", "to": "hello", "embedder": "NAME"}'),
 }
 SILENT = {

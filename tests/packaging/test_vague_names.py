@@ -17,7 +17,7 @@ CEILINGS = {
     "agents": 0.7,
     "analysis": 2.4,
     "api": 4.7,
-    "cli": 2.3,
+    "cli": 2.5,
     "extensions": 3.5,
     "formats": 0.9,
     "history": 3.7,

@@ -1,0 +1,1 @@
+"""How hard a text is to read: the metric `Readability`."""

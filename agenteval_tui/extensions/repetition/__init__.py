@@ -1,0 +1,1 @@
+"""How much of a text repeats itself: the metric `Repetition`."""
