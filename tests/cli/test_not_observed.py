@@ -86,3 +86,13 @@ def test_no_edit_is_suggested_for_what_was_not_checked(cli: Any, suite: Path) ->
     assert "tool_call_forbidden" not in suggested.out
     assert "max_calls" not in suggested.out
     assert "ToolResponse" not in suggested.out
+
+
+def test_the_transcript_of_an_execution_of_one_run_is_that_of_its_run(cli: Any, suite: Path) -> None:
+    cli("run", suite, "--trust", "--test", "a")
+    (single,) = cli("history", "--json").json("history")
+    assert "2 messages, tool calls not known" in cli("show", single["execution"], "--transcript").out
+    assert "Where?" in cli("show", "last", "--transcript").out
+    cli("run", suite, "--trust")
+    three = cli("history", "--json").json("history")[0]["execution"]
+    assert "has 3 runs" in cli("show", three, "--transcript").err

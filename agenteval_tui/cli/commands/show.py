@@ -97,10 +97,8 @@ def command(
             record = decoded(store.around_of(run.execution_id))
             print_output(invocation.out, store.transcript(run.id), record)
             return 0
-        row = references.either(reference)
+        row = references.run(reference) if only_transcript else references.either(reference)
         if isinstance(row, ExecutionRow):
-            if only_transcript:
-                raise AgentevalError("an execution has many transcripts", where=reference, fix="name one of its runs")
             return _show_execution(invocation.out, store, row, as_json)
         return _show_run(invocation.out, store, row, as_json, only_transcript)
 
