@@ -29,6 +29,7 @@ from agenteval_tui.suites.datasets import (
     messages_of,
     rows_and_problems,
 )
+from agenteval_tui.suites.json_rows import LISTS
 from agenteval_tui.suites.slugs import slug
 
 _LOOKED_AT = 2_000  # rows that are looked at to tell what the columns are
@@ -73,9 +74,14 @@ class Columns(Struct, frozen=True):
 
 
 def can_read(value: Any) -> bool:
-    """Whether a file's first value is a row of a table: it has a prompt, and says what is expected."""
+    """Whether a file's first value is a row of a table: it has a prompt, and says what is expected. An object that has
+    a list of such rows, or of LangSmith's, is one, too."""
     if not isinstance(value, Mapping):
         return False
+    for key in LISTS:
+        rows = value.get(key)
+        if isinstance(rows, list) and rows and isinstance(rows[0], Mapping):
+            return isinstance(rows[0].get("inputs"), Mapping) or can_read(rows[0])
     names = {str(name).casefold() for name in value}
     prompts = [name for name in value if str(name).casefold() in PROMPT_COLUMNS and isinstance(value[name], str)]
     return bool(prompts) and bool(names & {*EXPECTED_COLUMNS, *_KEYWORDS} or any(map(_DESCRIBED.match, names)))

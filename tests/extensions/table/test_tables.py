@@ -303,6 +303,16 @@ def test_rows_with_messages_make_a_valid_suite(tmp_path: Path, messages: list[An
     assert ("is left out" in " ".join(found.notes)) == (len(messages) == 2 and messages[1].get("content") == "hello")
 
 
+@pytest.mark.parametrize("key", ["examples", "goldens", "data"])
+@pytest.mark.parametrize(
+    "row", [{"inputs": {"question": "q"}, "outputs": {"answer": "a"}}, {"input": "q", "expected_value": "a"}]
+)
+def test_an_object_with_a_list_of_rows_is_a_table(tmp_path: Path, key: str, row: dict[str, Any]) -> None:
+    suite, _ = imported(tmp_path, "d.json", json.dumps({"name": "x", key: [row]}))
+    assert [prompt_of(one.variables) for one in read_rows(Dataset(file="d.json"), tmp_path)] == ["q"]
+    assert metric(suite) == {"type": "TextMatch", "contains_ignore_case": "{{expected_value}}"}
+
+
 @pytest.mark.parametrize("key", ["input", "messages"])
 @pytest.mark.parametrize(
     "said", [{"type": "human", "data": {"content": "hi"}}, ["human", "hi"], {"role": "user", "content": "hi"}]
