@@ -51,6 +51,8 @@ _KEYWORDS = (
     *("contains", "keywords", "expected_keywords", "muss_enthalten"),
 )
 _DESCRIBED = re.compile(r"expected_|expectation|criteria|rubric|grading_|success_|erwart")
+_WINDOWS = "windows-1252"
+"""What Excel writes where it does not write UTF-8: nobody can be asked."""
 _ASSERTIONS = ("assertion_class", "assertion_params")  # Vizra's own convention
 _OF_VIZRA = {*_ASSERTIONS, "scenario_type", "expected_behavior", "expected_context"}
 _MADE_BY_VIZRA = {"prompt", "expected_response", "description"}
@@ -102,6 +104,9 @@ def tests(source: Source) -> FoundTests:
             fix=f"rename it to end in one of {', '.join(KINDS)}",
         )
     rows, problems = _read(path)
+    encoding = _WINDOWS if any(problem.code == "encoding" for problem in problems) else None
+    if encoding:
+        rows, problems = _read(path, encoding)
     if not rows:
         first = problems[0] if problems else None
         reason, fix = ("it has no rows", "add rows below the heading") if first is None else (first.message, first.fix)
@@ -113,6 +118,8 @@ def tests(source: Source) -> FoundTests:
         names = (*names, EXPECTED)
     columns = _columns(path, names, rows)
     found_tests = FoundTests(name=path.stem)
+    if encoding:
+        found_tests.note("the file is not UTF-8 and is read as Windows-1252: change `encoding` if letters are wrong")
     for problem in problems[:_SHOWN]:
         found_tests.skipped.append(
             f"line {problem.line}: {problem.message}" + (f"; {problem.fix}" if problem.fix else "")
@@ -128,16 +135,16 @@ def tests(source: Source) -> FoundTests:
                 f"no template can name the column {prompt!r}", where=f"{path}:1", fix="call it `input`"
             )
         test["prompt"] = "{{ " + prompt + " }}"
-    test["dataset"] = {"file": path.name}
+    test["dataset"] = {"file": path.name, **({"encoding": encoding} if encoding else {})}
     test["criteria"] = _criteria(columns, rows, found_tests)
     found_tests.tests.append(test)
     found_tests.templates = _templates(columns)
     return found_tests
 
 
-def _read(path: Path) -> tuple[list[DatasetRow], list[Problem]]:
+def _read(path: Path, encoding: str | None = None) -> tuple[list[DatasetRow], list[Problem]]:
     rows, problems = list[DatasetRow](), list[Problem]()
-    for row in islice(rows_and_problems(path), _LOOKED_AT):
+    for row in islice(rows_and_problems(path, encoding=encoding), _LOOKED_AT):
         if isinstance(row, Problem):
             problems.append(row)
         else:

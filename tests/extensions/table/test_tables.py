@@ -108,6 +108,23 @@ def test_a_column_that_no_criterion_can_name_is_said(tmp_path: Path) -> None:
     assert "criteria can't use Erwartete Antwort: write names without spaces" in found.notes
 
 
+def test_excels_table_in_the_encoding_of_windows(tmp_path: Path) -> None:
+    content = "Frage;Erwartet\nWie groß ist es?;größer\n"
+    (tmp_path / "t.csv").write_bytes(content.encode("cp1252"))
+    with open_source(tmp_path / "t.csv") as source:
+        known = detect(source)
+        assert known.tests is not None
+        found = known.tests(source)
+    assert found.tests[0]["dataset"] == {"file": "t.csv", "encoding": "windows-1252"}
+    assert any("is not UTF-8 and is read as Windows-1252" in note for note in found.notes)
+    (tmp_path / "t.suite.yaml").write_text(suite_text(found, source="t.csv"))
+    loaded = load_suite(tmp_path / "t.suite.yaml")
+    assert loaded.suite is not None
+    assert loaded.suite.tests[0].dataset is not None
+    (row,) = read_rows(loaded.suite.tests[0].dataset, tmp_path)
+    assert row.variables["Frage"] == "Wie groß ist es?"
+
+
 def test_two_columns_could_be_the_prompt(tmp_path: Path) -> None:
     suite, found = imported(tmp_path, "t.csv", "question,input,expected\na,b,c\n")
     assert "`input` is the prompt" in found.notes
