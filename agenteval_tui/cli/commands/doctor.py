@@ -16,7 +16,7 @@ from agenteval_tui.analysis.lint import check_suites
 from agenteval_tui.cli.commands.agents import check_all, configured_beside
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style
-from agenteval_tui.cli.verbs import VERBS
+from agenteval_tui.cli.verbs import VERBS, own_verbs
 from agenteval_tui.core import directories, entry_points, rival_packages
 from agenteval_tui.core.clipboard import way_to_clipboard
 from agenteval_tui.core.entry_points import COMMANDS, DOCTOR_CHECKS, EntryPoint
@@ -322,8 +322,10 @@ def _extra_keyring() -> DoctorCheck:
 
 
 def _extensions() -> Iterator[DoctorCheck]:
-    """What agenteval's own extensions say of themselves."""
-    for name, target in entry_points.own(DOCTOR_CHECKS).items():
+    """What agenteval's own extensions say of themselves, in the order of their verbs in the help."""
+    verbs = {verb: place for place, verb in enumerate(own_verbs())}
+    targets = entry_points.own(DOCTOR_CHECKS)
+    for name, target in sorted(targets.items(), key=lambda item: (verbs.get(item[0], len(verbs)), item[0])):
         try:
             yield EntryPoint(DOCTOR_CHECKS, name, target, "").load_as("check")()
         except AgentevalError as error:
