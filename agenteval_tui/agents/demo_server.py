@@ -231,7 +231,7 @@ def _withheld(names: Any) -> set[str]:
     return {str(name) for name in names} if isinstance(names, list) else set()
 
 
-def _text(content: Any) -> str:
+def _text(content: object) -> str:
     if isinstance(content, list):
         return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
     return content if isinstance(content, str) else ""
@@ -277,7 +277,7 @@ def _frame(answer: _Answer, kind: str) -> dict[str, Any]:
     return {"id": "chatcmpl-demo", "object": kind, "created": int(time.time()), "model": answer.model}
 
 
-async def _send_json(client: ServerConnection, status: int, value: Any) -> None:
+async def _send_json(client: ServerConnection, status: int, value: object) -> None:
     await client.answer(status, json.dumps(value, ensure_ascii=False).encode(), "application/json")
 
 

@@ -44,14 +44,14 @@ class FunctionOptions(AgentOptions):
     settings: dict[str, Any] = Field(default_factory=dict, description="Passed to it as `config`.")
 
 
-def name_of(value: Any) -> str:
+def name_of(value: object) -> str:
     """`module:name` of a function; of another object that of its class."""
     named = value if hasattr(value, "__qualname__") else type(value)
     return f"{named.__module__}:{named.__qualname__}"
 
 
 @contextmanager
-def offered(value: Any, settings: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+def offered(value: object, settings: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
     """The configuration of an agent that calls `found` (a function, or an agent object of a framework). It can be used
     until the context ends.
 
@@ -212,12 +212,12 @@ class _Call:
         else:
             self._end(None)
 
-    def _tell(self, output: Any) -> None:
+    def _tell(self, output: object) -> None:
         if self._stopped:
             raise _StoppedError  # ends a generator that nobody listens to
         self._end(json.loads(json.dumps(output)))  # as from another process; what is no JSON is the function's mistake
 
-    def _end(self, output: Any) -> None:
+    def _end(self, output: object) -> None:
         try:
             self._listener.call_soon_threadsafe(self._outputs.put_nowait, output)
         except RuntimeError:  # the execution is over

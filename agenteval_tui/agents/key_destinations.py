@@ -213,7 +213,7 @@ def _without_server(entry: object) -> object:
     return {name: value for name, value in entry.items() if name != "mcp"}
 
 
-def texts_of(value: Any, depth: int = 0) -> Iterator[str]:
+def texts_of(value: object, depth: int = 0) -> Iterator[str]:
     """All texts within a value."""
     if isinstance(value, str):
         yield value

@@ -212,7 +212,7 @@ def _read_file(path: Path) -> Library:
     return Library(_from_value(_decoded(text, str(path)), str(path)))
 
 
-def _from_value(data: Any, where: str) -> Iterator[Recording]:
+def _from_value(data: object, where: str) -> Iterator[Recording]:
     """The recordings in a decoded .json file or a mapping out of the configuration (see `_read_file`)."""
     if isinstance(data, Mapping) and not any(key in data for key in _TRANSCRIPT_KEYS):
         for test, value in data.items():
@@ -238,7 +238,7 @@ def _decoded(text: str, where: str) -> object:
         raise AgentevalError(f"this is not JSON: {error}", where=where, fix="fix or remove it") from error
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: object) -> list[Any]:
     """A list of items; one item alone (an object, or a list of messages) is a list of one."""
     if not isinstance(value, list):
         return [value]
@@ -246,7 +246,7 @@ def _listed(value: Any) -> list[Any]:
     return [value] if is_messages else value
 
 
-def _recording(item: Any, where: str, test: str = "") -> Recording:
+def _recording(item: object, where: str, test: str = "") -> Recording:
     value = item
     if isinstance(item, Mapping):
         if not test:

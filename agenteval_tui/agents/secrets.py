@@ -171,7 +171,7 @@ def is_secret_name(name: str) -> bool:
     return _WORDS.search(upper) is not None and _NO_SECRET.search(upper) is None
 
 
-def _texts(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+def _texts(value: object, name: str, depth: int = 0) -> Iterator[tuple[str, str]]:
     """Every text of a configuration with the key that it is under."""
     if isinstance(value, str):
         yield name, value

@@ -68,7 +68,7 @@ class UsageReader:
         self.wrong_sums: dict[str, None] = {}
         self._sum = UsageSum()
 
-    def read(self, raw: Any) -> Usage:
+    def read(self, raw: object) -> Usage:
         """The usage in a mapping, or in the attributes of a span."""
         figures, odd, wrong_sum = figures_in(raw)
         for name, value in odd.items():
@@ -77,7 +77,7 @@ class UsageReader:
             self.wrong_sums[wrong_sum] = None
         return Usage(**figures)
 
-    def add(self, raw: Any) -> None:
+    def add(self, raw: object) -> None:
         """Add the usage of one more request to `total`; nothing where there is none."""
         if raw:
             before = len(self.odd)
@@ -90,7 +90,7 @@ class UsageReader:
         """The sum of what was added."""
         return self._sum.total
 
-    def tokens(self, raw: Any, key: str) -> int | None:
+    def tokens(self, raw: object, key: str) -> int | None:
         """The number of tokens at a key; None where there is none."""
         value = raw.get(key) if isinstance(raw, Mapping) else None
         count: int | None = tokens_in(value)
@@ -98,7 +98,7 @@ class UsageReader:
             self.odd[key] = value
         return count
 
-    def cost(self, raw: Any, key: str = "cost") -> float | None:
+    def cost(self, raw: object, key: str = "cost") -> float | None:
         """The cost at a key; None where there is none."""
         value = raw.get(key) if isinstance(raw, Mapping) else None
         dollars: float | None = dollars_in(value)
@@ -119,13 +119,13 @@ class UsageReader:
         return tuple(notes)
 
 
-def total_tokens(raw: Any) -> int | None:
+def total_tokens(raw: object) -> int | None:
     """The total in a usage that has nothing else; None for none. Some servers of embeddings tell only that."""
     count: int | None = tokens_in(raw.get("total_tokens")) if isinstance(raw, Mapping) else None
     return count
 
 
-def read_usage(raw: Any) -> Usage:
+def read_usage(raw: object) -> Usage:
     """The usage in a mapping of any dialect, where nobody can be told what is odd in it."""
     return UsageReader().read(raw)
 

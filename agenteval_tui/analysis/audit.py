@@ -213,11 +213,11 @@ def _looked_for(metric: Mapping[str, Any]) -> list[str]:
     return texts + [text for text in together if text]
 
 
-def _objects(listed: Any) -> list[Mapping[str, Any]]:
+def _objects(listed: object) -> list[Mapping[str, Any]]:
     return [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
 
 
-def _named(listed: Any) -> list[str]:
+def _named(listed: object) -> list[str]:
     return _strings([entry.get("name") for entry in _objects(listed)])
 
 
@@ -243,7 +243,7 @@ def _metrics(checker: Checker, variables: Mapping[str, Any]) -> Iterator[tuple[s
             yield kind, filled
 
 
-def _strings(listed: Any) -> list[str]:
+def _strings(listed: object) -> list[str]:
     return [one for one in listed if isinstance(one, str) and one] if isinstance(listed, list) else []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
@@ -371,7 +371,7 @@ def _score_moved(was: float | None, now: float | None) -> bool:
     return abs(now - was) > LEAST_CHANGE + 1e-12  # a hair more: 0.501 - 0.5 is a little over 0.001 in binary
 
 
-def to_json_value(value: Any) -> object:
+def to_json_value(value: object) -> object:
     """Tuples as lists, all the way down."""
     if isinstance(value, dict):
         return {key: to_json_value(one) for key, one in value.items()}

@@ -257,5 +257,5 @@ def _place(loaded: LoadedSuite, test_id: str, criterion: str) -> tuple[str, int]
     return None
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)

@@ -292,7 +292,7 @@ def asked_key(request: ModelRequest) -> tuple[str, ...]:
 _NUMBERS = re.compile(r"\d+")
 
 
-def _call(name: str, arguments: Any, compared: Compared) -> Action:
+def _call(name: str, arguments: object, compared: Compared) -> Action:
     if isinstance(arguments, dict) and compared.ignored:
         arguments = {key: value for key, value in arguments.items() if key not in compared.ignored}
     key = ("call", name, arguments_json(arguments)) if compared.arguments else ("call", name)

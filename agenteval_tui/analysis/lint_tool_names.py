@@ -111,7 +111,7 @@ def _given(test: Test, number: int) -> dict[str, Any] | None:
     return variables
 
 
-def _filled(value: Any, variables: Mapping[str, Any] | None) -> object:
+def _filled(value: object, variables: Mapping[str, Any] | None) -> object:
     """`value` with its placeholders filled; None when that can't be done."""
     if not has_placeholders(value):
         return value
@@ -124,7 +124,7 @@ def _filled(value: Any, variables: Mapping[str, Any] | None) -> object:
 
 
 def _criterion(
-    value: Any, prototype: str, facts: AgentFacts, own: AgentFacts, variables: Mapping[str, Any] | None
+    value: object, prototype: str, facts: AgentFacts, own: AgentFacts, variables: Mapping[str, Any] | None
 ) -> Iterator[ToolProblem]:
     metrics = value.get("metrics") if isinstance(value, dict) else None
     for number, metric in enumerate(metrics if isinstance(metrics, list) else ()):
@@ -270,7 +270,7 @@ def _wanted_type(value: Any) -> str | None:
     return types.pop() if len(types) == 1 else None
 
 
-def _other_type(value: Any, types: set[str]) -> str | None:
+def _other_type(value: object, types: set[str]) -> str | None:
     if isinstance(value, bool) or is_matcher(value):
         return None
     if isinstance(value, int | float) and "string" in types:

@@ -82,12 +82,12 @@ def compare_words(left: str, right: str) -> tuple[tuple[Span, ...], tuple[Span, 
     return tuple(mine), tuple(theirs)
 
 
-def compare_arguments(left: Any, right: Any) -> tuple[ArgumentChange, ...]:
+def compare_arguments(left: object, right: object) -> tuple[ArgumentChange, ...]:
     """What differs between two calls' arguments, in the left one's order, then what only the right one has."""
     return tuple(_changes(left, right, "", 0))
 
 
-def in_order_of(model: Any, value: Any, depth: int = 0) -> object:
+def in_order_of(model: Any, value: object, depth: int = 0) -> object:
     """`value` with the keys of its objects in the order in which `model` has them; new ones last."""
     if depth > _DEEPEST:
         return value
@@ -99,7 +99,7 @@ def in_order_of(model: Any, value: Any, depth: int = 0) -> object:
     return value
 
 
-def _changes(left: Any, right: Any, path: str, depth: int) -> Iterator[ArgumentChange]:
+def _changes(left: object, right: object, path: str, depth: int) -> Iterator[ArgumentChange]:
     if arguments_json(left) == arguments_json(right) and isinstance(left, str) == isinstance(right, str):
         return
     if depth <= _DEEPEST and isinstance(left, Mapping) and isinstance(right, Mapping):

@@ -7,7 +7,7 @@ of a tool goes with its call. Ids and times do not count.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 
@@ -128,7 +128,7 @@ def _align_steps(left: Sequence[Step], right: Sequence[Step]) -> Alignment:
     return Alignment(tuple(pairs))
 
 
-def arguments_json(arguments: Any) -> str:
+def arguments_json(arguments: object) -> str:
     """Arguments as text that is equal where they are: keys sorted, no white space."""
     if isinstance(arguments, str):
         return arguments

@@ -96,7 +96,7 @@ def fork(
     at: int | None = None,
     tool_result: str | None = None,
     tool_error: str | None = None,
-    arguments: Any = None,
+    arguments: object = None,
     text: str | None = None,
     system: str | None = None,
     without_tools: Sequence[str] = (),

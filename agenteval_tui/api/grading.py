@@ -126,7 +126,7 @@ def criteria_of(criteria: Criteria) -> tuple[CriterionSpec, ...]:
     return specs_of(_criterion(entry, number) for number, entry in enumerate(listed, 1))
 
 
-def _criterion(value: Any, number: int) -> Criterion:
+def _criterion(value: object, number: int) -> Criterion:
     if isinstance(value, Criterion):
         return value
     if not isinstance(value, Mapping):

@@ -11,7 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping
-from typing import IO, Any, Literal
+from typing import IO, Literal
 
 from msgspec import to_builtins
 
@@ -126,11 +126,11 @@ class Output:
         self._over_status(text + "\n")
         self.flush()
 
-    def json(self, value: Any) -> None:
+    def json(self, value: object) -> None:
         """Print one JSON document, readable for people: a `Document`, several, or plain data."""
         self._write(json_text(value, ascii_only=self.is_terminal or self.ascii_only) + "\n")
 
-    def json_line(self, value: Any) -> None:
+    def json_line(self, value: object) -> None:
         """Print a JSON document on one line."""
         self._write(json_text(value, indent=None, ascii_only=self.is_terminal or self.ascii_only) + "\n")
 
@@ -182,7 +182,7 @@ def _style(tokens: str) -> Style:
     return next((style for style in styles if style not in ("dim", "bold")), styles[0] if styles else "")
 
 
-def json_text(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:
+def json_text(value: object, *, indent: int | None = 2, ascii_only: bool = False) -> str:
     """A `Document`, several, or plain data as JSON. What JSON has no word for (NaN, infinity) becomes null."""
     value = to_builtins(value)
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from agenteval_tui.core.ids import now_ms
@@ -15,7 +13,7 @@ class Until(click.ParamType):  # type: ignore[type-arg]
 
     name = "WHEN"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
         try:

@@ -8,7 +8,6 @@ import os
 import threading
 import time
 from collections.abc import Iterable
-from typing import Any
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = tuple(digit + other for digit in _CROCKFORD for other in _CROCKFORD)  # two digits at once: half the work
@@ -61,12 +60,12 @@ def short_hash(content: str) -> str:
     return content[:8]
 
 
-def canonical_json(value: Any) -> str:
+def canonical_json(value: object) -> str:
     """JSON with sorted keys and no spaces: equal values give equal text. NaN is written as Python does."""
     return _canonical(value)
 
 
-def content_hash(value: Any) -> str:
+def content_hash(value: object) -> str:
     """The first 128 bits of SHA-256 over `canonical_json(value)`, as 32 hexadecimal digits."""
     data = canonical_json(value).encode("utf-8", "surrogatepass")
     return hashlib.sha256(data).hexdigest()[:32]

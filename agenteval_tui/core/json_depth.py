@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 DEEPEST = 200
 """Levels of lists and objects in one another, in everything that is read from elsewhere."""
 
 
-def is_too_deep(value: Any) -> bool:
+def is_too_deep(value: object) -> bool:
     """Whether a value of JSON is nested deeper than `DEEPEST`."""
     level = [value]
     for _ in range(DEEPEST):

@@ -70,7 +70,7 @@ class Option(Struct, frozen=True):
                 return
         raise self.error(value)
 
-    def error(self, value: Any, label: str = "") -> OptionError:
+    def error(self, value: object, label: str = "") -> OptionError:
         """What is said of a wrong value. `label`: what people read where the option is asked for."""
         try:
             text = one_line(str(value), _LONGEST)
@@ -111,7 +111,7 @@ def options_of(kind: type[Options]) -> dict[str, Option]:
     return {one.name: _option(one.name, hints[one.name], one.default) for one in fields(kind)}
 
 
-def _option(name: str, hint: Any, default: Any) -> Option:
+def _option(name: str, hint: Any, default: object) -> Option:
     # Limits are on the number itself, as msgspec wants them: `Annotated[int, limits(...)] | None`.
     optional = get_origin(hint) in (Union, UnionType)
     declared = next(one for one in get_args(hint) if one is not type(None)) if optional else hint

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from json.encoder import encode_basestring
-from typing import Any
 
 SHOWN = 60
 """Characters of a text that a reason quotes."""
@@ -34,7 +33,7 @@ def quoted(text: str, limit: int = SHOWN) -> str:
     return encode_basestring(cut(text, limit))
 
 
-def shown(value: Any, limit: int = SHOWN) -> str:
+def shown(value: object, limit: int = SHOWN) -> str:
     """Any JSON value as a reason shows it: compact JSON, cut to `limit` characters."""
     if isinstance(value, str):
         return quoted(value, limit)

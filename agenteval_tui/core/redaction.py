@@ -92,7 +92,7 @@ class Redactor:
         """
         return self._copied(value, DEEPEST) if self.inside(value) else value
 
-    def inside(self, value: Any) -> bool:
+    def inside(self, value: object) -> bool:
         """Whether a secret is in a text or a key of JSON data."""
         waiting = [value]
         while waiting:
@@ -109,7 +109,7 @@ class Redactor:
                 waiting.extend(current)
         return False
 
-    def _copied(self, value: Any, levels: int) -> object:
+    def _copied(self, value: object, levels: int) -> object:
         if isinstance(value, str):
             return self.text(value)
         if not levels:

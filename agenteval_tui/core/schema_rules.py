@@ -19,7 +19,7 @@ def given(*keys: str) -> Rule:
     return {"required": list(keys), "properties": {key: {"not": {"type": "null"}} for key in keys}}
 
 
-def set_to(key: str, value: Any) -> Rule:
+def set_to(key: str, value: object) -> Rule:
     """The object has this key with this value."""
     return {"required": [key], "properties": {key: {"const": value}}}
 

@@ -421,7 +421,7 @@ def _combined(
     return (Outcome.FAILED if failed else Outcome.PASSED), score, "", None
 
 
-def _fill_config(value: Any, variables: Mapping[str, Any]) -> object:
+def _fill_config(value: object, variables: Mapping[str, Any]) -> object:
     """The config with its placeholders filled; in each metric with what that metric says of its properties."""
     if not isinstance(value, Mapping):
         return fill_config(value, variables)
@@ -452,7 +452,7 @@ def _any_json(metric: Any) -> frozenset[str]:
         return frozenset()
 
 
-def _build(name: str, written: str, value: Any) -> Pipeline | str:
+def _build(name: str, written: str, value: object) -> Pipeline | str:
     """The pipeline of a config value; a text saying what is wrong with it when there is none."""
     try:
         return _pipeline(written, value)
@@ -462,7 +462,7 @@ def _build(name: str, written: str, value: Any) -> Pipeline | str:
         return f"{name} cannot be made ready: {type(problem).__name__}: {problem}"
 
 
-def _pipeline(prototype_class: str, value: Any) -> Pipeline:
+def _pipeline(prototype_class: str, value: object) -> Pipeline:
     if value is None:
         value = {}
     if not isinstance(value, Mapping):
@@ -486,7 +486,7 @@ def _pipeline(prototype_class: str, value: Any) -> Pipeline:
     return Pipeline(prototype, prototype.compile(), prepared, remote, needs)
 
 
-def _metric(number: int, entry: Any, problems: list[str]) -> Metric | None:
+def _metric(number: int, entry: object, problems: list[str]) -> Metric | None:
     where = f"metrics[{number}]"
     if not isinstance(entry, Mapping):
         problems.append(f"`{where}` must be an object: {{ ... }}")

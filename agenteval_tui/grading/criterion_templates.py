@@ -98,7 +98,7 @@ def tools_starter(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Starter:
     )
 
 
-def expected_argument(value: Any) -> object:
+def expected_argument(value: object) -> object:
     """An argument as a config may have it: what looks like a placeholder matches anything."""
     return {"$any": True} if "{{" in json.dumps(value, ensure_ascii=False) else literal(value)
 

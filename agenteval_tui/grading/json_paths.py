@@ -38,7 +38,7 @@ class Path(Struct, frozen=True):
     compiled: Any
     steps: Steps | None
 
-    def search(self, data: Any) -> object:
+    def search(self, data: object) -> object:
         """What is there; None when there is nothing. Raises `PathFailedError`."""
         from jmespath.exceptions import JMESPathError
 

@@ -133,7 +133,7 @@ class JsonSource(Struct, frozen=True, dict=True):
         return self.text[start:end]
 
 
-def compact(value: Any, limit: int = LIMIT) -> str:
+def compact(value: object, limit: int = LIMIT) -> str:
     """A JSON value as compact JSON. Raises `UnreadableJsonError` when that is longer than `limit` characters."""
     parts: list[str] = []
     length = 0
@@ -150,7 +150,7 @@ def compact(value: Any, limit: int = LIMIT) -> str:
     return "".join(parts)
 
 
-def content_fields(value: Any) -> dict[str, Any]:
+def content_fields(value: object) -> dict[str, Any]:
     """What there is in a value, as fields of evidence have it: its keys, its number of items."""
     if isinstance(value, Mapping):
         return {"keys": [str(key) for key in value][:_KEYS], "count": len(value)}
@@ -159,7 +159,7 @@ def content_fields(value: Any) -> dict[str, Any]:
     return {"type": "string"} if isinstance(value, str) else {}
 
 
-def keys_of(value: Any) -> str:
+def keys_of(value: object) -> str:
     """What there is in a value, in words: its keys, its number of items."""
     return content_phrase(content_fields(value))
 

@@ -244,7 +244,7 @@ def _some(number: int) -> list[int]:
     return list(range(number)) if number <= _EACH else [*range(_EACH - 1), number - 1]
 
 
-def _other_value(value: Any) -> object:
+def _other_value(value: object) -> object:
     """A value of the same type that is not this one."""
     if isinstance(value, bool):
         return not value

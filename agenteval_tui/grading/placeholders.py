@@ -51,7 +51,7 @@ def placeholders_in(text: str) -> Iterator[Placeholder]:
         yield Placeholder(match[1], match.start(), match.end())
 
 
-def has_placeholders(value: Any) -> bool:
+def has_placeholders(value: object) -> bool:
     """Whether any string of `value` has a placeholder (in its values, not in the names of properties)."""
     if isinstance(value, str):
         return "{{" in value and _PLACEHOLDER.search(value) is not None
@@ -60,7 +60,7 @@ def has_placeholders(value: Any) -> bool:
     return isinstance(value, list) and any(has_placeholders(item) for item in value)
 
 
-def names_in(value: Any) -> frozenset[str]:
+def names_in(value: object) -> frozenset[str]:
     """The names and paths that `value` asks for."""
     names: set[str] = set()
     if isinstance(value, str):
@@ -84,7 +84,7 @@ def fill_config(value: object, variables: Mapping[str, Any], any_json: frozenset
     return _fill_property(value, variables, any_json, False, "")
 
 
-def needle_names(value: Any, key: str = "") -> frozenset[str]:
+def needle_names(value: object, key: str = "") -> frozenset[str]:
     """The names and paths without a value of which a config has nothing to look for."""
     if isinstance(value, str):
         names = names_in(value) if "{{" in value else frozenset()
@@ -100,12 +100,14 @@ def needle_names(value: Any, key: str = "") -> frozenset[str]:
     return frozenset()
 
 
-def is_blank(value: Any) -> bool:
+def is_blank(value: object) -> bool:
     """Whether a variable holds nothing: null, or a text of white space."""
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def _fill_property(value: Any, variables: Mapping[str, Any], any_json: frozenset[str], typed: bool, key: str) -> object:
+def _fill_property(
+    value: object, variables: Mapping[str, Any], any_json: frozenset[str], typed: bool, key: str
+) -> object:
     if isinstance(value, Mapping):
         return {
             name: _fill_property(item, variables, any_json, typed or name in any_json, str(name))
@@ -167,7 +169,7 @@ def look_up(path: str, variables: Mapping[str, Any]) -> object:
     return current
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """A variable as text: a string as it is, any other value as JSON."""
     if isinstance(value, str):
         return value

@@ -68,12 +68,12 @@ def as_evidence(text: str, limit: int = FOUND) -> str:
     return cut(text, limit)
 
 
-def kept_value(value: Any) -> object:
+def kept_value(value: object) -> object:
     """A JSON value as evidence keeps it: what is long is in the transcript already."""
     return value if len(shown(value, _LONG + 1)) <= _LONG else shown(value, FOUND)
 
 
-def may_be_cut(value: Any) -> bool:
+def may_be_cut(value: object) -> bool:
     """Whether a value that evidence keeps may be the beginning of a longer one, as JSON (`kept_value`)."""
     return isinstance(value, str) and len(value) >= FOUND - 1 and value.rstrip('"').endswith("…")
 

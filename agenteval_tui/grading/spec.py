@@ -131,7 +131,7 @@ def json_like(value: object, depth: int = 0) -> Any:
     return str(value)
 
 
-def _is_plain(value: Any, depth: int = 0) -> bool:
+def _is_plain(value: object, depth: int = 0) -> bool:
     """Whether `parse` reads the text of `value` as it is: no number that a config can't hold, not too many levels, and
     nothing that Power UI uses for comments and for texts of several lines.
     """

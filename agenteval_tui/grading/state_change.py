@@ -12,7 +12,7 @@ from agenteval_tui.grading.metrics.matchers import same_json
 from agenteval_tui.grading.spec import json_like
 
 
-def change_between(before: Any, after: Any) -> dict[str, Any]:
+def change_between(before: object, after: Any) -> dict[str, Any]:
     """The change from one JSON value to another.
 
     Of objects: `added` and `removed` with their keys, and `changed` with `before` and `after` of each key. Of lists:
@@ -31,7 +31,7 @@ def change_between(before: Any, after: Any) -> dict[str, Any]:
     return {"before": before, "after": after}
 
 
-def _structure(value: Any) -> object:
+def _structure(value: object) -> object:
     """The object or list that a text holds; any other value as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
@@ -72,12 +72,12 @@ def _beyond(items: list[Any], keys: list[str], others: list[str]) -> list[Any]:
     return beyond
 
 
-def _key(value: Any) -> str:
+def _key(value: object) -> str:
     """Equal for values that are equal as JSON: 1 is 1.0."""
     return canonical_json(json_like(_plain(value)))
 
 
-def _plain(value: Any) -> object:
+def _plain(value: object) -> object:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):

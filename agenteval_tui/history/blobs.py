@@ -89,7 +89,7 @@ def clean(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """Compact ASCII JSON."""
     return _encode(value)
 
@@ -315,7 +315,7 @@ def _reading(reading: Reading | None) -> tuple[object, ...] | None:
 
 
 def _read_reading(
-    value: Any, problem: str = "", fields: Mapping[str, Any] | None = None, traceback: Any = None, output: str = ""
+    value: object, problem: str = "", fields: Mapping[str, Any] | None = None, traceback: Any = None, output: str = ""
 ) -> Reading:
     return Reading(value, problem, fields or {}, traceback_from(traceback), output)
 
@@ -511,7 +511,7 @@ def _read_evidence(
     condition: str,
     passed: bool | None,
     message: str,
-    expected: Any,
+    expected: object,
     found: Any,
     spans: list[list[Any]],
     near: list[list[Any]],
@@ -544,7 +544,7 @@ def search_document(transcript: Transcript, planned_prompt: str) -> tuple[str, s
     return clean("\n".join(prompts or [planned_prompt])), clean("\n".join(answers)), clean("\n".join(tools))
 
 
-def _words(value: Any) -> Iterable[str]:
+def _words(value: object) -> Iterable[str]:
     """Names and values of a JSON value, in order. Without recursion: arguments may be nested as deep as they like."""
     out: list[str] = []
     if value.__class__ is dict and all(inner.__class__ is str for inner in value.values()):

@@ -212,7 +212,7 @@ def _points_inside(transcript: Transcript) -> bool:
     ) and all(call.message is None or 0 <= call.message < messages for call in transcript.tool_calls)
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def _fits(value: object, hint: Any) -> bool:
     """Whether a value is what its type says: texts are texts, numbers are finite."""
     return _check(hint)(value)
 

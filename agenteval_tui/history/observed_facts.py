@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from typing import Any
 
 from agenteval_tui.grading.metrics.matchers import type_of
 from agenteval_tui.grading.observed_tools import EXAMPLES, AgentFacts, ArgumentFacts, ToolFacts
@@ -94,7 +93,7 @@ class _Seen:
         self.types = Counter[str]()
         self.values = Counter[str]()
 
-    def add(self, value: Any, number: int) -> None:
+    def add(self, value: object, number: int) -> None:
         self.calls += number
         self.types[type_of(value)] += number
         text = json.dumps(value, ensure_ascii=False)

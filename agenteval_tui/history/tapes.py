@@ -42,7 +42,7 @@ def _whole(packed: Any) -> Iterator[dict[str, Any]]:
     return (exchange for exchange in packed if isinstance(exchange, dict))
 
 
-def _is_object(value: Any) -> bool:
+def _is_object(value: object) -> bool:
     return isinstance(value, Mapping)
 
 

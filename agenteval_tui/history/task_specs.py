@@ -59,7 +59,7 @@ class PackedTasks:
         return ids[self.packed[row].hash], number
 
 
-def pack(value: Any) -> PackedTask:
+def pack(value: object) -> PackedTask:
     """Encode and compress JSON data. Raises ValueError or TypeError where JSON can't hold it."""
     data = json_text(value).encode("ascii")
     return PackedTask(hashlib.sha256(data).digest()[:16], zlib.compress(data, 1))

@@ -229,7 +229,7 @@ def _hits_all(error: Exception) -> bool:
     return isinstance(error, sqlite3.Error) and result_code(error) not in (0, 1, 18, 19, 20, 25)
 
 
-def _finish(future: Future[Any], value: Any) -> None:
+def _finish(future: Future[Any], value: object) -> None:
     try:
         future.set_result(value)
     except InvalidStateError:  # given up by whoever waited; it is written all the same

@@ -270,7 +270,7 @@ def _lines(root: Any, places: Any) -> dict[str, int]:
     return {key.text: places.line_and_column(key.start)[0] for key in keys}
 
 
-def _shown(name: str, value: Any) -> object:
+def _shown(name: str, value: object) -> object:
     if isinstance(value, str):
         if _SECRET.search(name) and not _NOT_SECRET.search(name) and "${" not in value:
             return HIDDEN

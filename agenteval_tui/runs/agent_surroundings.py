@@ -73,7 +73,7 @@ def _env_files(config: Mapping[str, Any], base_dir: Path) -> Iterator[Surroundin
         yield Surrounding(".env", env_files_in_words(files))
 
 
-def _expanded(value: Any, config: Mapping[str, Any], base_dir: Path) -> str:
+def _expanded(value: object, config: Mapping[str, Any], base_dir: Path) -> str:
     if not isinstance(value, str):
         return ""
     try:

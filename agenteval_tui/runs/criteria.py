@@ -84,7 +84,7 @@ def spec_to_dict(spec: CriterionSpec) -> dict[str, Any]:
     }
 
 
-def spec_from_dict(data: Any) -> CriterionSpec:
+def spec_from_dict(data: object) -> CriterionSpec:
     """The spec in what `spec_to_dict` gave, also of an older or a newer version: what it has more is left out. Raises
     ValueError, which says what is missing or wrong."""
     if not isinstance(data, Mapping):

@@ -77,7 +77,7 @@ def _tools(tools: Any, base_dir: Path, trusted: bool) -> object:
         return tools  # the agent itself will say what is wrong
 
 
-def _files(value: Any, base_dir: Path) -> Iterator[tuple[str, str]]:
+def _files(value: object, base_dir: Path) -> Iterator[tuple[str, str]]:
     """The files of the folder that a configuration names, with the hash of their content."""
     if isinstance(value, Mapping):
         for item in value.values():
@@ -105,7 +105,7 @@ def _places(text: str) -> Iterator[str]:
         yield module.replace(".", "/") + ".py"
 
 
-def _plain(value: Any) -> object:
+def _plain(value: object) -> object:
     """The value as JSON has it; what JSON has not as text."""
     try:
         canonical_json(value)

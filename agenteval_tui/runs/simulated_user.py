@@ -279,7 +279,7 @@ def _instructions(brief: UserBrief) -> Message:
     return Message("system", "\n\n".join(part for part in parts if part))
 
 
-def _facts(knows: Any) -> str:
+def _facts(knows: object) -> str:
     if isinstance(knows, Mapping):
         return "\n".join(f"- {name}: {value}" for name, value in knows.items())
     if isinstance(knows, list | tuple):

@@ -181,7 +181,7 @@ def _cells(row: Mapping[str, Any], delimiter: str) -> str:
     return _line([_cell(value) for value in row.values()], delimiter)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

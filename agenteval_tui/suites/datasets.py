@@ -374,13 +374,13 @@ def _first(variables: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     return next((folded[name] for name in names if name in folded), None)
 
 
-def _says_something(value: Any) -> bool:
+def _says_something(value: object) -> bool:
     if isinstance(value, str):
         return bool(value) and not value.isspace()
     return not (value is None or value == [] or value == {})
 
 
-def _is_messages(value: Any) -> bool:
+def _is_messages(value: object) -> bool:
     return (
         isinstance(value, list)
         and bool(value)
@@ -695,7 +695,7 @@ def _object(line: str, lines: LineReader) -> dict[str, Any] | None:
     return data
 
 
-def _whole(data: Any) -> bool:
+def _whole(data: object) -> bool:
     try:
         json.dumps(data, ensure_ascii=False).encode()
     except (UnicodeEncodeError, RecursionError):

@@ -372,7 +372,7 @@ class TreeEdit:
 
     # Steps
 
-    def set(self, path: KeyPath, key: str, value: Any, order: Sequence[str]) -> None:
+    def set(self, path: KeyPath, key: str, value: object, order: Sequence[str]) -> None:
         """Put `value` (plain data or `YamlFragment`) at a key of the object at `path`; None takes the key out.
 
         `order`: all keys that such an object may have, in the order in which they are usually written.

@@ -98,7 +98,7 @@ class ExpandedVariable(Struct, frozen=True):
     """The text is this reference and nothing else."""
 
 
-def expansions(value: Any, env: Mapping[str, str], *, unset: bool = False) -> Iterator[ExpandedVariable]:
+def expansions(value: object, env: Mapping[str, str], *, unset: bool = False) -> Iterator[ExpandedVariable]:
     """Every value that `expand(value, env)` takes from `env`; defaults are the text's own and are not among them.
 
     `unset`: also, with the value "", the variables that are not set and have no default. At any depth.

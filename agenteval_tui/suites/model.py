@@ -711,7 +711,7 @@ class Test(_Checked):
         yield from hook_complaints(data)
 
 
-def _field(data: Any, key: str) -> object:
+def _field(data: object, key: str) -> object:
     return data.get(key) if isinstance(data, dict) else getattr(data, key, None)
 
 

@@ -142,7 +142,7 @@ def _fits(units: int) -> None:
         raise TooLargeError
 
 
-def _size(value: Any) -> int:
+def _size(value: object) -> int:
     """The size of a value as it would be written out, so that what is in it twice counts twice."""
     if isinstance(value, str | bytes):
         return len(value)
@@ -172,7 +172,7 @@ def _items(value: Any) -> Iterator[Any]:
     return chain.from_iterable(value.items()) if isinstance(value, dict) else iter(value)
 
 
-def _counted(value: Any) -> object:
+def _counted(value: object) -> object:
     """The value, counted."""
     size = _size(value)
     _fits(size)
@@ -216,13 +216,13 @@ def _check_join(between: Any, values: Any) -> object:
     return listed
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """What a filter makes of its value before it looks at it."""
     _fits(_size(value))
     return str(value)
 
 
-def _check_filter(name: str, value: Any, arguments: list[Any], named: Mapping[str, Any]) -> object:
+def _check_filter(name: str, value: object, arguments: list[Any], named: Mapping[str, Any]) -> object:
     """Before a filter runs. Gives the value that it gets."""
     every = [*arguments, *named.values()]
     if name in _WIDTH_FILTERS:

@@ -47,7 +47,7 @@ def is_template(text: str) -> bool:
     return any(mark in text for mark in _MARKS)
 
 
-def literal(value: Any) -> object:
+def literal(value: object) -> object:
     """Texts, also those within lists and mappings, as templates that say just that: braces in them are text."""
     if isinstance(value, str):
         if not is_template(value):

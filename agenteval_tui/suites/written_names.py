@@ -64,7 +64,7 @@ class WrittenNames:
             yield from _dicts(data.get("tests"))
 
 
-def _dicts(listed: Any) -> Iterable[dict[Any, Any]]:
+def _dicts(listed: object) -> Iterable[dict[Any, Any]]:
     return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else ()
 
 

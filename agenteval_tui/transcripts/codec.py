@@ -134,7 +134,7 @@ def stored_transcript(transcript: Transcript) -> StoredTranscript:
     )
 
 
-def _requests(data: Any) -> ModelRequests | None:
+def _requests(data: object) -> ModelRequests | None:
     """As stored. Raises ValueError for references to what no table has."""
     if data is None:
         return None
@@ -163,7 +163,7 @@ def _stored_reading(reading: Reading | None) -> StoredReading | UnsetType:
     return StoredReading(value=reading.value)
 
 
-def from_json(data: Any) -> Transcript:
+def from_json(data: object) -> Transcript:
     """Read a transcript: this project's JSON, or OpenAI chat messages (a list, or an object with `messages`).
 
     Figures that can't be so are left out, and noted. Raises `AgentevalError` when it is neither.
@@ -272,7 +272,7 @@ def _unread_calls(item: Mapping[str, Any]) -> list[str]:
     return [*unread, "a call without a name"] if nameless or item.get("nameless_call") else unread
 
 
-def is_unread_part(part: Any) -> bool:
+def is_unread_part(part: object) -> bool:
     """Whether a part of a message has neither a text nor an image or file that is known."""
     return isinstance(part, Mapping) and _text_of_part(part) is None and attachment_of(part) is None
 
@@ -343,7 +343,7 @@ def arguments_text(call: ToolCall) -> str:
     return call.arguments if call.malformed else json.dumps(call.arguments, ensure_ascii=False)
 
 
-def decode_arguments(raw: Any) -> tuple[Any, bool]:
+def decode_arguments(raw: object) -> tuple[Any, bool]:
     """(arguments, malformed): JSON text decoded; "" and None mean none; what is not JSON stays text, marked."""
     if raw is None or raw == "":
         return {}, False
@@ -355,7 +355,7 @@ def decode_arguments(raw: Any) -> tuple[Any, bool]:
         return raw, True
 
 
-def describe_json(value: Any) -> str:
+def describe_json(value: object) -> str:
     """What a JSON value is, in a few words: "an object with the keys a, b"."""
     if isinstance(value, Mapping):
         keys = [one_line(str(key), 40) for key in value]
@@ -366,7 +366,7 @@ def describe_json(value: Any) -> str:
     return _kind(value)
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, int | float):
@@ -376,7 +376,7 @@ def _kind(value: Any) -> str:
     return "an object" if isinstance(value, Mapping) else "a list"
 
 
-def content_text(content: Any) -> str:
+def content_text(content: object) -> str:
     """A message's content as text: a string as it is, parts joined by newlines, other values as JSON."""
     if content is None:
         return ""
@@ -387,7 +387,7 @@ def content_text(content: Any) -> str:
     return json.dumps(content, ensure_ascii=False)
 
 
-def _part_text(part: Any) -> str:
+def _part_text(part: object) -> str:
     if isinstance(part, str):
         return part
     if isinstance(part, Mapping):
@@ -425,7 +425,7 @@ def _calls_of(item: Mapping[str, Any]) -> list[Any]:
     return [{"function": legacy}] if legacy is not None and isinstance(legacy, Mapping) else []
 
 
-def _call_from_openai(raw: Any, *, fallback_id: str, message: int) -> ToolCall | None:
+def _call_from_openai(raw: object, *, fallback_id: str, message: int) -> ToolCall | None:
     if not isinstance(raw, (dict, Mapping)):
         return None
     function = raw.get("function")

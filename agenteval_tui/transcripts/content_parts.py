@@ -50,19 +50,19 @@ _GEMINI = ("inlineData", "inline_data", "fileData", "file_data")
 _ROUGHLY = {"image": "image/*", "audio": "audio/*", "video": "video/*"}
 
 
-def attachments_in(content: Any) -> tuple[Attachment, ...]:
+def attachments_in(content: object) -> tuple[Attachment, ...]:
     """The images and files in a message's list of parts, each with the mark that `codec.content_text` gives it."""
     if not isinstance(content, list | tuple):
         return ()
     return tuple(attachment for part in content if (attachment := attachment_of(part)) is not None)
 
 
-def attachment_of(part: Any, mark: str = "") -> Attachment | None:
+def attachment_of(part: object, mark: str = "") -> Attachment | None:
     """The image or file that a part is; None for any other part. `mark`: what the text has in its place."""
     return attachment_and_bytes(part, mark)[0]
 
 
-def attachment_and_bytes(part: Any, mark: str = "") -> tuple[Attachment | None, bytes | None]:
+def attachment_and_bytes(part: object, mark: str = "") -> tuple[Attachment | None, bytes | None]:
     """The same, with the bytes if they are in the part."""
     if not isinstance(part, Mapping) or isinstance(part.get("text"), str):
         return None, None
@@ -94,7 +94,7 @@ def attachment_and_bytes(part: Any, mark: str = "") -> tuple[Attachment | None, 
     return attachment, raw
 
 
-def attachment_fields(content: Any) -> list[dict[str, Any]]:
+def attachment_fields(content: object) -> list[dict[str, Any]]:
     """The same as plain data, for a message of which only JSON is kept."""
     return [to_builtins(attachment) for attachment in attachments_in(content)]
 

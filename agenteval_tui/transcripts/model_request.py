@@ -240,13 +240,13 @@ class _Table:
         self._places: dict[bytes, int] = {}
         self._known: dict[int, tuple[Any, int]] = {}  # by identity: a message that is asked again is mostly the same
 
-    def place(self, entry: Any) -> int:
+    def place(self, entry: object) -> int:
         cached = self._known.get(id(entry))
         if cached is None:
             cached = self._known[id(entry)] = entry, self._place(entry)
         return cached[1]
 
-    def _place(self, entry: Any) -> int:
+    def _place(self, entry: object) -> int:
         try:
             key = _encoder.encode(entry)
         except UnicodeEncodeError:  # half of a pair of surrogates, which servers do send

@@ -22,7 +22,7 @@ _SHOWN = 40
 _TOKENS = tuple(name for name in Usage.__struct_fields__ if name != "cost")
 
 
-def _tokens_in(value: Any) -> int | None:
+def _tokens_in(value: object) -> int | None:
     """A number of tokens; None for what can't be one: negative, no number, broken, or larger than any model reads."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -31,27 +31,27 @@ def _tokens_in(value: Any) -> int | None:
     return int(value)
 
 
-def _dollars_in(value: Any) -> float | None:
+def _dollars_in(value: object) -> float | None:
     """A cost in US dollars; None for what can't be one."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value <= MOST_DOLLARS else None
 
 
-def duration_in(value: Any) -> float | None:
+def duration_in(value: object) -> float | None:
     """A length of time in milliseconds; None for what can't be one."""
     moment = _moment_in(value)
     return None if moment is None or moment < 0 else moment
 
 
-def _moment_in(value: Any) -> float | None:
+def _moment_in(value: object) -> float | None:
     """Milliseconds since the run's start, before it too; None for what can't be so."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if -MOST_MS <= value <= MOST_MS else None
 
 
-def shown_figure(value: Any) -> str:
+def shown_figure(value: object) -> str:
     """A figure that was not accepted, in a few characters."""
     if isinstance(value, float) and math.isnan(value):
         return "not a number"

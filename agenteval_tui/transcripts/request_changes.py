@@ -352,5 +352,5 @@ def _of_parameters(before: ModelRequest, after: ModelRequest) -> Iterator[Reques
             yield RequestChange("parameter", (), (), name, *texts)
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)

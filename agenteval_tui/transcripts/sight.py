@@ -155,7 +155,7 @@ def _own_key(transcript: Transcript, message: Message) -> _Key:
     return _key(message.role, message.content, calls)
 
 
-def _key(role: str, content: Any, calls: list[list[Any]]) -> _Key:
+def _key(role: str, content: object, calls: list[list[Any]]) -> _Key:
     """What makes a message the same in another place. A text beside calls is often left out when it is told again."""
     return role, json.dumps(calls, sort_keys=True, default=str) if calls else str(content or "").strip()
 

@@ -71,12 +71,12 @@ def unread(problem: ReadingProblem, **fields: Any) -> Reading:
     return Reading(None, problem.value, fields)
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """A JSON value as people read it: a text as it is, anything else as JSON, with what is short in one line."""
     return value if isinstance(value, str) else _pretty(value, "")
 
 
-def _pretty(value: Any, margin: str) -> str:
+def _pretty(value: object, margin: str) -> str:
     if not value or not isinstance(value, list | Mapping):
         return json.dumps(value, ensure_ascii=False)
     if margin:  # the whole value is always broken: an item or a key each line

@@ -23,7 +23,7 @@ class ArgumentRange(Struct, frozen=True):
     argument: str | None
 
 
-def argument_text(value: Any) -> str:
+def argument_text(value: object) -> str:
     """A value inside the quotes: a string as it is, any other JSON value as compact JSON."""
     if isinstance(value, str):
         return value

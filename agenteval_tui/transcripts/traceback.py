@@ -92,7 +92,7 @@ def frame_places(traceback: Traceback, *, all_frames: bool = False) -> list[tupl
     return places
 
 
-def traceback_from(data: Any) -> Traceback | None:
+def traceback_from(data: object) -> Traceback | None:
     """The traceback in JSON data that somebody's program gave; None where it holds none, or no whole one."""
     if data is None:
         return None

@@ -270,7 +270,7 @@ def _beside(owner: Node) -> list[Any]:
     return [item.value for item in owner.items if not item.commented] if owner.kind == "array" else []
 
 
-def _label(value: Any) -> str:
+def _label(value: object) -> str:
     return value if isinstance(value, str) else _skeleton_of_value(value).text
 
 
@@ -421,7 +421,7 @@ def _finished_skeleton(text: str) -> Skeleton:
     return Skeleton(text, len(text))
 
 
-def _skeleton_of_value(value: Any) -> Skeleton:
+def _skeleton_of_value(value: object) -> Skeleton:
     """A JSON value as it is; the cursor is in its first empty string, list or object, else behind it.
 
     What JSON has no word for (infinity, a value that holds itself) is written as a string.
@@ -434,7 +434,7 @@ def _skeleton_of_value(value: Any) -> Skeleton:
     return Skeleton(text, min(places, default=len(text)))
 
 
-def _skeleton_of_type(kind: Type, default: Any = None, depth: int = 0) -> Skeleton:
+def _skeleton_of_type(kind: Type, default: object = None, depth: int = 0) -> Skeleton:
     """The least that is a value of that type, in valid JSON; with the cursor where the person decides."""
     if isinstance(kind, UnionType):
         return _skeleton_of_type(kind.options[0], default, depth)
@@ -470,7 +470,7 @@ def _skeleton_of_member(prop: Property, depth: int = 0) -> Skeleton:
     return _skeleton_of_type(prop.type, prop.default, depth).between(f"{quote(prop.name)}: ", "")
 
 
-def _number(kind: ScalarType, default: Any) -> str:
+def _number(kind: ScalarType, default: object) -> str:
     if isinstance(default, (int, float)) and not isinstance(default, bool):
         return json.dumps(default)
     value: float = 1

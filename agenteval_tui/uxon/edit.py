@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import Any
 
 from agenteval_tui.core.errors import Fix, TextEdit
 from agenteval_tui.uxon.member_edits import insert_member, remove_member
@@ -42,7 +41,7 @@ def node_of(document: Document, path: Sequence[str | int]) -> Node | None:
     return node
 
 
-def set_value(document: Document, path: Path, value: Any) -> Fix | None:
+def set_value(document: Document, path: Path, value: object) -> Fix | None:
     """Write another value at `path`. A property that is not there yet is put behind the others of its object."""
     node = node_of(document, path)
     if node is not None:
@@ -79,7 +78,7 @@ def rename(document: Document, path: Path, name: str) -> Fix | None:
     return Fix("", (TextEdit(member.key_start, member.key_end, quote(name)),))
 
 
-def append(document: Document, path: Path, value: Any) -> Fix | None:
+def append(document: Document, path: Path, value: object) -> Fix | None:
     """Put a value at the end of the list at `path`."""
     node = node_of(document, path)
     if node is None or node.kind != "array":
@@ -130,7 +129,7 @@ def _starts(lines: Sequence[str]) -> list[int]:
     return starts
 
 
-def _insert(text: str, owner: Node, key: str, value: Any) -> Fix:
+def _insert(text: str, owner: Node, key: str, value: object) -> Fix:
     live = [member for member in owner.members if not member.commented]
     if not live:
         return insert_member(text, owner, key, _laid_out(text, owner.start, value), "")
@@ -149,7 +148,7 @@ def _gap_before(text: str, start: int, opening: int) -> str:
     return "\n" + text[line_start:start] if alone else " "
 
 
-def _laid_out(text: str, start: int, value: Any) -> str:
+def _laid_out(text: str, start: int, value: object) -> str:
     """`value` as text; further lines of it are indented like the line that it begins on."""
     written = json.dumps(value, ensure_ascii=False, default=str)
     if len(written) <= _WIDTH or "\n" not in (long := to_text(value)):

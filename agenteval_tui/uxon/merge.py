@@ -61,7 +61,7 @@ def merge(base: str, mine: str, theirs: str) -> MergedText:
     return MergedText(text, tuple(reversed(both)))
 
 
-def _changed(before: Any, now: Any, path: Path = ()) -> Iterator[Path]:
+def _changed(before: object, now: Any, path: Path = ()) -> Iterator[Path]:
     """The places that differ, as deep as both have the same shape."""
     if _same(before, now):
         return
@@ -75,7 +75,7 @@ def _changed(before: Any, now: Any, path: Path = ()) -> Iterator[Path]:
         yield path
 
 
-def _same(value: Any, other: Any) -> bool:
+def _same(value: object, other: object) -> bool:
     return value is other or (
         value is not _GONE and other is not _GONE and type(value) is type(other) and bool(value == other)
     )
@@ -92,7 +92,7 @@ def _at(value: Any, path: Path) -> Any:
     return value
 
 
-def _lists_fit(before: Any, other: Any, path: Path) -> bool:
+def _lists_fit(before: object, other: object, path: Path) -> bool:
     """Whether a place in lists is the same one on the other side: no entry came or went there."""
     for place, step in enumerate(path):
         lists = _at(before, path[:place]), _at(other, path[:place])
@@ -101,7 +101,7 @@ def _lists_fit(before: Any, other: Any, path: Path) -> bool:
     return True
 
 
-def _edit(document: Document, path: Path, value: Any) -> Fix | None:
+def _edit(document: Document, path: Path, value: object) -> Fix | None:
     if value is _GONE:
         return remove(document, path) if node_of(document, path) is not None else None
     return set_value(document, path, value)

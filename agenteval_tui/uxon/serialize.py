@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 
-def to_text(value: Any) -> str:
+def to_text(value: object) -> str:
     """`value` (what YAML or JSON can hold) as JSON with two spaces of indentation; `parse` gives it back.
 
     Lists and objects of plain values that fit on one line stay on it. Keys that are not strings are written as strings;
@@ -19,7 +19,7 @@ _WIDTH = 100
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
-def _write(value: Any, depth: int) -> str:
+def _write(value: object, depth: int) -> str:
     if not isinstance(value, (dict, list, tuple)) or not value:
         return _ENCODER.encode(value if value != () else [])
     parts = list(value.values()) if isinstance(value, dict) else list(value)

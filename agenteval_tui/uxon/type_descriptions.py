@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from agenteval_tui.core.phrasing import listed
 from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, ScalarType, Type, UnionType
 from agenteval_tui.uxon.strings import quote
@@ -58,7 +56,7 @@ def found(node: Node) -> str:
     return {"array": "a list", "object": "an object", "string": "a string"}.get(node.kind, "nothing")
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A plain value as it is written, cut where it is long."""
     if isinstance(value, str):
         text = quote(value)

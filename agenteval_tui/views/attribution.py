@@ -61,7 +61,7 @@ def rule_change_text(change: RuleChange) -> str:
     return _RULE_NOUNS[change.kind].format(name=change.criterion, was=was, now=now)
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     if value is None:
         return "none"
     return f"{value:g}" if isinstance(value, int | float) else str(value)

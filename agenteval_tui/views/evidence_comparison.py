@@ -187,7 +187,7 @@ _INCOMPLETE = "the JSON is not complete"
 # Values
 
 
-def _value(name: str, expected: Any, actual: Any, *, steps: Sequence[str] = (), depth: int = 0) -> Comparison:
+def _value(name: str, expected: object, actual: object, *, steps: Sequence[str] = (), depth: int = 0) -> Comparison:
     """Two JSON values that are not equal."""
     if may_be_cut(expected) or may_be_cut(actual):
         return _cut(name, expected, actual, {})
@@ -223,7 +223,7 @@ def _same_entries(expected: list[Any], actual: list[Any]) -> bool:
     return True
 
 
-def _cut(name: str, expected: Any, actual: Any, hint: Mapping[str, Any]) -> Comparison:
+def _cut(name: str, expected: object, actual: object, hint: Mapping[str, Any]) -> Comparison:
     """Two values of which the evidence keeps only the beginning of one or both: no place can be pointed at, and what
     differs is said only where the metric noted it."""
     expected_text, actual_text = (str(side) if may_be_cut(side) else _written(side) for side in (expected, actual))
@@ -264,19 +264,19 @@ def _differing(entries: Sequence[tuple[str, Any, Any]], depth: int) -> Iterator[
             yield _value(name, expected, actual, depth=depth + 1)
 
 
-def _type_note(expected: Any, actual: Any) -> str:
+def _type_note(expected: object, actual: object) -> str:
     ours, theirs = _kind(expected), _kind(actual)
     return f"{theirs} instead of {ours}" if ours != theirs else ""
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     if value is None:
         return "null"
     kinds = ((bool, "true or false"), (int | float, "a number"), (str, "a text"), (list | tuple, "a list"))
     return next((words for kind, words in kinds if isinstance(value, kind)), "an object")
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     """A value as it is read: a text as text in quotation marks, other values as JSON."""
     return f'"{value}"' if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 

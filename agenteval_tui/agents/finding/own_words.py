@@ -230,7 +230,7 @@ def _texts(modules: Modules, module: Module, call: ast.Call) -> Iterator[str]:
         yield from (" ".join(text.split()) for text in _in_data(literal))
 
 
-def _in_data(data: Any) -> Iterator[str]:
+def _in_data(data: object) -> Iterator[str]:
     if isinstance(data, list):
         for part in data:
             if (

@@ -472,7 +472,7 @@ class HttpReply(StreamReply):
         if text:
             yield TextDelta(text)
 
-    def _take_value(self, value: Any) -> Iterator[AgentEvent]:
+    def _take_value(self, value: object) -> Iterator[AgentEvent]:
         self._last = value
         wrong = self._find("error", value)
         if wrong:
@@ -563,7 +563,7 @@ class HttpReply(StreamReply):
         values = (self._find(name, value) for name in ("answer", "delta", "tool_calls", "tool_results"))
         return all(answer is None or answer == [] for answer in values)
 
-    def _has_chat_message(self, value: Any) -> bool:
+    def _has_chat_message(self, value: object) -> bool:
         """Whether calls are looked for in a message of Chat Completions: it leaves `tool_calls` out for none."""
         if self._in_message is None:
             return False
@@ -587,7 +587,7 @@ class HttpReply(StreamReply):
         return f"the reply has nothing at `{name}` (`{path.text}`); {where}{_has(value)}"
 
 
-def _objects(name: str, value: Any) -> Iterator[Mapping[str, Any]]:
+def _objects(name: str, value: object) -> Iterator[Mapping[str, Any]]:
     """The objects that an expression gave: one or a list. What a projection makes of an event that has none of it is
     nothing: null, or an object of nulls."""
     for entry in value if isinstance(value, list) else [value]:
@@ -619,7 +619,7 @@ def _other_stream(sent: str, option: str) -> EmptyResponseError:
     )
 
 
-def _furthest(path: Path, value: Any) -> tuple[str, Any]:
+def _furthest(path: Path, value: object) -> tuple[str, Any]:
     """How far a plain path leads, in words, and what is there."""
     if path.steps is None:
         return "", value
@@ -630,7 +630,7 @@ def _furthest(path: Path, value: Any) -> tuple[str, Any]:
     return f"`{place.replace('.[', '[')}` leads on, and there ", value_there
 
 
-def _has(value: Any) -> str:
+def _has(value: object) -> str:
     if isinstance(value, Mapping):
         keys = [str(key)[:60] for key in value]
         more = f" and {len(keys) - _KEYS_NAMED} more" if len(keys) > _KEYS_NAMED else ""
@@ -644,7 +644,7 @@ def _shown(text: str) -> str:
     return on_one_line(words_of_page(text) if is_markup(text) else text[:400], 200) or "an empty reply"
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """A text as it is, anything else as JSON. Raises `EmptyResponseError` when that is far too long."""
     if isinstance(value, str):
         return value

@@ -129,7 +129,7 @@ class HttpClient:
         except _FAULTS as error:
             yield self._failure(error, reply.protocol, reply.fix, reply.streamed)
 
-    def _question(self, method: str, path: str, body: Any) -> Question | None:
+    def _question(self, method: str, path: str, body: object) -> Question | None:
         """A request as it is kept; None: it is not to be."""
         if self.paid is None or not isinstance(body, Mapping):
             return None
@@ -314,7 +314,7 @@ class _Pieces:
         return body.decode("utf-8", "replace")
 
 
-def _encoded(body: Any) -> bytes:
+def _encoded(body: object) -> bytes:
     """The JSON of a request. Half characters, which some tools give, become question marks."""
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")

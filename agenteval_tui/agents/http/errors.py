@@ -734,7 +734,7 @@ def text_of_page(text: str) -> str:
     return " ".join("".join([*page.title, " ", *page.text]).split())
 
 
-def _says(value: Any) -> bool:
+def _says(value: object) -> bool:
     return isinstance(value, str | Mapping | list) and bool(value)
 
 
@@ -743,7 +743,7 @@ def _left_of(value: Mapping[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, default=str) if value and list(value) != ["error"] else ""
 
 
-def _codes(value: Any, depth: int) -> Iterator[str]:
+def _codes(value: object, depth: int) -> Iterator[str]:
     if depth > _DEEPEST:
         return
     if isinstance(value, list):

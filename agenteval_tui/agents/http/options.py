@@ -228,7 +228,7 @@ _KNOWN = (
 )
 
 
-def _texts(place: str, value: Any) -> list[tuple[str, str]]:
+def _texts(place: str, value: object) -> list[tuple[str, str]]:
     if isinstance(value, str):
         return [(place, value)]
     if isinstance(value, dict):

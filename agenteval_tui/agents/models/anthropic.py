@@ -310,7 +310,7 @@ class MessagesReply(ModelReply):
             # The server's own tools took long: it continues when it gets its message back.
             self.unfinished = reason == "pause_turn"
 
-    def _take_usage(self, raw: Any) -> None:
+    def _take_usage(self, raw: object) -> None:
         """The figures at the end count; those that they leave out are at the beginning."""
         if isinstance(raw, Mapping):
             self._counts.update((name, value) for name, value in raw.items() if value is not None)

@@ -73,7 +73,7 @@ def received(part: Mapping[str, Any], kind: str) -> Iterator[AgentEvent]:
     yield Attached(attachment)
 
 
-def image_of_base64(data: Any, media_type: str) -> dict[str, Any]:
+def image_of_base64(data: object, media_type: str) -> dict[str, Any]:
     """A part for `received` of an image that comes as bare base64."""
     return {"type": "image", "data": data if isinstance(data, str) else "", "media_type": media_type}
 

@@ -236,6 +236,6 @@ class GeminiReply(ModelReply):
         yield from self.add_arguments(call, called.get("args") or {})
 
 
-def _is_image(data: Any) -> bool:
+def _is_image(data: object) -> bool:
     media_type = data.get("mimeType", data.get("mime_type")) if isinstance(data, Mapping) else ""
     return string(media_type).startswith("image/")

@@ -116,7 +116,7 @@ def _result(item: Mapping[str, Any]) -> str:
     )
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

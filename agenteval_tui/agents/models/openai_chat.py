@@ -351,7 +351,7 @@ def _has_arguments(part: Mapping[str, Any]) -> bool:
     return isinstance(function, Mapping) and function.get("arguments") not in (None, "")
 
 
-def _content(content: Any) -> Iterator[AgentEvent]:
+def _content(content: object) -> Iterator[AgentEvent]:
     """Text, or a list of parts: text and thinking (which may be a list of parts itself)."""
     if isinstance(content, str):
         if content:

@@ -197,11 +197,11 @@ class ResponsesReply(ModelReply):
             self.finish_reason = "tool_calls" if self.calls else "stop"
         self.over = True
 
-    def _added(self, place: int, item: Any) -> Iterator[AgentEvent]:
+    def _added(self, place: int, item: object) -> Iterator[AgentEvent]:
         if isinstance(item, Mapping) and item.get("type") in _CALLS:
             yield from self._call(place, item)
 
-    def _done(self, place: int, item: Any) -> Iterator[AgentEvent]:
+    def _done(self, place: int, item: object) -> Iterator[AgentEvent]:
         """An item is complete: what of it did not come in pieces comes now."""
         if not isinstance(item, Mapping):
             return
@@ -262,7 +262,7 @@ class ResponsesReply(ModelReply):
                 self._said.add((place, what))
             yield from self.add_text(text)
 
-    def _reasoning(self, place: int, part: Any, text: str) -> Iterator[AgentEvent]:
+    def _reasoning(self, place: int, part: object, text: str) -> Iterator[AgentEvent]:
         here = (place, part if isinstance(part, int) else 0)
         if text:
             if self._last_summary not in (None, here):
@@ -281,7 +281,7 @@ class ResponsesReply(ModelReply):
                 self._call_of_item[item["id"]] = call
         yield from self.take_name(self._calls_at[place], item.get("name"))
 
-    def _whole_arguments(self, call: CallParts, arguments: Any) -> Iterator[AgentEvent]:
+    def _whole_arguments(self, call: CallParts, arguments: object) -> Iterator[AgentEvent]:
         if not call.arguments:
             yield from self.add_arguments(call, arguments)
 

@@ -112,7 +112,7 @@ class ModelReply(StreamReply):
             if not call.started:
                 yield from self.start(call)
 
-    def take_usage(self, raw: Any) -> None:
+    def take_usage(self, raw: object) -> None:
         """The usage so far, in any dialect. Some servers send it with every piece: the last one counts."""
         if isinstance(raw, Mapping):
             self.figures = UsageReader()
@@ -161,7 +161,7 @@ class ModelReply(StreamReply):
         if call.name and not call.started:
             yield from self.start(call)
 
-    def add_arguments(self, call: CallParts, arguments: Any) -> Iterator[AgentEvent]:
+    def add_arguments(self, call: CallParts, arguments: object) -> Iterator[AgentEvent]:
         """More of a call's arguments: a piece of their JSON text, or the value itself; None for nothing."""
         text = (
             arguments
@@ -335,7 +335,7 @@ def reply_with(key: str, text: str) -> Mapping[str, Any]:
     return value
 
 
-def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+def mappings(value: object) -> Iterator[Mapping[str, Any]]:
     """The objects in a list; nothing when it is none."""
     return (item for item in value if isinstance(item, Mapping)) if isinstance(value, list) else iter(())
 
@@ -354,7 +354,7 @@ def listed(holder: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
             raise EmptyResponseError(f"`{key}` has {kind_of(item)} in it where an object is due")
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: object) -> str:
     """What a JSON value is, in words."""
     if value is None:
         return "null"
@@ -375,11 +375,11 @@ def place_at(chunk: Mapping[str, Any], key: str) -> int:
     return place if isinstance(place, int) else 0
 
 
-def number(value: Any) -> float | None:
+def number(value: object) -> float | None:
     """A number as a float; None when it is none."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def string(value: Any) -> str:
+def string(value: object) -> str:
     """A text; "" when it is none."""
     return value if isinstance(value, str) else ""

@@ -230,7 +230,7 @@ async def read_all(probes: Sequence[Probe], around: ProbeSurroundings) -> tuple[
     return tuple(await asyncio.gather(*(probe.read(around) for probe in probes)))
 
 
-def _reading(value: Any) -> Reading:
+def _reading(value: object) -> Reading:
     size = len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     return too_large().reading if size > 2 * MOST_BYTES else Reading(value)
 

@@ -57,7 +57,7 @@ class ToldText:
 
 
 def events_of_state(
-    state: Any, options: PythonOptions, document: Mapping[str, Any], streamed: str | None = None
+    state: object, options: PythonOptions, document: Mapping[str, Any], streamed: str | None = None
 ) -> Iterator[dict[str, Any]]:
     """The events of the state that came out. `streamed`: the text of the last message that was told already, where the
     agent streamed; then the answer is a message of its own, unless it is that one. Raises `AgentevalError` where a path
@@ -87,7 +87,7 @@ def events_of_state(
     yield from reader.end()
 
 
-def _at(option: str, path: str, state: Any) -> object:
+def _at(option: str, path: str, state: object) -> object:
     try:
         value = compile_path(path).search(state)
     except PathFailedError as error:

@@ -9,7 +9,7 @@ from agenteval_tui.agents.base import Printed
 from agenteval_tui.agents.process.errors import truncate_for_store, without_secrets
 
 
-def printed_piece(output: Any, env: Mapping[str, str]) -> Printed | None:
+def printed_piece(output: object, env: Mapping[str, str]) -> Printed | None:
     """A piece, without the secrets of `env`; None where it is empty or something else."""
     if not isinstance(output, Mapping) or output.get("source") not in ("stdout", "stderr", "log"):
         return None
@@ -23,7 +23,7 @@ class PrintedPieces:
     def __init__(self) -> None:
         self._pieces: list[tuple[Mapping[str, Any], list[str]]] = []
 
-    def add(self, output: Any) -> None:
+    def add(self, output: object) -> None:
         """One more piece, as the process tells it."""
         if not isinstance(output, Mapping):
             return
@@ -38,7 +38,7 @@ class PrintedPieces:
         return tuple([piece for piece in pieces if piece is not None])
 
 
-def printed_text(output: Any) -> str:
+def printed_text(output: object) -> str:
     """A piece as it was printed; a record that was logged, as a line."""
     if not isinstance(output, Mapping):
         return ""

@@ -234,5 +234,5 @@ def _get(tables: Mapping[str, Any], *keys: str) -> object:
     return value
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else [value] if isinstance(value, str) else []

@@ -474,7 +474,7 @@ def _entry(text: str, key: str) -> str:
     return match[1].strip().strip("'\"") if match else ""
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 

@@ -53,7 +53,7 @@ class EventError(Exception):
     """An event is not as it should be; the text says how."""
 
 
-def is_event(value: Any) -> bool:
+def is_event(value: object) -> bool:
     """Whether a JSON value is meant as an event."""
     return isinstance(value, Mapping) and value.get("type") in TYPES
 
@@ -176,7 +176,7 @@ class EventReader:
             )
         ]
 
-    def _told_message(self, entry: Any) -> Mapping[str, Any]:
+    def _told_message(self, entry: object) -> Mapping[str, Any]:
         """A message, or the one that has this number among those that were told."""
         if isinstance(entry, int) and not isinstance(entry, bool) and 0 <= entry < len(self._told):
             return self._told[entry]
@@ -212,7 +212,7 @@ class EventReader:
         return [Failed(error, event.get("retry") is True, wait_s)]
 
 
-def _message(value: Any) -> dict[str, Any]:
+def _message(value: object) -> dict[str, Any]:
     """An OpenAI chat message, with its content as text. Calls stay as they are, but for their ids."""
     if not isinstance(value, Mapping):
         raise EventError("an event of type 'model_request' has OpenAI chat messages, or numbers of earlier ones")
@@ -257,7 +257,7 @@ def _text(event: Mapping[str, Any], key: str) -> str:
     return truncate_for_store(value)
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     try:
         return json.dumps(value, ensure_ascii=False)
     except (RecursionError, ValueError):

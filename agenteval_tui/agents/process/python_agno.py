@@ -120,7 +120,7 @@ class Pieces:
                 self._said.call(str(output.run_id) + " " + str(self._answers.get(output.run_id, 0)), _call(tool), agent)
         self._answer(output.content, alone=not heard and not getattr(output, "messages", None) and _is_own(output))
 
-    def _unheard(self, output: Any, agent: str | None) -> None:
+    def _unheard(self, output: object, agent: str | None) -> None:
         """A result without the events of its run."""
         for run in getattr(output, "step_executor_runs", None) or ():  # of a workflow
             self._output(run)
@@ -130,7 +130,7 @@ class Pieces:
         if not messages and not hasattr(output, "step_results"):
             self._said.total(output, pieces.usage_of(getattr(output, "metrics", None) or {}))
 
-    def _messages_of(self, output: Any, agent: str | None) -> list[Message]:
+    def _messages_of(self, output: object, agent: str | None) -> list[Message]:
         """The messages of a run; those of a team's members come before its answer."""
         messages = self._messages(getattr(output, "messages", None) or (), agent)
         inner: list[Message] = []
@@ -165,7 +165,7 @@ class Pieces:
         self._read({"type": "error", "kind": "agent", "message": str(reason or "the run of Agno failed")}, True)
 
 
-def _is_own(output: Any) -> bool:
+def _is_own(output: object) -> bool:
     """Whether what a run gave is no text of an agent, which has told it."""
     last = (getattr(output, "step_results", None) or [None])[-1]
     return getattr(last, "executor_type", None) not in ("agent", "team")

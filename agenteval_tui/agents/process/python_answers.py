@@ -259,7 +259,7 @@ class Reader:
         read = getattr(frameworks.of(value), "messages_of", None)
         return None if read is None else read(value, self._note)
 
-    def _readable(self, value: Any) -> bool:
+    def _readable(self, value: object) -> bool:
         if pieces.is_pydantic(value) or pieces.is_message(value) or pieces.is_item(value):
             return True
         return (
@@ -673,12 +673,12 @@ class Reader:
         self.said.text(text)
 
 
-def _agent_of(item: Any) -> str | None:
+def _agent_of(item: object) -> str | None:
     """The name of the agent that made an item of openai-agents."""
     return getattr(getattr(item, "agent", None), "name", None)
 
 
-def _used(result: Any) -> object:
+def _used(result: object) -> object:
     """What a run of pydantic-ai used: a property, once a method."""
     used = type(result).__dict__.get("usage")
     usage = getattr(result, "usage", None)
@@ -698,7 +698,7 @@ def _usage(piece: dict[str, Any]) -> Iterator[Figures]:
         yield figures
 
 
-def _data(data: Any) -> Any:
+def _data(data: object) -> Any:
     """An object as a dict, where it has the form of one."""
     if data is None or isinstance(data, (str, dict, list, tuple, bool, int, float)):
         return data

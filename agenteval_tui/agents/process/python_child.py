@@ -393,7 +393,7 @@ def _do_agent(request: dict[str, Any]) -> None:
     def tell(event: Any) -> None:
         _say(request["id"], event=event)
 
-    def state(value: Any) -> None:
+    def state(value: object) -> None:
         _say(request["id"], state=value)
 
     how = dict(request.get("how") or {})
@@ -546,7 +546,7 @@ def _cancel(number: int) -> None:
         call.cancel()
 
 
-def plain(value: Any) -> object:
+def plain(value: object) -> object:
     """What was returned as JSON data: dataclasses become objects."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)

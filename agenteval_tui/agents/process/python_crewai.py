@@ -59,13 +59,13 @@ def _messages(request: Request, target: str) -> list[dict[str, Any]]:
     return [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
 
 
-def result_of(last: Any) -> object:
+def result_of(last: object) -> object:
     """What a crew gives in the form that its last task declares, else its text."""
     structured = getattr(last, "pydantic", None) or getattr(last, "json_dict", None)
     return getattr(last, "raw", last) if structured is None else structured
 
 
-async def _run(agent: Any, inputs: Any) -> AsyncIterator[object]:
+async def _run(agent: Any, inputs: object) -> AsyncIterator[object]:
     bus: Any = importlib.import_module("crewai.events").crewai_event_bus
     usage_events: Any = importlib.import_module("crewai.events.types.tool_usage_events")
     kinds = (usage_events.ToolUsageFinishedEvent, usage_events.ToolUsageErrorEvent)

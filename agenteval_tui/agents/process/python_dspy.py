@@ -51,7 +51,7 @@ def _run(module: Any, request: Request, target: str) -> Iterator[object]:
         def on_tool_start(self, call_id: Any, instance: Any, inputs: Any) -> None:
             tools[call_id] = [instance.name, inputs.get("kwargs", inputs), None, None]
 
-        def on_tool_end(self, call_id: Any, outputs: Any, exception: Any = None) -> None:
+        def on_tool_end(self, call_id: Any, outputs: object, exception: Any = None) -> None:
             if call_id in tools:
                 tools[call_id][2:] = [outputs, exception]
 
@@ -96,7 +96,7 @@ def _input_names(module: Any) -> list[str]:
     return list(getattr(signature, "input_fields", ())) or ["question"]
 
 
-def result_of(last: Any) -> object:
+def result_of(last: object) -> object:
     """The fields of a Prediction."""
     prediction = last.prediction if isinstance(last, Ran) else last
     return prediction.toDict() if hasattr(prediction, "toDict") else prediction

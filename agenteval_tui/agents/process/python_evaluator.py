@@ -302,7 +302,7 @@ class _UnreadableError(Exception):
     """The text is the type of what can't be read."""
 
 
-def _plain(value: Any, depth: int = 0) -> object:
+def _plain(value: object, depth: int = 0) -> object:
     """A result as JSON data. Raises `_UnreadableError`."""
     if depth > 50:
         raise _UnreadableError("value that is nested too deeply")

@@ -99,7 +99,7 @@ def _messages(messages: list[dict[str, Any]]) -> list[Any]:
     return converted
 
 
-def result_of(last: Any) -> object:
+def result_of(last: object) -> object:
     """What came out beside the messages; their last one is its text."""
     outputs = last.outputs if isinstance(last, PipelineResult) else last
     return _plain(outputs) if isinstance(outputs, dict) else outputs

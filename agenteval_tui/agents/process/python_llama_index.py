@@ -188,7 +188,7 @@ class Pieces:
         failed = bool(getattr(output, "is_error", False))
         return {"role": "tool", "call_id": str(key), "name": output.tool_name, "text": text, "error": failed}
 
-    def _message(self, message: Any, raw: Any) -> Message:
+    def _message(self, message: Any, raw: object) -> Message:
         """A ChatMessage of the model."""
         note = self._said.note
         answer: Message = {

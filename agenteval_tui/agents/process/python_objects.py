@@ -192,7 +192,7 @@ def _placed(value: object) -> object:
     return place if os.path.isfile(place) else value
 
 
-def is_agent(value: Any, target: str, ways: bool = True) -> bool:
+def is_agent(value: object, target: str, ways: bool = True) -> bool:
     """Whether this is something to run, and not an answer. `ways`: an object with a method to ask is, too."""
     if value is None or isinstance(value, (str, bytes, int, float, bool, dict, list, tuple)):
         return False

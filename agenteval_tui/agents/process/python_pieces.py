@@ -194,7 +194,7 @@ def _is_number(value: object) -> bool:
     return value is None or isinstance(value, (bool, int, float))
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """A value as JSON data, as the framework itself writes it where it can. Raises TypeError."""
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
@@ -232,7 +232,7 @@ def text_of(value: object, note: Note) -> str:
         return ""
 
 
-def content_of(content: Any, note: Note) -> tuple[str, str]:
+def content_of(content: object, note: Note) -> tuple[str, str]:
     """(text, reasoning) of a message's content: a text, or a list of parts."""
     if content is None or isinstance(content, str):
         return content or "", ""
@@ -307,7 +307,7 @@ def message_of(piece: Any, note: Note) -> Message:
     return message
 
 
-def call_of(raw: Any, note: Note) -> Call:
+def call_of(raw: object, note: Note) -> Call:
     """A call of a tool as OpenAI or LangChain have it, or as another framework's object with these fields."""
     function = field(raw, "function") or raw
     arguments = field(function, "arguments")
@@ -392,7 +392,7 @@ def from_pydantic(message: Any, note: Note) -> list[Message]:
     return [answer, *results]
 
 
-def pydantic_call(part: Any, note: Note) -> Call:
+def pydantic_call(part: object, note: Note) -> Call:
     """A ToolCallPart."""
     call: Call = {"name": str(field(part, "tool_name")), "arguments": _arguments(field(part, "args"), note)}
     if field(part, "tool_call_id"):
@@ -406,7 +406,7 @@ _SETTINGS_PARTS = (
 )
 
 
-def pydantic_request_part(part: Any, note: Note) -> list[Message]:
+def pydantic_request_part(part: object, note: Note) -> list[Message]:
     """A part of a ModelRequest, or a ToolReturnPart or RetryPromptPart alone."""
     kind = field(part, "part_kind")
     if kind in ("system-prompt", "user-prompt"):
@@ -484,7 +484,7 @@ def from_items(items: Iterable[Any], note: Note, agents: Sequence[str | None] | 
     return messages
 
 
-def _item_call(item: Any, note: Note) -> Call:
+def _item_call(item: object, note: Note) -> Call:
     kind = field(item, "type")
     arguments = field(item, "arguments")
     if arguments is None:
@@ -500,5 +500,5 @@ def _item_call(item: Any, note: Note) -> Call:
     return call
 
 
-def _call_id(item: Any) -> str | None:
+def _call_id(item: object) -> str | None:
     return real_id(field(item, "call_id")) or real_id(field(item, "id"))

@@ -19,7 +19,7 @@ else:  # in the child, where this package need not be installed
     pieces = sys.modules["_agenteval_python_pieces"]
 
 
-def result_of(last: Any) -> object:
+def result_of(last: object) -> object:
     """The final answer, as the agent gave it."""
     return getattr(last, "output", last)
 
@@ -128,7 +128,7 @@ class Pieces:
             return name in ("ActionOutput", "TaskStep", "SystemPromptStep")
         return True
 
-    def _final(self, output: Any) -> None:
+    def _final(self, output: object) -> None:
         if not self._answered:
             self._said.about(finish="max_steps")
         if output is not None:

@@ -78,7 +78,7 @@ def _history(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield {"role": "assistant" if role == "assistant" else "user", "content": blocks}
 
 
-def result_of(last: Any) -> object:
+def result_of(last: object) -> object:
     """What the agent gave: the object that it was to give, else its text."""
     event = last.event if isinstance(last, StreamEvent) else None
     result = event.get("result") if isinstance(event, dict) else last
@@ -176,7 +176,7 @@ class Pieces:
         if structured is not None:
             self._said.final(pieces.text_of(structured, self._said.note))
 
-    def _results(self, result: Any) -> None:
+    def _results(self, result: object) -> None:
         """Of a graph or a swarm: the answers of its nodes, of which the last one is the answer."""
         self._said.only_total(result, pieces.usage_of(getattr(result, "accumulated_usage", None) or {}))
         if self._heard:

@@ -381,7 +381,7 @@ def _number_in(value: object) -> object:
     return value
 
 
-def _of_object(raw: Any) -> dict[str, object]:
+def _of_object(raw: object) -> dict[str, object]:
     """The fields of an object that are numbers. Others may be anything: it need not be a usage at all."""
     fields: dict[str, object] = {}
     if raw is None or isinstance(raw, (str, bytes, bool, int, float, list, tuple)):

@@ -642,7 +642,7 @@ def _is_same_agent(model_call: Asked, other: Asked) -> bool:
     return names[0] == names[1] and bool(tools[0] & tools[1]) == bool(tools[0] or tools[1])
 
 
-def _has_task(arguments: Any, task: str) -> bool:
+def _has_task(arguments: object, task: str) -> bool:
     """Whether the arguments of a call have what an agent was asked first, or a part of it."""
     decoded = decode_arguments(arguments)[0]
     texts = [

@@ -97,7 +97,7 @@ def received(data: bytes, kind: str) -> object:
     return text
 
 
-def sent(body: Any) -> bytes:
+def sent(body: object) -> bytes:
     """A body as bytes."""
     if body is None:
         return b""
@@ -184,7 +184,7 @@ def from_json(value: Any) -> Exchange:
     )
 
 
-def encoded(value: Any) -> str:
+def encoded(value: object) -> str:
     """JSON in one line, which can be written to a file."""
     text = json.dumps(value, ensure_ascii=False)
     # Half of a surrogate pair has no UTF-8; JSON can still say it.
@@ -199,7 +199,7 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def _stored(body: Any) -> dict[str, Any]:
+def _stored(body: object) -> dict[str, Any]:
     if body is None:
         return {}
     if isinstance(body, bytes):
@@ -218,7 +218,7 @@ def _restored(holder: Mapping[str, Any]) -> object:
     return holder.get("json")
 
 
-def _member(value: Any, key: str) -> dict[str, Any]:
+def _member(value: object, key: str) -> dict[str, Any]:
     member = value.get(key) if isinstance(value, dict) else None
     if not isinstance(member, dict):
         raise ValueError(f"there is no `{key}`")

@@ -280,7 +280,7 @@ class _Numbered:
         return self._known.setdefault(name, f"#{len(self._known) + 1}")
 
 
-def _differences(value: Any, other: Any, at: str) -> Iterator[Difference]:
+def _differences(value: object, other: object, at: str) -> Iterator[Difference]:
     if isinstance(value, Mapping) and isinstance(other, Mapping):
         for key in dict.fromkeys((*value, *other)):
             yield from _differences(value.get(key), other.get(key), f"{at}.{key}" if at else str(key))
@@ -312,7 +312,7 @@ def _same(text: str, other: str) -> int:
     return next((n for n, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other)))
 
 
-def _around(value: Any, other: Any, width: int = 24) -> tuple[str, str]:
+def _around(value: object, other: object, width: int = 24) -> tuple[str, str]:
     """Two values, of long texts only what is around their first difference."""
     if not isinstance(value, str) or not isinstance(other, str):
         return shown(value), shown(other)

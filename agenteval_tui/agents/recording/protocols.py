@@ -142,7 +142,7 @@ _TOLD = frozenset(
 """What of a body stands elsewhere, or says nothing to the model."""
 
 
-def offered_tools(listed: Any) -> tuple[OfferedTool, ...]:
+def offered_tools(listed: object) -> tuple[OfferedTool, ...]:
     """The tools that a request lists, in the words of any protocol."""
     offered_tools: list[OfferedTool] = []
     for tool in listed if isinstance(listed, list | tuple) else ():
@@ -430,7 +430,7 @@ class _Messages:
     def think(self, text: str) -> None:
         self._thoughts += text
 
-    def call(self, call_id: Any, name: Any, arguments: Any, *, fresh: bool = False) -> None:
+    def call(self, call_id: Any, name: Any, arguments: object, *, fresh: bool = False) -> None:
         if fresh or not self.made or self.made[-1]["role"] != "assistant":
             self.say("assistant", "")
         text = arguments if isinstance(arguments, str) else encoded({} if arguments is None else arguments)

@@ -50,7 +50,7 @@ def _wishes(goal: str) -> Iterator[str]:
             yield wish[0].upper() + wish[1:]
 
 
-def _facts(knows: Any, question: str) -> str:
+def _facts(knows: object, question: str) -> str:
     """What the customer knows that is asked for; all of it where that can't be told."""
     if isinstance(knows, Mapping):
         relevant = {name: value for name, value in knows.items() if str(name).lower() in question.lower()}

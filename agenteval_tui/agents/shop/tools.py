@@ -26,7 +26,7 @@ class ToolRefusalError(Exception):
     """The tool says why it can't; the text goes back to who called it."""
 
 
-def call_tool(shop: sqlite3.Connection, name: str, arguments: Any) -> ToolOutcome:
+def call_tool(shop: sqlite3.Connection, name: str, arguments: object) -> ToolOutcome:
     """Call tool `name`. Never raises: an unknown tool, wrong arguments and failures are outcomes with `error`."""
     function = _FUNCTIONS.get(name)
     if function is None:
@@ -160,7 +160,7 @@ def issue_voucher(shop: sqlite3.Connection, email: str, amount: float) -> dict[s
     return {"voucher": f"V{cursor.lastrowid:04d}", "email": email, "amount": amount}
 
 
-def _one(shop: sqlite3.Connection, sql: str, value: Any) -> dict[str, Any] | None:
+def _one(shop: sqlite3.Connection, sql: str, value: object) -> dict[str, Any] | None:
     cursor = shop.execute(sql, (value,))
     row = cursor.fetchone()
     return None if row is None else dict(zip([column[0] for column in cursor.description], row, strict=True))

@@ -72,7 +72,7 @@ def fits(pair: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
     return False
 
 
-def _json_equal(value: Any, other: Any) -> bool:
+def _json_equal(value: object, other: object) -> bool:
     """Whether two JSON values are the same: 1 is 1.0 and not true, the order of an object's keys does not count."""
     if isinstance(value, Mapping) and isinstance(other, Mapping):
         return value.keys() == other.keys() and all(_json_equal(value[key], other[key]) for key in value)
@@ -81,7 +81,7 @@ def _json_equal(value: Any, other: Any) -> bool:
     return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
 
 
-def _json_contains(actual: Any, expected: Any) -> bool:
+def _json_contains(actual: object, expected: object) -> bool:
     """Whether `got` is `wanted`, or more: objects may have more keys, on every level."""
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         return all(key in actual and _json_contains(actual[key], value) for key, value in expected.items())
@@ -90,7 +90,7 @@ def _json_contains(actual: Any, expected: Any) -> bool:
     return _json_equal(actual, expected)
 
 
-def _schema_of(arguments: Any) -> dict[str, Any]:
+def _schema_of(arguments: object) -> dict[str, Any]:
     """A JSON Schema from arguments as Power UI declares them: a list of names, or of objects with `name`."""
     properties: dict[str, Any] = {}
     if isinstance(arguments, Mapping):
@@ -103,5 +103,5 @@ def _schema_of(arguments: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

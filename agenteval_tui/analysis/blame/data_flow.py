@@ -37,7 +37,7 @@ def call_steps(transcript: Transcript) -> dict[int, int]:
     return steps
 
 
-def atoms(value: Any) -> Iterator[str]:
+def atoms(value: object) -> Iterator[str]:
     """The texts and numbers within a JSON value, as texts."""
     if isinstance(value, Mapping):
         for item in value.values():
@@ -84,7 +84,7 @@ def has_value(text: str, value: str) -> bool:
     return False
 
 
-def words_of(value: Any) -> set[str]:
+def words_of(value: object) -> set[str]:
     """The words in a text, or in the texts within a JSON value, in lower case."""
     return {word for text in atoms(value) for word in _WORD.findall(text.casefold())}
 

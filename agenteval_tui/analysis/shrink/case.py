@@ -245,7 +245,7 @@ class Case:
             return [self._json(value, 1)]
         return self._sentences(text)
 
-    def _json(self, value: Any, depth: int) -> Part:
+    def _json(self, value: object, depth: int) -> Part:
         """A value: an object or a list with its members, or a leaf. Only members and items can be taken out."""
         if depth > DEEPEST or not isinstance(value, dict | list):
             part = self._part("value", 0, scalar=value)
@@ -348,11 +348,11 @@ def _value(part: Part, gone: Collection[int]) -> object:
     return {child.key: _value(child.parts[0], gone) for child in part.parts if child.id not in gone}
 
 
-def dumped(value: Any) -> str:
+def dumped(value: object) -> str:
     """A value as a transcript has it: a text as it is, other JSON as JSON."""
     return value if isinstance(value, str) else dumped_json(value)
 
 
-def dumped_json(value: Any) -> str:
+def dumped_json(value: object) -> str:
     """A value as JSON."""
     return json.dumps(value, ensure_ascii=False)

@@ -60,7 +60,7 @@ def _document(examples: Examples, number: int) -> object:
     return value.data if isinstance(value, JsonValue) else _NOTHING
 
 
-def _leaves(data: Any, path: str = "", deep: int = 0) -> Iterator[tuple[str, Any]]:
+def _leaves(data: object, path: str = "", deep: int = 0) -> Iterator[tuple[str, Any]]:
     """Values by their path as JMESPath has it; of a list its first entry, and the list itself."""
     if deep > _DEEP:
         return
@@ -76,7 +76,7 @@ def _leaves(data: Any, path: str = "", deep: int = 0) -> Iterator[tuple[str, Any
         yield path, data
 
 
-def _as_number(value: Any) -> float | None:
+def _as_number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

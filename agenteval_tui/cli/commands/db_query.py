@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Any
 
 import click
 
@@ -101,7 +100,7 @@ def _table(result: QueryResult) -> Table:
     return Table(tuple(columns), rows, "" if rows else "no rows")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(_plain(value))
 
 

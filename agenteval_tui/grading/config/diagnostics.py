@@ -96,7 +96,7 @@ def _findings(
         yield Diagnostic(finding.severity, finding.code, _sentence(finding.message), start, end)
 
 
-def _has_type(entry: Any) -> bool:
+def _has_type(entry: object) -> bool:
     return isinstance(entry, Mapping) and isinstance(entry.get("type"), str)
 
 

@@ -92,7 +92,7 @@ def _is_option(step: Any) -> bool:
     return isinstance(step, str) and step.endswith("]") and step.startswith(("list[", "dict["))
 
 
-def _named(value: Any) -> str:
+def _named(value: object) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -23,7 +23,7 @@ EXACT: Final = ConfigDict(extra="forbid", strict=True, frozen=True)
 """What people configure: types are exact, unknown names are errors, nothing changes later."""
 
 
-def _refuse_null(cls: type[BaseModel], data: Any) -> object:
+def _refuse_null(cls: type[BaseModel], data: object) -> object:
     # None is the default of what is not given; written down it would say nothing, and means a mistake.
     if isinstance(data, Mapping):
         for name, value in data.items():

@@ -117,7 +117,7 @@ class Retrieval(Prototype):
         return NothingExtracted("", (), near, tuple(close), Code.NEVER_CALLED, fields)
 
 
-def _id(item: Any) -> str | None:
+def _id(item: object) -> str | None:
     if isinstance(item, Mapping):
         item = item.get("id")
     if isinstance(item, bool) or item is None or isinstance(item, list | Mapping):

@@ -117,7 +117,7 @@ class Json(Metric):
             yield ConfigWarning("error", "contradictory", text, ("equals",))
 
 
-def _find_key(data: Any, key: str) -> tuple[Path, bool]:
+def _find_key(data: object, key: str) -> tuple[Path, bool]:
     """The path that a dotted key leads along in `data`, and whether all of it is there."""
     current, rest = data, key
     path: list[str | int] = []
@@ -176,7 +176,7 @@ class _CompiledJson:
             return nearest
         raise NotJsonError({"nowhere": True}, 0)
 
-    def _judged(self, data: Any, source: JsonSource | None, context: Context) -> MetricResult:
+    def _judged(self, data: object, source: JsonSource | None, context: Context) -> MetricResult:
         metric = self._metric
         parts: list[float] = []
         try:
@@ -194,7 +194,7 @@ class _CompiledJson:
         except UnresolvedError as problem:
             return metric.error_from(problem)
 
-    def _evidence(self, data: Any, source: JsonSource | None) -> Iterator[Evidence]:
+    def _evidence(self, data: object, source: JsonSource | None) -> Iterator[Evidence]:
         def place(path: Path) -> tuple[Span, ...]:
             return () if source is None else source.place(path)
 
@@ -314,7 +314,7 @@ def _no_json(value: Value, problem: NotJsonError) -> Evidence:
     )
 
 
-def _kept(data: Any) -> object:
+def _kept(data: object) -> object:
     """Small data as it is; of large data the beginning: all of it is in the transcript already."""
     try:
         text = compact(data, 2000)
@@ -332,7 +332,7 @@ def _at(data: Any, path: Path) -> object:
 # Where two JSON values differ
 
 
-def differences(expected: Any, actual: Any, path: Path = ()) -> Iterator[tuple[Path, Code, dict[str, Any]]]:
+def differences(expected: object, actual: object, path: Path = ()) -> Iterator[tuple[Path, Code, dict[str, Any]]]:
     """The places where `found` is not what is expected, with code and fields. Numbers compare by value (1 is 1.0)."""
     if isinstance(expected, Mapping) and isinstance(actual, Mapping):
         for key, item in expected.items():

@@ -100,11 +100,11 @@ class Schema:
         # With this registry only the drafts' own schemas are known: nothing is ever fetched.
         self._validator: Any = _limited(draft)(schema, registry=REGISTRY, format_checker=checker)
 
-    def fits(self, data: Any) -> bool:
+    def fits(self, data: object) -> bool:
         """Whether the value is valid. Raises `UnresolvedError`, `SlowPatternError`, `SlowSchemaError`."""
         return next(self._errors(data), None) is None
 
-    def errors(self, data: Any) -> list[Broken]:
+    def errors(self, data: object) -> list[Broken]:
         """Where and why the value is not valid. Raises `UnresolvedError`, `SlowPatternError`, `SlowSchemaError`."""
         broken_rules: list[Broken] = []
         for error in _first(self._errors(data), MOST):
@@ -114,7 +114,7 @@ class Schema:
                 broken_rules.append(broken)
         return sorted(broken_rules, key=lambda rule: [str(step) for step in rule[0]])
 
-    def _errors(self, data: Any) -> Iterator[Any]:
+    def _errors(self, data: object) -> Iterator[Any]:
         from referencing.exceptions import Unresolvable
 
         start_clock()
@@ -161,7 +161,7 @@ def _limited(draft: Any) -> type[Validator]:
     return limited_validator(draft)
 
 
-def unchecked_rules(schema: Any) -> Iterator[tuple[Path, str]]:
+def unchecked_rules(schema: object) -> Iterator[tuple[Path, str]]:
     """What a schema asks for that is not checked: a format, a dialect or a vocabulary that is not known."""
     for path, name, value in _keywords(schema, ()):
         if name == "format" and isinstance(value, str) and value not in FORMATS and "{{" not in value:
@@ -176,14 +176,14 @@ def unchecked_rules(schema: Any) -> Iterator[tuple[Path, str]]:
                     yield (*path, vocabulary), f"the vocabulary {quoted(str(vocabulary), 80)} is not known"
 
 
-def only_annotations(schema: Any) -> Iterator[tuple[Path, str]]:
+def only_annotations(schema: object) -> Iterator[tuple[Path, str]]:
     """The keywords of a schema that say something of a value and check nothing (validation, section 8)."""
     for path, name, _ in _keywords(schema, ()):
         if name in ("contentEncoding", "contentMediaType", "contentSchema"):
             yield path, name
 
 
-def _keywords(schema: Any, path: Path) -> Iterator[tuple[Path, str, Any]]:
+def _keywords(schema: object, path: Path) -> Iterator[tuple[Path, str, Any]]:
     """The keywords of a schema and of the schemas in it, with the path to each and its value."""
     if isinstance(schema, list):
         for number, subschema in enumerate(schema):
@@ -244,7 +244,7 @@ def limited_validator(draft: Any) -> type[Validator]:
 
 
 def _timed(real: Callable[..., Any]) -> Callable[..., Any]:
-    def check(validator: Any, value: Any, instance: Any, schema: Any) -> object:
+    def check(validator: Any, value: object, instance: object, schema: object) -> object:
         check_clock()
         return real(validator, value, instance, schema)
 
@@ -259,19 +259,19 @@ def _found(pattern: str, text: str) -> bool:
         raise SlowPatternError(pattern) from None
 
 
-def _format(validator: Any, name: str, instance: Any, schema: Any) -> Iterator[Any]:
+def _format(validator: Any, name: str, instance: object, schema: object) -> Iterator[Any]:
     if name not in FORMATS:
         raise CodedError(code=Code.UNCHECKED_FORMAT, format=name)
     if isinstance(instance, str) and not FORMATS[name](instance):
         yield _error("is not of the format")
 
 
-def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
+def _pattern(validator: Any, pattern: str, instance: object, schema: object) -> Iterator[Any]:
     if isinstance(instance, str) and not _found(pattern, instance):
         yield _error("does not match")
 
 
-def _pattern_properties(validator: Any, subschemas: Any, instance: Any, schema: Any) -> Iterator[Any]:
+def _pattern_properties(validator: Any, subschemas: Any, instance: object, schema: object) -> Iterator[Any]:
     if not isinstance(instance, dict):
         return
     for pattern, subschema in subschemas.items():
@@ -293,7 +293,7 @@ def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: 
         yield _unexpected(extras)
 
 
-def _unevaluated_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[Any]:
+def _unevaluated_properties(validator: Any, allowed: Any, instance: object, schema: object) -> Iterator[Any]:
     if not isinstance(instance, dict):
         return
     evaluated = _evaluated(validator, instance, schema)
@@ -305,7 +305,7 @@ def _unevaluated_properties(validator: Any, allowed: Any, instance: Any, schema:
         yield _unexpected(extras)
 
 
-def _evaluated(validator: Any, instance: Mapping[str, Any], schema: Any) -> set[str]:
+def _evaluated(validator: Any, instance: Mapping[str, Any], schema: object) -> set[str]:
     """The keys that a schema looks at, and what it applies in place (draft 2020-12, core, section 11.3).
 
     As `jsonschema._utils.find_evaluated_property_keys_by_schema`, which searches with Python's own patterns.
@@ -343,11 +343,11 @@ def _references(validator: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
         yield lookup_recursive_ref(validator._resolver)
 
 
-def _fits(validator: Any, instance: Any, schema: Any) -> bool:
+def _fits(validator: Any, instance: object, schema: object) -> bool:
     return next(iter(validator.descend(instance, schema)), None) is None
 
 
-def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[Any]:
+def _unique_items(validator: Any, unique: Any, instance: object, schema: object) -> Iterator[Any]:
     if not unique or not isinstance(instance, list):
         return
     first_numbers: dict[Any, int] = {}
@@ -375,7 +375,7 @@ def _decimal(number: float) -> Fraction:
     return Fraction(number) if isinstance(number, int) else Fraction(repr(float(number)))
 
 
-def _key(value: Any) -> object:
+def _key(value: object) -> object:
     """What equal JSON values have in common, and others not: 1 is 1.0, and not true; objects have no order."""
     if isinstance(value, bool) or value is None:
         return (value,)

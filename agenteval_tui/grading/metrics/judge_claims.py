@@ -275,7 +275,7 @@ def parts(reply: Mapping[str, Any], scale: Scale, threshold: float) -> Iterator[
             yield from _part(value, scale, threshold)
 
 
-def _part(value: Any, scale: Scale, threshold: float) -> Iterator[bool]:
+def _part(value: object, scale: Scale, threshold: float) -> Iterator[bool]:
     if isinstance(value, Mapping):
         beside = claims(
             {name: entry for name, entry in value.items() if not isinstance(entry, Mapping)}, scale, threshold, ()
@@ -293,7 +293,7 @@ def _part(value: Any, scale: Scale, threshold: float) -> Iterator[bool]:
     yield stated
 
 
-def _claim(name: str, tokens: frozenset[str], value: Any, scale: Scale, threshold: float) -> Claim | None:
+def _claim(name: str, tokens: frozenset[str], value: object, scale: Scale, threshold: float) -> Claim | None:
     stated = _said(value)
     if tokens & _INVENTED and tokens <= _INVENTED | _NEUTRAL | _BESIDE:
         is_there = stated is True or (
@@ -341,7 +341,7 @@ def _plain(value: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", normalize("NFKC", value).lower()))
 
 
-def _said(value: Any) -> bool | None:
+def _said(value: object) -> bool | None:
     """A verdict in a value: true, false, or a text that is nothing but a word for it (`**FAIL** ❌`)."""
     if isinstance(value, bool):
         return value
@@ -349,17 +349,17 @@ def _said(value: Any) -> bool | None:
     return True if word in _YES else False if word in _NO else None
 
 
-def _as_flag(value: Any) -> bool | None:
+def _as_flag(value: object) -> bool | None:
     number = None if isinstance(value, bool) else plain_number(value)
     return bool(number) if number in (0, 1) else None
 
 
-def _has_fraction(value: Any) -> bool:
+def _has_fraction(value: object) -> bool:
     number = None if isinstance(value, bool) else plain_number(value)
     return number is not None and number != int(number)
 
 
-def _shares(value: Any, tokens: frozenset[str], scale: Scale) -> frozenset[float]:
+def _shares(value: object, tokens: frozenset[str], scale: Scale) -> frozenset[float]:
     """The shares 0..1 that a figure may stand for: on the scale; `10 %`, `1/10`; beyond the scale any usual one."""
     if isinstance(value, bool):
         return frozenset()

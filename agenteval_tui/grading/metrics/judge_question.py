@@ -267,7 +267,7 @@ def tools_of(transcript: Transcript) -> str:
     return "\n\n".join(blocks) or "(no tool was called)"
 
 
-def _arguments(arguments: Any) -> str:
+def _arguments(arguments: object) -> str:
     if isinstance(arguments, Mapping):
         return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
     return argument_text(arguments) if arguments not in (None, "") else ""

@@ -18,7 +18,7 @@ _SIGNED = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?")
 _LONGEST_WORD = 40  # characters of a text that may be a verdict
 
 
-def is_quoted(written: str, value: Any, question: str, material: str) -> bool:
+def is_quoted(written: str, value: object, question: str, material: str) -> bool:
     """Whether an object repeats what was asked: `written` as the judge wrote it, `value` what it is.
 
     The object as a whole may stand in `asked` (the form of the answer does), or any figure or verdict of it, with its
@@ -89,7 +89,7 @@ def _stands(name: str, scalar: Any, text: str) -> bool:
     return False
 
 
-def _scalars(value: Any) -> Iterator[tuple[str, Any]]:
+def _scalars(value: object) -> Iterator[tuple[str, Any]]:
     """The figures and short words of an object with their names, also of objects inside it."""
     for name, held in value.items() if isinstance(value, Mapping) else ():
         if isinstance(held, Mapping):

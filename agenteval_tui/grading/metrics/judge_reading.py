@@ -187,7 +187,7 @@ def _agreeing(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return held
 
 
-def _same(value: Any, other: Any) -> bool:
+def _same(value: object, other: object) -> bool:
     return type(value) is type(other) and bool(value == other)
 
 
@@ -278,13 +278,13 @@ def _quoted(name: str) -> str:
     return repr(cut(name, 60))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def _texts(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,) if value.strip() else ()
     return tuple(_text(text) for text in value) if isinstance(value, list) else ()

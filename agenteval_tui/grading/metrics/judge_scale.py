@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 
@@ -45,7 +45,7 @@ class Scale(Struct, frozen=True):
     in_words: str
     example: str
 
-    def read(self, value: Any) -> float:
+    def read(self, value: object) -> float:
         """The score in what a judge wrote. Raises `OffScaleError`, or `NoScoreError` when it is not a score. `"false"`
         is false. A number may be in quotes.
         """
@@ -93,7 +93,7 @@ def _is_on(scale: Scale, number: float) -> bool:
     return scale.low <= number <= scale.high
 
 
-def read_verdict(value: Any) -> bool:
+def read_verdict(value: object) -> bool:
     """Pass or fail, as a judge wrote it: a word, true or false, 1 or 0. Raises `NoScoreError` when it is neither."""
     passed = _word(value)
     if passed is not None:
@@ -111,14 +111,14 @@ def median(scores: Iterable[float]) -> float:
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
-def _word(value: Any) -> bool | None:
+def _word(value: object) -> bool | None:
     if isinstance(value, str):
         word = value.strip().lower()
         return True if word in _TRUE else False if word in _FALSE else None
     return value if isinstance(value, bool) else None
 
 
-def plain_number(value: Any) -> float | None:
+def plain_number(value: object) -> float | None:
     """A number, or a text that is nothing but one; None for anything else."""
     if isinstance(value, str):
         if _NUMBER.fullmatch(value.strip()) is None:  # float() would also read "1_0" and "١"
@@ -133,5 +133,5 @@ def plain_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return cut(repr(value), 60)

@@ -94,7 +94,7 @@ class MatcherError(ValueError):
         self.more: tuple[MatcherError, ...] = ()
 
 
-def usable_arguments(arguments: Any) -> object:
+def usable_arguments(arguments: object) -> object:
     """A tool's expected arguments, whose matchers can be used: a validator. Raises the first `MatcherError`, with the
     others in its `more`."""
     matcher_errors: list[MatcherError] = []
@@ -149,12 +149,12 @@ def compile_matcher(expected: Any, path: tuple[str | int, ...] = (), *, named: b
     return Matcher(_equal_to(expected), shown(expected))
 
 
-def is_matcher(expected: Any) -> bool:
+def is_matcher(expected: object) -> bool:
     """An object whose keys all begin with `$`."""
     return isinstance(expected, Mapping) and bool(expected) and all(str(key).startswith("$") for key in expected)
 
 
-def has_matcher(value: Any) -> bool:
+def has_matcher(value: object) -> bool:
     """Whether there is a matcher in an expected value."""
     if is_matcher(value):
         return True
@@ -163,12 +163,12 @@ def has_matcher(value: Any) -> bool:
     return isinstance(value, list) and any(has_matcher(item) for item in value)
 
 
-def literal(value: Any) -> object:
+def literal(value: object) -> object:
     """What to write where just this value is expected: itself, or inside of `$literal` if it looks like a matcher."""
     return {LITERAL: value} if has_matcher(value) else value
 
 
-def is_literal(expected: Any) -> bool:
+def is_literal(expected: object) -> bool:
     """Whether an expected value is `{"$literal": ...}`."""
     return isinstance(expected, Mapping) and len(expected) == 1 and LITERAL in expected
 
@@ -180,12 +180,12 @@ def plain_value(expected: Any) -> tuple[Any, bool]:
     return (None, False) if has_matcher(expected) else (expected, True)
 
 
-def taken_for_matcher(expected: Any, actual: Any) -> bool:
+def taken_for_matcher(expected: object, actual: object) -> bool:
     """Whether a value that is not right is written just as it is expected: what was meant as a value is a matcher."""
     return has_matcher(expected) and same_json(expected, actual)
 
 
-def same_json(left: Any, right: Any) -> bool:
+def same_json(left: object, right: object) -> bool:
     """Equal as JSON: 1 is 1.0, true is not 1, objects have no order."""
     if isinstance(left, bool) or isinstance(right, bool) or left is None or right is None:
         return left is right
@@ -206,7 +206,7 @@ def same_json(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def type_of(value: Any) -> str:
+def type_of(value: object) -> str:
     """The JSON type of a value."""
     if value is None:
         return "null"
@@ -233,7 +233,7 @@ def _object(expected: Mapping[str, Any], path: tuple[str | int, ...]) -> Matcher
     )
 
 
-def _equal_to(expected: Any) -> Holds:
+def _equal_to(expected: object) -> Holds:
     if isinstance(expected, str):
         return lambda value: bool(value == expected)
     return lambda value: same_json(expected, value)
@@ -294,7 +294,7 @@ def _textual(name: str, operand: str, path: tuple[str | int, ...]) -> Matcher:
 
 
 def _bound(name: str, limit: float) -> Matcher:
-    def number(value: Any) -> bool:
+    def number(value: object) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool)
 
     tests: dict[str, tuple[Holds, str]] = {
@@ -307,6 +307,6 @@ def _bound(name: str, limit: float) -> Matcher:
     return Matcher(holds, f"{phrase} {shown(limit)}")
 
 
-def _article(value: Any) -> str:
+def _article(value: object) -> str:
     name = type_of(value)
     return {"null": "null", "array": "an array", "object": "an object"}.get(name, f"a {name}")

@@ -126,7 +126,7 @@ class Python(RemoteMetric):
         passed = all(each.line.passed is not False for each in judged)
         return self.result(passed, sum(scores) / len(scores), (*lines, *printed))
 
-    def _judged(self, result: Any, name: str) -> _Judged:
+    def _judged(self, result: object, name: str) -> _Judged:
         """One result: its verdict and score, None where it has neither, and the line that says so."""
         fields: dict[str, Any] = {"function": self.function}
         passed: Any = None
@@ -188,7 +188,7 @@ def _rationale(result: Mapping[str, Any]) -> object:
     return metadata.get("rationale") if isinstance(metadata, Mapping) else None
 
 
-def _evidence_of(result: Any) -> Sequence[Evidence]:
+def _evidence_of(result: object) -> Sequence[Evidence]:
     """The conditions that a result names: its `evidence`, or promptfoo's `componentResults`."""
     entries = _first(result, ("evidence", "componentResults")) if isinstance(result, Mapping) else None
     listed = entries if isinstance(entries, list) else [entries] if entries else []

@@ -316,7 +316,7 @@ def _nearest(value: Value, needle: str, side: Side, ignore_case: bool) -> NearMa
     return nearest(value, needle, side, ignore_case)
 
 
-def _missed(name: str, group: str, expected: Any, side: Side, value: Value, miss: NearMatch | None) -> Evidence:
+def _missed(name: str, group: str, expected: object, side: Side, value: Value, miss: NearMatch | None) -> Evidence:
     text = value.text
     looked_at: tuple[Span, ...] = ()
     excerpt: str | None = None

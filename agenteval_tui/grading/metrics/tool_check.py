@@ -211,7 +211,7 @@ class Expected(Struct, frozen=True):
         """Whether it may be absent."""
         return any(matcher.optional for matcher in self.matchers)
 
-    def holds(self, value: Any) -> bool:
+    def holds(self, value: object) -> bool:
         """Whether `value` is right."""
         return any(matcher.holds(value) for matcher in self.matchers)
 
@@ -592,7 +592,7 @@ class ArgumentDifference(Struct, frozen=True):
         return fields
 
 
-def unreadable(arguments: Any, *, malformed: bool) -> dict[str, Any]:
+def unreadable(arguments: object, *, malformed: bool) -> dict[str, Any]:
     """Arguments that are not a JSON object, as fields of evidence have them."""
     value = kept_value(arguments)
     return {"is": "unreadable", "malformed": malformed, "type": type_of(arguments), "found": value}
@@ -639,7 +639,7 @@ def distance(tool: Tool, call: ToolCall) -> float:
     return min(1.0, sum(mismatch.cost for mismatch in mismatches) / max(len(names), 1))
 
 
-def _differs(argument: Expected, actual: Any) -> ArgumentDifference:
+def _differs(argument: Expected, actual: object) -> ArgumentDifference:
     if len(argument.values) == 1:
         leaf = only_leaf(argument.values[0], actual)
         if leaf is not None:
@@ -666,7 +666,7 @@ def _plain_value(expected: Expected) -> tuple[Any, bool]:
     return plain_value(expected.values[0]) if len(expected.values) == 1 else (None, False)
 
 
-def _leaf(name: str, path: str, expected: Any, actual: Any) -> ArgumentDifference:
+def _leaf(name: str, path: str, expected: object, actual: object) -> ArgumentDifference:
     """A plain expected value that differs from a plain value."""
     phrase = shown(expected)
     if not (isinstance(expected, str) and isinstance(actual, str)):
@@ -738,7 +738,7 @@ def _likeness(left: str, right: str) -> float:
     return fuzz.ratio(left[:_COMPARED], right[:_COMPARED]) / 100
 
 
-def _other_form(holds: Any, actual: Any) -> dict[str, Any]:
+def _other_form(holds: Any, actual: object) -> dict[str, Any]:
     """What little change of the value would make it right: white space around it, its type."""
     if isinstance(actual, str):
         if holds(actual.strip()):
@@ -758,13 +758,13 @@ def _number(text: str) -> float | None:
         return None
 
 
-def only_leaf(expected: Any, actual: Any) -> Leaf | None:
+def only_leaf(expected: object, actual: object) -> Leaf | None:
     """The one plain value inside of `expected` that differs in `got`, with the path to it; None: not just one."""
     leaves = list(_leaves(expected, actual, ()))
     return leaves[0] if len(leaves) == 1 and leaves[0] is not None else None
 
 
-def _leaves(expected: Any, actual: Any, path: Path) -> Iterator[Leaf | None]:
+def _leaves(expected: object, actual: object, path: Path) -> Iterator[Leaf | None]:
     """The differing plain values below here; None where the difference is one of shape. At most two."""
     if is_matcher(expected):
         yield None

@@ -308,7 +308,7 @@ def _too_much(check: CompiledTrajectory, index: int, calls: tuple[ToolCall, ...]
 class ExpectedStep:
     """One expected call made ready."""
 
-    def __init__(self, name: str, arguments: Any, how: str | Sequence[str], plain: bool, any_case: bool) -> None:
+    def __init__(self, name: str, arguments: object, how: str | Sequence[str], plain: bool, any_case: bool) -> None:
         self.name = name
         self.arguments = arguments
         self.how = how
@@ -399,7 +399,7 @@ class ExpectedStep:
         value, plain = (value, True) if plain else plain_value(value)
         return {"wanted": kept_value(value)} if plain else {}
 
-    def _hint(self, path: Sequence[str], actual: Any) -> dict[str, Any]:
+    def _hint(self, path: Sequence[str], actual: object) -> dict[str, Any]:
         """A hint as ToolCheck has it, where the value is written just as it is expected."""
         value, plain = _expected_at(self.arguments, path, self._plain)
         return {} if plain or not taken_for_matcher(value, actual) else {"hint": {"literal": True}}
@@ -527,7 +527,7 @@ class CompiledTrajectory:
         return StepMatch(right == whole, _share(right, whole), pairs, tuple(structure))
 
 
-def _overridden(path: Sequence[str], matcher: Matcher | None, actual: Any) -> dict[str, Any]:
+def _overridden(path: Sequence[str], matcher: Matcher | None, actual: object) -> dict[str, Any]:
     """How what an override names differs; one of a path that is not in what was expected has no matcher."""
     fields: dict[str, Any] = {"is": "differs", "argument": path[0], "path": ".".join(path)}
     fields["expected"] = matcher.said if matcher is not None else "nothing"
@@ -545,20 +545,20 @@ def _groups(calls: tuple[ToolCall, ...]) -> list[list[int]]:
     return groups
 
 
-def _matcher(value: Any, plain: bool) -> Matcher:
+def _matcher(value: object, plain: bool) -> Matcher:
     # What was recorded is what it is: a `$` in it means nothing.
     return (
         Matcher(lambda actual: same_json(value, actual), shown(value)) if plain else compile_matcher(value, named=True)
     )
 
 
-def _same(matcher: Matcher | None, actual: Any) -> bool:
+def _same(matcher: Matcher | None, actual: object) -> bool:
     if matcher is None or actual is _MISSING:
         return actual is _MISSING and (matcher is None or matcher.optional)
     return matcher.holds(actual)
 
 
-def _look(value: Any, path: Sequence[str]) -> object:
+def _look(value: object, path: Sequence[str]) -> object:
     for step in path:
         if not isinstance(value, Mapping) or step not in value:
             return _MISSING
@@ -566,7 +566,7 @@ def _look(value: Any, path: Sequence[str]) -> object:
     return value
 
 
-def _expected_at(arguments: Any, path: Sequence[str], plain: bool) -> tuple[Any, bool]:
+def _expected_at(arguments: object, path: Sequence[str], plain: bool) -> tuple[Any, bool]:
     """The expected value at a path, and whether it is one to compare with, without matchers: inside of `$literal`."""
     value = arguments
     for step in path:

@@ -52,7 +52,7 @@ def _rank(op: ConfigEdit) -> tuple[int, tuple[tuple[int, str], ...]]:
     return _ORDER[op.kind], place if op.kind == "remove" else ()
 
 
-def normalised(value: Any, ops: Sequence[ConfigEdit]) -> list[ConfigEdit]:
+def normalised(value: object, ops: Sequence[ConfigEdit]) -> list[ConfigEdit]:
     """The edits, but a list whose every entry goes is taken out itself, and a metric that is left bare with it."""
     gone: dict[Path, set[int]] = {}
     filled = {op.path for op in ops if op.kind == "append"}
@@ -92,7 +92,7 @@ def _meet(a: ConfigEdit, b: ConfigEdit) -> bool:
     return b.path[: len(a.path)] == a.path and a.kind != "append"
 
 
-def changed_value(value: Any, ops: Sequence[ConfigEdit]) -> object:
+def changed_value(value: object, ops: Sequence[ConfigEdit]) -> object:
     """A copy of the config's value with the edits made. Raises LookupError or TypeError where one has no place."""
     for op in ops:
         value = _changed(value, op, 0)

@@ -180,11 +180,11 @@ def negated_changes(value: Mapping[str, Any], results: tuple[MetricResult, ...])
                 yield Change(f"only in this case: `{exact}`", (ConfigEdit("rename", (*at, name), exact),), 1.2)
 
 
-def _number(value: Any) -> bool:
+def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
 
 
-def _rounded(actual: float, written: Any, *, up: bool) -> int | float:
+def _rounded(actual: float, written: object, *, up: bool) -> int | float:
     """What was measured, rounded so that it still is within the limit."""
     if isinstance(written, int) and float(actual).is_integer():
         return int(actual)

@@ -143,7 +143,7 @@ class _Search:
         if result is not None and result.outcome is Outcome.FAILED and result.value is not None:
             self._cover(value, result, (first,))
 
-    def _cover(self, value: Any, result: CriterionResult, before: tuple[Change, ...]) -> None:
+    def _cover(self, value: object, result: CriterionResult, before: tuple[Change, ...]) -> None:
         """Choose changes that fix every failing condition, cheapest first."""
         by_condition = _by_condition(self._changes(value, result))
         if not by_condition or len(by_condition) > _CONDITIONS:
@@ -269,7 +269,7 @@ class _Search:
             return False
         return not self.checks_metrics or any(not metric.neutral for metric in result.metrics)
 
-    def _graded(self, value: Any, *, explain: bool = False) -> CriterionResult:
+    def _graded(self, value: object, *, explain: bool = False) -> CriterionResult:
         # The value as it is: writing and reading it as text would be most of what a try costs.
         result = Checker(replace(self.spec, config=value)).check(self.transcript, self.variables, explain=explain)
         self.tries -= 1 if result.outcome is not Outcome.ERROR else _ERROR
@@ -333,7 +333,7 @@ def _cost(changes: Iterable[Change]) -> float:
     return sum(change.cost for change in changes)
 
 
-def _value(value: Any, changes: Sequence[Change]) -> object:
+def _value(value: object, changes: Sequence[Change]) -> object:
     try:
         return changed_value(value, normalised(value, ordered(changes)))
     except (LookupError, TypeError, ValueError):

@@ -105,7 +105,7 @@ def _one_entry(
         yield from ((condition, change) for condition in sorted(covers))
 
 
-def _listed(arguments: Any) -> list[Any]:
+def _listed(arguments: object) -> list[Any]:
     return list(arguments) if isinstance(arguments, list) else [arguments]
 
 
@@ -235,7 +235,7 @@ def widened(path: Path, name: str, written: Any, wrong: Sequence[Any], expected:
     if is_literal(written) and not is_literal(expected):
         expected = {LITERAL: expected}
 
-    def change(title: str, value: Any, cost: float) -> Iterator[Change]:
+    def change(title: str, value: object, cost: float) -> Iterator[Change]:
         try:
             holds = compile_matcher(value if value is not written else expected, named=True).holds
         except ValueError:
@@ -304,10 +304,10 @@ def _said(values: Sequence[Any]) -> str:
     return shown(values[0], 40) if len(values) == 1 else count(len(values), "more value")
 
 
-def _short(value: Any) -> bool:
+def _short(value: object) -> bool:
     text = shown(value, _LONG_VALUE + 1)
     return len(text) <= _LONG_VALUE and "{{" not in text
 
 
-def _number(value: Any) -> bool:
+def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -193,7 +193,7 @@ def surroundings_data(around: Surroundings) -> dict[str, Any]:
     return made
 
 
-def read_surroundings(data: Any) -> Surroundings:
+def read_surroundings(data: object) -> Surroundings:
     """What `surroundings_data` gave. Raises ValueError."""
     return convert(data, Surroundings)
 

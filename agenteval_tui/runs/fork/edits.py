@@ -287,7 +287,7 @@ def _result_step(transcript: Transcript, step: int) -> int:
     return found[0] if found else step
 
 
-def _arguments(transcript: Transcript, step: int, value: Any) -> Arguments:
+def _arguments(transcript: Transcript, step: int, value: object) -> Arguments:
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -310,7 +310,7 @@ def _insert(step: int, given: Any) -> Insert:
     return Insert(step, role, given["text"])
 
 
-def _names(given: Any) -> tuple[str, ...]:
+def _names(given: object) -> tuple[str, ...]:
     names = [one.strip() for one in re.split(r"[,\n]", given) if one.strip()] if isinstance(given, str) else given
     if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
         raise ForkError("`without_tools` is a list of tool names", fix="write a list, as [issue_voucher]")

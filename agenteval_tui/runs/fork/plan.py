@@ -409,7 +409,7 @@ def _environment(agent: AgentPlan) -> Mapping[str, str]:
         return dict(os.environ)
 
 
-def _plain(value: Any) -> object:
+def _plain(value: object) -> object:
     """As JSON has it; dates of YAML as text."""
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}

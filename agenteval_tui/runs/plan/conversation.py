@@ -238,7 +238,7 @@ def _of_row(row: Mapping[str, Any], user: UserBrief | None) -> Conversation:
     return Conversation((Message("user", prompt),), user=user)
 
 
-def strings_in(value: Any) -> list[str]:
+def strings_in(value: object) -> list[str]:
     """All texts in a JSON value, without the names of its properties."""
     if isinstance(value, str):
         return [value]

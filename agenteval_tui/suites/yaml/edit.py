@@ -34,7 +34,7 @@ from agenteval_tui.suites.yaml.write import block_pair
 Span = tuple[int, int]
 
 
-def same(left: Any, right: Any) -> bool:
+def same(left: object, right: object) -> bool:
     """Whether two JSON values are the same, 1, 1.0 and true apart. The order of keys does not matter."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
@@ -86,12 +86,12 @@ class ValueEdits:
         self.eol = eol
         self.edits: list[TextEdit] = []
 
-    def change(self, node: Node, value: Any, *, in_flow: bool) -> list[TextEdit]:
+    def change(self, node: Node, value: object, *, in_flow: bool) -> list[TextEdit]:
         """The edits (none when the value is the same already)."""
         self._change(node, value, in_flow)
         return self.edits
 
-    def _change(self, node: Node, value: Any, in_flow: bool) -> None:
+    def _change(self, node: Node, value: object, in_flow: bool) -> None:
         real = resolve(node)
         if same(plain_data(real), value):
             return
@@ -108,7 +108,7 @@ class ValueEdits:
                 return
         self._replace(node, value)
 
-    def _replace(self, node: Node, value: Any) -> None:
+    def _replace(self, node: Node, value: object) -> None:
         real = resolve(node)
         start, end = body_start(node, self.text), content_end(node, self.text)
         if isinstance(real, ScalarNode) and not isinstance(node, Alias):
@@ -233,7 +233,7 @@ class YamlFragment(Struct, frozen=True):
         return None if root is None else plain_data(root)
 
 
-def plain_value(value: Any) -> object:
+def plain_value(value: object) -> object:
     """A value to be written, as plain data."""
     return value.value if isinstance(value, YamlFragment) else value
 
@@ -262,7 +262,7 @@ def own_pairs(owner: MappingNode) -> list[tuple[ScalarNode, Node]]:
     return [(key, value) for key, value in owner.pairs.items() if owner.start <= key.start <= owner.end]
 
 
-def replace_value(text: str, key: ScalarNode, node: Node, value: Any, eol: str, *, in_flow: bool) -> Iterator[str]:
+def replace_value(text: str, key: ScalarNode, node: Node, value: object, eol: str, *, in_flow: bool) -> Iterator[str]:
     """The text with a different value (not plain text: `splice` does those) for an existing key."""
     colon = text.find(":", key.end) + 1
     end = max(content_end(node, text), colon)
@@ -283,7 +283,7 @@ def replace_value(text: str, key: ScalarNode, node: Node, value: Any, eol: str, 
 
 
 def add_key(
-    text: str, owner: MappingNode, key: str, value: Any, order: Sequence[str], eol: str, *, in_flow: bool
+    text: str, owner: MappingNode, key: str, value: object, order: Sequence[str], eol: str, *, in_flow: bool
 ) -> Iterator[str]:
     """The text with a key more, where `order` (of all keys) has it."""
     pairs = own_pairs(owner)

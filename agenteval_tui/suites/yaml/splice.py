@@ -49,7 +49,7 @@ def splice(text: str, root: Node, node: Node, new_text: str) -> str | None:
     return _first(text, root, node, ways.for_text(new_text), new_text)
 
 
-def _first(text: str, root: Node, node: Node, ways: Iterator[list[TextEdit]], expected: Any) -> str | None:
+def _first(text: str, root: Node, node: Node, ways: Iterator[list[TextEdit]], expected: object) -> str | None:
     meant = fingerprint(root, node)
     for edits in ways:
         result = apply_edits(text, edits)
@@ -58,7 +58,7 @@ def _first(text: str, root: Node, node: Node, ways: Iterator[list[TextEdit]], ex
     return None
 
 
-def _holds(result: str, meant: list[Any], expected: Any) -> bool:
+def _holds(result: str, meant: list[Any], expected: object) -> bool:
     broken = False
 
     def report(*_: Any) -> None:

@@ -32,7 +32,7 @@ def plain(text: str) -> str | None:
     return text if _PLAIN.match(text) and untyped(ScalarNode(text, 0, 0)) == text else None
 
 
-def scalar(value: Any, like: ScalarNode | None = None) -> str:
+def scalar(value: object, like: ScalarNode | None = None) -> str:
     """A scalar as YAML text; a text quoted as `like` was, where that is possible."""
     if not isinstance(value, str):
         return json.dumps(value)
@@ -44,7 +44,7 @@ def scalar(value: Any, like: ScalarNode | None = None) -> str:
     return double_quoted(value) if written is None else written
 
 
-def flow(value: Any, *, bare_keys: bool = False) -> str:
+def flow(value: object, *, bare_keys: bool = False) -> str:
     """Any JSON value on one line, as YAML reads it. `bare_keys`: keys without quotes where that is possible."""
     if isinstance(value, dict):
         pairs = (f"{key_text(key, bare=bare_keys)}: {flow(item, bare_keys=bare_keys)}" for key, item in value.items())
@@ -92,7 +92,7 @@ def block_item(value: Mapping[str, Any], *, column: int, eol: str) -> str:
     return f"{' ' * column}- {body[inner:]}"
 
 
-def block_pair(key: str, value: Any, column: int, eol: str) -> str:
+def block_pair(key: str, value: object, column: int, eol: str) -> str:
     """A key with its value, as written at `column` of an object over several lines; its first line is not indented."""
     name = key_text(key, bare=True) if key else ""
     return f"{name}:{_behind(value, column, eol)}"
@@ -103,7 +103,7 @@ def _mapping(value: Mapping[str, Any], column: int, eol: str) -> str:
     return eol.join(f"{' ' * column}{keys[key]}:{_behind(item, column, eol)}" for key, item in value.items())
 
 
-def _behind(value: Any, column: int, eol: str) -> str:
+def _behind(value: object, column: int, eol: str) -> str:
     """The text after a key's colon."""
     if isinstance(value, str):
         return " " + _text(value, column, eol)
@@ -114,7 +114,7 @@ def _behind(value: Any, column: int, eol: str) -> str:
     return " " + flow(value, bare_keys=True)
 
 
-def _item(value: Any, column: int, eol: str) -> str:
+def _item(value: object, column: int, eol: str) -> str:
     if isinstance(value, Mapping) and value:
         return block_item(value, column=column, eol=eol)
     written = _text(value, column, eol) if isinstance(value, str) else flow(value, bare_keys=True)
