@@ -30,7 +30,6 @@ ALIKE = {
     ("DecidedCause", "TriageDecision"): "the fields of a decision are printed within a cause, or beside its fields",
     ("Diagnostic", "TemplateProblem"): "a template's problem has no severity and no edit; suites lie below uxon",
     ("Evidence", "EvidenceDocument"): _WORDS,
-    ("Findings", "FoundAgentsDocument"): "the document has the folder first, and of an agent its number and its suite",
     ("ForkBranch", "Outcomes"): _FROM_ONE,
     ("ForkOrigin", "ForkedFrom"): _FROM_ONE,
     ("InputMessage", "OpenAIMessage"): _FILE,
