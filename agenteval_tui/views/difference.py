@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from agenteval_tui.analysis.divergence import first_change
 from agenteval_tui.analysis.text_diff import compare_texts, in_order_of
 from agenteval_tui.analysis.trajectory_alignment import Alignment, Pair, Step
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.records import RunRow
+from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.tool_text import argument_text
+from agenteval_tui.views.divergence import step_change_text
 from agenteval_tui.views.evidence import place_of
 from agenteval_tui.views.model import Element, Paragraph, Span, View, outcome_text, plain, text
 
@@ -48,6 +51,15 @@ def difference_view(left: RunRow, right: RunRow, alignment: Alignment, width: in
     """Both runs, then the steps in order. Of those that are the same one before and after each difference is shown, in
     `width` cells, and the others are counted."""
     return (*(_run(row, side) for row, side in ((left, "left"), (right, "right"))), *_steps(alignment, width))
+
+
+def context_view(left: Transcript, right: Transcript) -> View:
+    """Where the models of both runs were first given something else, if nothing that they did differed before."""
+    change = first_change(left, right)
+    acts = () if change is None else (change.was, change.now)
+    if not any(act is not None and act.kind in ("asked", "context") for act in acts):
+        return ()
+    return (Paragraph(text(("what the models were given differs at ", "warn"), step_change_text(change))),)
 
 
 def _run(row: RunRow, side: str) -> Paragraph:

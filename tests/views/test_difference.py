@@ -5,9 +5,10 @@ from __future__ import annotations
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
 from agenteval_tui.tui.presenters.difference import DifferenceDocument
 from agenteval_tui.tui.styled_text import plain
-from agenteval_tui.views.difference import difference_view, verdict_text
+from agenteval_tui.views.difference import context_view, difference_view, verdict_text
 from agenteval_tui.views.terminal import plain_text
 
 
@@ -51,3 +52,22 @@ def test_how_much_differs() -> None:
     assert verdict_text(align(LEFT, LEFT)) == "both runs took the same steps"
     thinking, other = transcript("Yes.", thought="hm"), transcript("Yes.", thought="oh")
     assert verdict_text(align(thinking, other)) == "both runs took the same steps; 1 reasoning differs"
+
+
+def test_runs_of_the_same_steps_whose_models_were_given_something_else() -> None:
+    texts = ["Where is it?", "On its way to you.", "When?", "Tomorrow at noon."]
+    messages = tuple(Message("assistant" if number % 2 else "user", words) for number, words in enumerate(texts))
+
+    def asked(*places: int) -> Transcript:
+        told = [{"role": message.role, "content": message.content} for message in messages]
+        first = ModelRequest(1, 1, messages=tuple(told[:1]), answer=1)
+        second = ModelRequest(2, 1, messages=tuple(told[place] for place in places), answer=3)
+        return Transcript(messages, requests=ModelRequests.of([first, second]))
+
+    whole, cut = asked(0, 1, 2), asked(1, 2)
+    assert verdict_text(align(whole, cut)) == "both runs took the same steps"
+    line = plain_text(context_view(whole, cut))
+    assert line.startswith("what the models were given differs at step ")
+    assert "starts over, without the 1 message before" in line
+    assert context_view(whole, whole) == ()
+    assert context_view(LEFT, RIGHT) == ()

@@ -33,7 +33,7 @@ from agenteval_tui.views.around import around_view
 from agenteval_tui.views.attachment import attachment_text
 from agenteval_tui.views.causes import causes_in_short
 from agenteval_tui.views.cost import spent_view, usage_view
-from agenteval_tui.views.difference import difference_view
+from agenteval_tui.views.difference import context_view, difference_view
 from agenteval_tui.views.evidence import results_in_short
 from agenteval_tui.views.execution import execution_view, run_head
 from agenteval_tui.views.gates import gates_view
@@ -227,9 +227,11 @@ def _indented(out: Output, text: str, *, dim: bool = False) -> None:
 
 def show_difference(out: Output, store: Store, left: RunRow, right: RunRow, *, as_json: bool) -> int:
     """Print what the right run did differently from the left one. Returns 0."""
-    alignment = align(store.transcript(left.id), store.transcript(right.id))
+    transcripts = store.transcript(left.id), store.transcript(right.id)
+    alignment = align(*transcripts)
     if as_json:
         out.json(difference_document(left, right, alignment))
         return 0
     out.view(difference_view(left, right, alignment, out.width))
+    out.view(context_view(*transcripts))
     return 0
