@@ -11,6 +11,7 @@ import json
 import re
 import stat
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -62,7 +63,10 @@ _NO_INPUTS = frozenset(
 )
 """The fields of a row of LangSmith that are no inputs."""
 PROMPT_COLUMNS = ("input", "prompt", "question", "query", "user_input")
-EXPECTED_COLUMNS = ("expected", "expected_value", "expected_response", "expected_output", "answer")
+EXPECTED_COLUMNS = (
+    *("expected", "expected_value", "expected_response", "expected_output", "answer"),
+    *("expected_answer", "expected_result", "erwartete_antwort", "erwarteter_wert", "erwartet"),
+)
 EXPECTED = "expected_value"
 """The variable that the expected value of a row is in, whatever its column is called."""
 # Outputs of the course's (and LangSmith's) rows, and the answer of OpenAI's, have more names.
@@ -361,17 +365,24 @@ def has_prompt(variables: Mapping[str, Any]) -> bool:
 
 
 def _first(variables: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    """The value of the first name that has one that is not empty; then the same ignoring case. None: there is none."""
+    """The value of the first name that has one that is not empty; then the same ignoring case, and with spaces for `_`.
+    None: there is none."""
     for name in names:
         value = variables.get(name)
         if _says_something(value):
             return value
     folded: dict[str, Any] = {}
     for key, value in variables.items():
-        lower = key.lower()
-        if lower != key and lower in names and _says_something(value):
-            folded.setdefault(lower, value)
+        other = folded_name(key)
+        if other != key and other in names and _says_something(value):
+            folded.setdefault(other, value)
     return next((folded[name] for name in names if name in folded), None)
+
+
+@lru_cache(maxsize=4096)
+def folded_name(column: str) -> str:
+    """The name of a column as it is compared: "Expected Output" is `expected_output`."""
+    return column.strip().casefold().replace(" ", "_")
 
 
 def _says_something(value: object) -> bool:

@@ -26,6 +26,7 @@ from agenteval_tui.suites.datasets import (
     KINDS,
     PROMPT_COLUMNS,
     DatasetRow,
+    folded_name,
     messages_of,
     rows_and_problems,
 )
@@ -129,7 +130,7 @@ def tests(source: Source) -> FoundTests:
     _note(columns, names, found_tests)
     test: dict[str, Any] = {"id": slug(path.stem) or "rows", "name": path.stem}
     prompt = columns.prompts[0]
-    if messages_of(rows[0].variables) is None and prompt.casefold() not in PROMPT_COLUMNS:
+    if messages_of(rows[0].variables) is None and folded_name(prompt) not in PROMPT_COLUMNS:
         if not prompt.isidentifier():
             raise AgentevalError(
                 f"no template can name the column {prompt!r}", where=f"{path}:1", fix="call it `input`"
@@ -153,7 +154,7 @@ def _read(path: Path, encoding: str | None = None) -> tuple[list[DatasetRow], li
 
 
 def _columns(path: Path, names: tuple[str, ...], rows: Sequence[DatasetRow]) -> Columns:
-    lower = {name.casefold().strip().replace(" ", "_"): name for name in reversed(names)}
+    lower = {folded_name(name): name for name in reversed(names)}
 
     def named(names: Iterable[str]) -> list[str]:
         return [lower[name] for name in names if name in lower and _filled(lower[name], rows) >= 1 - _MOST_EMPTY]
@@ -170,9 +171,12 @@ def _columns(path: Path, names: tuple[str, ...], rows: Sequence[DatasetRow]) -> 
             )
         raise AgentevalError(_without_prompt(names), where=f"{path}:1", fix=_name_it(names))
     answers = [name for name in named(_ANSWERS) if name != prompts[0] and not _holds_objects(name, rows)]
+    if answers and not _can_be_named(answers[0]) and folded_name(answers[0]) in EXPECTED_COLUMNS:
+        names = tuple(name for name in names if name != answers[0])
+        answers[0] = EXPECTED
     keywords = named(_KEYWORDS)
     described = named(name for name in reversed(lower) if _DESCRIBED.match(name))
-    described = [name for name in described if name not in (*answers, *keywords)]
+    described = [name for name in described if name in names and name not in (*answers, *keywords)]
     answers, keywords, described = (
         [name for name in group if _can_be_named(name)] for group in (answers, keywords, described)
     )

@@ -89,7 +89,10 @@ def test_criteria_to_choose_from_are_a_comment_that_is_right_when_it_is_taken(tm
         ("question,answer\nCapital?,Paris\n", {"type": "TextMatch", "contains_ignore_case": "{{answer}}"}),
         ("Frage;Erwartete_Antwort\nHauptstadt?;Paris\n",
          {"type": "TextMatch", "contains_ignore_case": "{{Erwartete_Antwort}}"}),
-        ("input,Erwartete Antwort\nHauptstadt?,Paris\n", {"type": "Human", "question": "Is this a good answer?"}),
+        ("input,Erwartete Antwort\nHauptstadt?,Paris\n",
+         {"type": "TextMatch", "contains_ignore_case": "{{expected_value}}"}),
+        ("User Input,Expected Output\nHauptstadt?,Paris\n",
+         {"type": "TextMatch", "contains_ignore_case": "{{expected_value}}"}),
         ("prompt,must_contain\nhi,\"hello, help\"\n", {"type": "Keywords", "keywords": "{{must_contain}}"}),
         ("prompt,must_mention\nhi,\"[\"\"a\"\", \"\"b\"\"]\"\n", {"type": "Keywords", "keywords": "{{must_mention}}"}),
         ("prompt,expected\nhi," + "long " * 40 + "\n",
@@ -104,8 +107,8 @@ def test_the_columns_decide_the_criterion(tmp_path: Path, content: str, expected
 
 
 def test_a_column_that_no_criterion_can_name_is_said(tmp_path: Path) -> None:
-    _, found = imported(tmp_path, "t.csv", "input,Erwartete Antwort\nHauptstadt?,Paris\n")
-    assert "criteria can't use Erwartete Antwort: write names without spaces" in found.notes
+    _, found = imported(tmp_path, "t.csv", "input,Gute Antwort\nHauptstadt?,Paris\n")
+    assert "criteria can't use Gute Antwort: write names without spaces" in found.notes
 
 
 def test_excels_table_in_the_encoding_of_windows(tmp_path: Path) -> None:
