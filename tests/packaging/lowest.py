@@ -25,9 +25,10 @@ TOOLS = (
 )  # fmt: skip
 EXTRAS = ("data", "keyring", "lsp", "otel", "serve", "socks")
 # Something of each dependency: suites (yaml, pydantic, jinja2), grading (regex, jmespath, jsonschema, rapidfuzz, idna),
-# agents (httpx, httpcore), history (sqlite-utils), imports (zstd), the command line (click), the app (textual).
+# agents (httpx, httpcore), history (sqlite-utils), imports (zstd, tables), the command line (click), the app (textual).
 TESTS = (
     "tests/suites", "tests/grading", "tests/uxon", "tests/transcripts", "tests/history", "tests/formats",
+    "tests/extensions/inspect", "tests/extensions/lsp", "tests/extensions/promptfoo", "tests/extensions/table",
     "tests/golden", "tests/agents/test_sse.py", "tests/agents/test_chunk_coalescing.py",
     "tests/agents/test_http_replies.py",
     "tests/agents/test_http_agent.py", "tests/agents/test_network_faults.py", "tests/cli/test_run.py",
