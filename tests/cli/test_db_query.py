@@ -145,6 +145,8 @@ def test_a_table_csv_and_json(cli: Any, db: Path) -> None:
     assert rows(cli, db, "SELECT 1 AS a, 2 AS a, x'00ff' AS b, NULL AS c") == [
         {"a": 1, "a_2": 2, "b": "00ff", "c": None}
     ]
+    sums = cli("db", "query", "SELECT 123456789.25 AS a, 0.1 + 0.2 AS b, 999999.75 AS c", "--db", db)
+    assert sums.out.splitlines()[1].split() == ["123456789.25", "0.3", "999999.75"]
     assert cli("db", "query", "SELECT 1 WHERE 0", "--db", db).out.splitlines()[-1].strip() == "no rows"
 
 

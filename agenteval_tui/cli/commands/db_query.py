@@ -20,6 +20,8 @@ from agenteval_tui.history.sql_views import VERSION, VIEWS
 from agenteval_tui.views.model import Column, Row, Table, text
 
 _NULL = "NULL"
+_ROUNDED_BELOW = 100_000
+"""Six digits of a larger number would leave out digits before its point."""
 
 
 @click.command("query")
@@ -101,7 +103,9 @@ def _table(result: QueryResult) -> Table:
 
 
 def _shown(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(_plain(value))
+    if not isinstance(value, float):
+        return str(_plain(value))
+    return f"{value:.6g}" if abs(value) < _ROUNDED_BELOW else f"{value:.15g}"
 
 
 def _print_views(out: Output, *, as_json: bool) -> None:
