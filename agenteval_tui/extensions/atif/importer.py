@@ -6,6 +6,7 @@ two conversations. Its variable `subagent` says whose it is, and which call of t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -24,6 +25,8 @@ from agenteval_tui.transcripts.codec import content_text
 from agenteval_tui.transcripts.model import Usage
 
 NAME = "atif"
+_KNOWN = (1, 8)
+_NUMBERS = re.compile(r"ATIF-v(\d{1,6})\.(\d{1,6})")
 
 
 def can_read(value: Any) -> bool:
@@ -42,6 +45,12 @@ def _recordings(source: Source) -> Iterator[Recording | Skipped]:
         elif not can_read(element.value):
             yield Skipped(_REFUSAL, element.line)
         else:
+            version = plain_text(element.value["schema_version"])
+            numbers = _NUMBERS.match(version)
+            if numbers is not None and tuple(map(int, numbers.groups())) > _KNOWN:
+                newest = ".".join(map(str, _KNOWN))
+                reason = f"it is of version {version[:40]}, newer than what this program knows ({newest})"
+                yield Skipped(reason, element.line, counts=False)
             yield from _family(element.value, element.line, {}, 0)
 
 

@@ -114,3 +114,10 @@ def test_a_sub_agent_in_another_file_and_a_broken_one_are_said(imported: Callabl
     assert len(runs) == 1
     assert any("other/search.json" in note and "import that file too" in note for note in report.notes)
     assert any("has no steps" in reason for reason, _ in report.skipped)
+
+
+@pytest.mark.parametrize(("version", "is_newer"), [("ATIF-v1.4", False), ("ATIF-v1.8", False), ("ATIF-v1.10", True)])
+def test_a_newer_version_is_read_and_said(imported: Callable[..., Any], version: str, is_newer: bool) -> None:
+    _, runs, report = imported(trajectory(version))
+    assert len(runs) == 3
+    assert any(f"it is of version {version}, newer than" in note for note in report.notes) == is_newer
