@@ -136,7 +136,9 @@ def _criterion(row: Mapping[str, Any], index: int, case: str, imported: FoundTes
     written = plain_text(_cell(row, "WEIGHT")).strip()
     weight = number(written.replace(",", "."))  # a German table has a decimal comma
     if written and (weight is None or weight < 0):
-        imported.note(f"{case}, {criterion['name']!r}: its weight {written!r} is no number from 0 on, and left out")
+        imported.note(
+            f"{case}, {criterion['name']!r}: its weight {written!r} is left out: it must be a number, 0 or greater"
+        )
     elif weight is not None and weight != 1:
         criterion["weight"] = weight
     prototype_class = prototype.replace("\\", "/").rpartition("/")[2] or "TextResponse"
