@@ -781,15 +781,21 @@ ASKS = "from openai import OpenAI\ndef ask(q):\n    OpenAI().responses.create(in
         ("P.add_argument('query', nargs='*')\nP.add_argument('--kb')\n", ["--", "{{prompt}}"]),
         (
             "P.add_argument('--verbose', action='store_true')\nP.add_argument('-q', '--question')\n",
-            ["--question", "{{prompt}}"],
+            ["--question={{prompt}}"],
         ),
         ("P.add_argument('mode', choices=['a'])\nP.add_argument('text')\n", ["--", "{{prompt}}"]),
         ("P.add_argument('source')\nP.add_argument('target')\n", None),
+        ("P.add_argument('file')\nP.add_argument('--question')\n", None),
+        ("S = P.add_subparsers()\nS.add_parser('ask').add_argument('query')\n", None),
+        (
+            "import click\n@click.group()\ndef main(): ...\n@main.command()\n@click.argument('q')\ndef ask(q): ...\n",
+            None,
+        ),
         ("P.add_argument('--prompt', action='store_true')\n", None),
         ("import click\n@click.command()\n@click.argument('what')\ndef main(what): ask(what)\n", ["--", "{{prompt}}"]),
         (
             "import click\n@click.option('-m', '--message')\ndef main(message): ask(message)\n",
-            ["--message", "{{prompt}}"],
+            ["--message={{prompt}}"],
         ),
         (
             "import typer\ndef main(question: str, loud: bool = False): ask(question)\ntyper.run(main)\n",
@@ -798,7 +804,7 @@ ASKS = "from openai import OpenAI\ndef ask(q):\n    OpenAI().responses.create(in
         (
             "import typer\napp = typer.Typer()\n@app.command()\n"
             "def main(user_input: str = typer.Option(...)): ask(user_input)\n",
-            ["--user-input", "{{prompt}}"],
+            ["--user-input={{prompt}}"],
         ),
     ],
 )
@@ -819,13 +825,24 @@ def test_a_script_with_packages_of_its_own_and_the_commands_that_it_shows(tmp_pa
     )
     agent = only(tmp_path, {"pyproject.toml": "", "ask.py": text})
     script = ["uv", "run", "--script", "ask.py"]
-    assert agent.config["command"] == [*script, "-d", "./shop.db", "--prompt", "{{prompt}}"]
+    assert agent.config["command"] == [*script, "-d", "./shop.db", "--prompt={{prompt}}"]
     assert agent.prompts == ("How many users are there?", "Which are new?")
-    readme = "# Ask\n\n```\n> uv run ask.py --db a.db -p 'How many?'\n```\nFirst look at ask.py, then run it.\n"
+    readme = (
+        "# Ask\nRun ask.py to start.\n\n```\n> uv run ask.py --db a.db -p 'How many?'  # all\n```\n"
+        "Look at ask.py, then run it.\n"
+    )
     bare = text.replace("Usage:", "").replace("uv run ask.py", "it")
     agent = only(tmp_path / "other", {"pyproject.toml": "", "README.md": readme, "ask.py": bare})
-    assert agent.config["command"] == [*script, "--db", "a.db", "--prompt", "{{prompt}}"]
+    assert agent.config["command"] == [*script, "--db", "a.db", "--prompt={{prompt}}"]
     assert agent.prompts == ("How many?",)
+
+
+def test_the_questions_of_an_argument_are_the_quoted_ones(tmp_path: Path) -> None:
+    text = f"{ASKS}import sys\nif __name__ == '__main__':\n    ask(sys.argv[1])\n"
+    readme = "Run ask.py to start.\n\n    python ask.py 'Where is it?'\n\nOr try `python ask.py \"And when?\"` now.\n"
+    agent = only(tmp_path, {"pyproject.toml": "", "README.md": readme, "ask.py": text})
+    assert agent.config["command"] == ["python3", "ask.py", "{{prompt}}"]
+    assert agent.prompts == ("Where is it?", "And when?")
 
 
 def test_a_program_whose_agent_is_called_like_a_function(tmp_path: Path) -> None:

@@ -38,19 +38,30 @@ def python_arguments(module: Module, readme: str = "") -> Arguments:
     in `readme`, show them.
     """
     positional, options = list(_positional(module)), list(_options(module))
-    if len(positional) > 1:
+    if len(positional) > 1 or _has_subcommands(module):
         return Arguments([])
+    question = next((option for option in options if any(map(_asks, option.names))), None)
+    if positional and question is not None and not _asks(positional[0]):
+        return Arguments([])  # a file to ask about, say
     if positional:
         question, asked = None, ["--", _PLACE]
+    elif question is not None:
+        name = max(question.names, key=len)
+        # As one word, a prompt that begins with `-` is not taken for an option.
+        asked = [f"{name}={_PLACE}"] if name.startswith("--") else [name, _PLACE]
+    elif _reads_argv(module):
+        asked = [_PLACE]
     else:
-        question = next((option for option in options if any(map(_asks, option.names))), None)
-        if question is None:
-            return Arguments([_PLACE] if _reads_argv(module) else [])
-        asked = [max(question.names, key=len), _PLACE]
+        return Arguments([])
     needed = [option for option in options if option.required and option is not question]
     usages = list(_usages(module, readme))
-    words = [word for option in needed for usage in usages[:1] for word in _written(usage, option.names)]
-    prompts = [usage[-1:] if question is None else _written(usage, question.names)[1:] for usage in usages]
+    words: list[str] = []
+    for option in needed:
+        words += next(filter(None, (_written(usage, option.names) for usage in usages)), [])
+    prompts = [
+        [word for word in usage[-1:] if " " in word] if question is None else _written(usage, question.names)[1:]
+        for usage in usages
+    ]
     return Arguments([*words, *asked], tuple(dict.fromkeys(prompt for usage in prompts for prompt in usage)))
 
 
@@ -71,7 +82,7 @@ def _usages(module: Module, readme: str) -> Iterator[list[str]]:
         before, program, after = line.partition(file)
         if program and len(before.split()) <= 4:
             try:
-                yield shlex.split(after)
+                yield shlex.split(after.partition("`")[0], comments=True)
             except ValueError:
                 continue
 
@@ -109,6 +120,15 @@ def _options(module: Module) -> Iterator[_Option]:
         if _is_typer(module, function):
             for name in _parameters(function, positional=False):
                 yield _Option((f"--{name.replace('_', '-')}",))
+
+
+def _has_subcommands(module: Module) -> bool:
+    """Whether a word before the arguments says what is to be done."""
+    groups = ("click.group", "click.Group", "rich_click.group")
+    commands = [function for function in module.functions.values() if _is_typer(module, function)]
+    return len(commands) > 1 or any(
+        _last(call) == "add_subparsers" or module.qualified(call.func) in groups for call in module.calls
+    )
 
 
 def _is_typer(module: Module, function: Function) -> bool:
