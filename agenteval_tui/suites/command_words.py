@@ -12,6 +12,7 @@ from agenteval_tui.core.schema_rules import Rule, set_to, where
 from agenteval_tui.suites.templates import render_value
 
 _PROMPT = re.compile(r"\{\{\s*prompt\s*\}\}")
+_TEMPLATE = re.compile(r"\{\{.*?\}\}")
 
 
 def checked_command(command: str | list[str], shell: bool) -> None:
@@ -64,6 +65,8 @@ def argv_of(command: str | list[str], shell: bool = False) -> list[str]:
     if shell:
         return ["/bin/sh", "-c", str(command)]
     if isinstance(command, str):
+        if asks_in_words(command):  # a template with spaces is a part of one word
+            command = _TEMPLATE.sub(lambda template: "".join(template[0].split()), command)
         try:
             words = shlex.split(command)
         except ValueError as error:

@@ -51,7 +51,7 @@ from agenteval_tui.transcripts.observed import TEXT_ONLY
 from agenteval_tui.transcripts.traceback import raised_words
 
 _SHOWN = 80  # characters of a line that an error repeats
-_TAIL = 2_000
+_TAIL = 2_000  # characters of an output that an error may repeat
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -75,7 +75,7 @@ class OutputReader:
         self._form = form
         self._limit = limit
         self._size = 0
-        self._tail = b""
+        self._tail = ""
         self._number = 0
         self._begin = bytearray()  # the output before its form was known
         self._in_object = False  # its first line starts with {, and is not complete
@@ -91,7 +91,7 @@ class OutputReader:
     @property
     def last_words(self) -> str:
         """The end of an output that is a text: many programs print there what went wrong."""
-        return self._tail.decode("utf-8", "replace") if self.is_text else ""
+        return self._tail
 
     @property
     def is_text(self) -> bool:
@@ -106,7 +106,6 @@ class OutputReader:
     def feed(self, data: bytes) -> list[AgentEvent]:
         """The events in the next bytes. Raises `OutputError`."""
         self._size += len(data)
-        self._tail = (self._tail + data)[-_TAIL:]
         if self._size > self._limit:
             raise OutputError(f"it wrote more than {self._limit / 1e6:g} MB", "raise `max_reply_mb`, or make it brief")
         if self._form == "auto":
@@ -143,6 +142,7 @@ class OutputReader:
         return self._form != "auto"
 
     def _text(self, text: str) -> list[AgentEvent]:
+        self._tail = (self._tail + text)[-_TAIL:]
         return [TextDelta(text)] if text else []
 
     def _read(self, lines: list[bytes], last: bool = False) -> list[AgentEvent]:
