@@ -64,7 +64,7 @@ from agenteval_tui.runs.spending_limit import SpendingLimit
 from agenteval_tui.runs.store_records import begin
 from agenteval_tui.runs.trust_check import check_agents, check_trust, check_use
 from agenteval_tui.runs.unfinished_recording import UnfinishedRecording
-from agenteval_tui.suites.command_words import argv_of, asks_in_words
+from agenteval_tui.suites.command_words import argv_for, argv_of, asks_in_words
 from agenteval_tui.suites.commits import COMMITS_S, Commit, CommitReading, agent_folder, places_of
 from agenteval_tui.suites.env_files import EnvFiles, env_files
 from agenteval_tui.suites.environment import environment_for, expand
@@ -589,7 +589,9 @@ def program_text(store: Store, row: RunRow) -> str:
     unknown."""
     try:
         stored = stored_plan(store, store.run(row.recording) if row.recording else row, user_agents={})
-        return shlex.join(argv_of(stored.run.agent.config["command"]))
+        prompt = next((message.content for message in reversed(stored.run.messages) if message.role == "user"), "")
+        variables = {**stored.run.variables, "prompt": prompt.replace("${", "$${")}
+        return shlex.join(argv_for(stored.run.agent.config["command"], False, variables))
     except (AgentevalError, KeyError):
         return str(store.execution(row.execution_id).options.get(PROGRAM, ""))  # nothing grades it
 

@@ -543,6 +543,21 @@ def test_a_new_test_and_its_runs_look_at_the_same_answer(cli: Any, model: Any, t
     assert (done.code, answers) == (0, ["Order W1 is shipped."] * 2)
 
 
+def test_the_command_of_a_run_has_the_prompt_that_its_agent_got(cli: Any, model: Any, tmp_path: Path) -> None:
+    words = json.dumps([sys.executable, "-I", "-S", "agent.py", "{{prompt}}"])
+    (tmp_path / "asks.suite.yaml").write_text(
+        f"name: Asks\nagent: bot\nagents:\n  bot: {{kind: command, command: {words}, capture: model, answer: model}}\n"
+        "tests:\n  - {id: a, prompt: 'Is ${HOME} in W1?', criteria: [{name: n, prototype_class: TextResponse, "
+        "config_uxon: {metrics: [{type: TextMatch, contains: W1}]}}]}\n",
+        "utf-8",
+    )
+    assert cli("run", "asks.suite.yaml", "--trust").code == 0
+    with Store.open_to_look(directories.history_file(None)) as store:
+        (execution,) = store.executions()
+        (row,) = store.runs_of_execution(execution.id)
+        assert program_text(store, row).endswith("agent.py 'Is $${HOME} in W1?'")
+
+
 def test_a_key_on_the_command_line_is_stored_nowhere(
     cli: Any, model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,7 +118,8 @@ class Effects:
         new = list(itertools.islice(reversed(sys.modules.values()), max(0, number)))
         return sorted(set(self._sources(new)) - set(before))
 
-    def _sources(self, modules: Any) -> list[Any]:
+    def _sources(self, modules: Iterable[ModuleType]) -> list[str]:
+        """The files of the project among those of these modules and those that were read."""
         paths = dict.fromkeys(path for path in map(_source, modules) if path)
         for path in list(self.read):
             installed = any(part in path for part in _INSTALLED) or path.startswith((_STDLIB, _HERE))
