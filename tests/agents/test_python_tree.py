@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import venv
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
@@ -642,14 +643,27 @@ async def test_an_installed_package_makes_level_1_anew(play: Any, tmp_path: Path
 
 # Bounds
 
+HERE = "open('here', 'w').close()"
+"""A module writes this file at the place where it stays."""
+
+
+async def error_at_limit(played: Played, monkeypatch: pytest.MonkeyPatch, limit: str = "START_S") -> RunError:
+    """The error of a run whose limit ends a second after its module came to its place: however slow the machine is,
+    it is ended there and nowhere before."""
+    began = time.monotonic()
+    run = asyncio.create_task(played.ended())
+    await until((played.folder / "here").exists, "the place where the module stays")
+    monkeypatch.setattr(python_start, limit, 1.0 if limit == "STILL_S" else time.monotonic() - began + 1.0)
+    _, error = await run
+    assert error is not None
+    return error
+
 
 async def test_imports_that_take_too_long_are_an_error_with_their_place(
     play: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(python_start, "START_S", 0.5)
-    played = play("import time\ntime.sleep(600)\ndef f(prompt): return 'x'")
-    _, error = await played.ended()
-    assert error is not None
+    played = play(f"import time; {HERE}\ntime.sleep(600)\ndef f(prompt): return 'x'")
+    error = await error_at_limit(played, monkeypatch)
     assert "did not end in time (mine.py, line 2)" in error.message
     assert "move that into the function" in error.fix
 
@@ -662,20 +676,18 @@ DEADLOCK = "import ctypes; m = ctypes.create_string_buffer(64); lock = ctypes.Py
     ("module", "message", "function"),
     [
         (
-            f"{DEADLOCK}\nlock(m)\ndef f(prompt): return 'x'",
+            f"{DEADLOCK}; {HERE}\nlock(m)\ndef f(prompt): return 'x'",
             "ImportTimeout: its import did not end in time",
             "<module>",
         ),
-        (f"def f():\n    {DEADLOCK}\n    lock(m)", "StartTimeout: it was not made in time", "f"),
+        (f"def f():\n    {DEADLOCK}; {HERE}\n    lock(m)", "StartTimeout: it was not made in time", "f"),
     ],
 )
 @pytest.mark.parametrize("limit", ["START_S", "STILL_S"])
 async def test_code_of_c_that_ignores_signals_is_ended_with_its_place(
     play: Any, monkeypatch: pytest.MonkeyPatch, module: str, message: str, function: str, limit: str
 ) -> None:
-    monkeypatch.setattr(python_start, limit, 0.5)
-    _, error = await play(module).ended()
-    assert error is not None
+    error = await error_at_limit(play(module), monkeypatch, limit)
     line = 2 + module.startswith("def")
     assert f"{message}, and could not be interrupted (mine.py, line {line})" in error.message
     assert error.traceback is not None
@@ -700,9 +712,9 @@ async def test_imports_that_work_for_long_are_not_ended(play: Any, monkeypatch: 
 
 async def test_imports_that_take_too_long_are_tried_once(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     start_s = python_start.START_S
-    monkeypatch.setattr(python_start, "START_S", 3.0)
     count = "open('count', 'a').write('x')\n"
-    played = play(f"{count}import time\ntime.sleep(600)\ndef f(prompt): return 'x'")
+    played = play(f"{count}import time; {HERE}\ntime.sleep(600)\ndef f(prompt): return 'x'")
+    await error_at_limit(played, monkeypatch)
     for _ in range(3):
         _, error = await played.ended()
         assert error is not None
@@ -716,17 +728,17 @@ async def test_imports_that_take_too_long_are_tried_once(play: Any, monkeypatch:
 @pytest.mark.parametrize(
     ("module", "more"),
     [
-        ("import time\ndef f():\n    time.sleep(600)", {}),
-        ("import time\ndef make():\n    time.sleep(600)\ndef f(prompt): return 'x'", {"context": "mine:make"}),
+        (f"import time\ndef f():\n    {HERE}; time.sleep(600)", {}),
+        (
+            f"import time\ndef make():\n    {HERE}; time.sleep(600)\ndef f(prompt): return 'x'",
+            {"context": "mine:make"},
+        ),
     ],
 )
 async def test_what_is_made_too_slowly_is_an_error_with_its_place(
     play: Any, monkeypatch: pytest.MonkeyPatch, module: str, more: dict[str, Any]
 ) -> None:
-    played = play(module, **more)
-    monkeypatch.setattr(python_start, "START_S", 0.5)
-    _, error = await played.ended()
-    assert error is not None
+    error = await error_at_limit(play(module, **more), monkeypatch)
     assert "it was not made in time (mine.py, line 3)" in error.message
     assert "what it waits for" in error.fix
 
