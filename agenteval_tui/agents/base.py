@@ -9,6 +9,7 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 from msgspec import Meta, Struct, field
 
 from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.agents.recording.answers import RecordedAnswers
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.core.document import Document
 from agenteval_tui.transcripts.model import Attachment, Message, Note, RunError, ToolCall, Transcript, Usage
@@ -79,8 +80,9 @@ class AgentRequest(Struct, frozen=True):
     brief under `simulated_user`. `repetition` counts from 1; `seed` is derived from
     test, row and repetition, so that an agent that varies can do so reproducibly. `variables` are the test's, with the
     row's of its dataset; the messages have them filled in already. `paid`: what this run paid for before it was cut
-    off, and keeps as it goes; None: nothing is kept. `workdir`: the folder of its own that the run works in; None: it
-    has none.
+    off, and keeps as it goes; None: nothing is kept. `recorded`: what answers its requests to models in place of the
+    servers; None: the servers do, or the agent's own cassette. `workdir`: the folder of its own that the run works in;
+    None: it has none.
     """
 
     messages: tuple[Message, ...]
@@ -94,6 +96,7 @@ class AgentRequest(Struct, frozen=True):
     turn: int = 1
     variables: Mapping[str, Any] = field(default_factory=dict)
     paid: PaidRequests | None = None
+    recorded: RecordedAnswers | None = None
     workdir: Path | None = None
 
 

@@ -170,6 +170,7 @@ _AGENT: dict[str, str] = {
     ErrorCode.KEY_MISSING: "the environment variable {} is not set",
     ErrorCode.NO_PROMPT: "the conversation has no user message",
     ErrorCode.MAX_STEPS: "the model still called tools after the last request",
+    ErrorCode.NOT_RECORDED: "it asked its model something that was not recorded",
     ErrorCode.NOT_DONE: "it stopped without saying that it was done",
     ErrorCode.HOOK: "a hook failed",
     ErrorCode.SERVICE: "a service is not there",

@@ -17,12 +17,13 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentRequest, PaidRequests
 from agenteval_tui.agents.process.python_tree import starts
+from agenteval_tui.agents.recording.answers import RecordedAnswers
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.execution_names import KeepCommits
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.agent_pool import asked_hash, prepare_agents
+from agenteval_tui.runs.agent_pool import Prepared, asked_hash, prepare_agents
 from agenteval_tui.runs.around.execution import ExecutionSurroundings, needs_surroundings
 from agenteval_tui.runs.around.plan import ServicePlan
 from agenteval_tui.runs.around.record import ServiceState
@@ -52,6 +53,7 @@ from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.request_room import RequestRoom
 from agenteval_tui.runs.run_queue import WaitingRuns
 from agenteval_tui.runs.simulated_user import SimulatedUsers
+from agenteval_tui.runs.spending_limit import SpendingLimit
 from agenteval_tui.runs.state_probes import StateProbes
 from agenteval_tui.runs.store_records import begin, places_of_plan
 from agenteval_tui.runs.throttle import Refusals
@@ -77,6 +79,9 @@ class Engine:
     `prepare()` finds the problems that can be found before anything is run; `run()` calls it unless that was done.
     `command()` must be called in the loop's thread. `env` holds the variables that agents may use; `retry_base_s` is
     the first back-off. `pid` is the process that does the work, if that is not this one. The store is left open.
+    `recorded`: what answers the requests of a run to its models in place of the servers, by the run's id. `agents`:
+    those of the plan, made before, and closed by who made them. `judges`: a limit of what judges may cost, apart from
+    the plan's.
     """
 
     def __init__(
@@ -89,12 +94,17 @@ class Engine:
         retry_base_s: float = 0.5,
         grace_s: float = GRACE_S,
         pid: int | None = None,
+        recorded: Mapping[str, RecordedAnswers] | None = None,
+        agents: Mapping[str, Prepared] | None = None,
+        judges: SpendingLimit | None = None,
     ) -> None:
         self.plan = plan
         self.events = EventSink(emit)
         self.state = ExecutionState(plan, plan.concurrency, Budget(plan.limits))
         self._env = dict(os.environ) if env is None else env
-        self.grading = GradingPool(plan, store, self._env, retry_base_s)
+        self._recorded = recorded or {}
+        self._agents = agents
+        self.grading = GradingPool(plan, store, self._env, retry_base_s, limit=judges)
         self._users = SimulatedUsers(self.state.agents, store)
         self._probes = StateProbes(plan, self._env)
         self._store = store
@@ -121,7 +131,9 @@ class Engine:
         """Make the agents. Raises `AgentevalError` where one is wrong (unknown kind or option, missing variable)."""
         self._executor = executor_of(self.plan)
         self._around = self._surroundings()
-        agents = prepare_agents(self.plan, self._store, self._env, self._retry_base_s, self._executor)
+        agents = self._agents
+        if agents is None:
+            agents = prepare_agents(self.plan, self._store, self._env, self._retry_base_s, self._executor)
         self.state.agents.update(agents)
 
     async def run(self) -> Ended:
@@ -354,6 +366,7 @@ class Engine:
             run=ref.run,
             variables=run.variables,
             paid=self._paid(run),
+            recorded=self._recorded.get(ref.run),
         )
         attempts = RunAttempts(
             run,
@@ -577,7 +590,7 @@ class Engine:
         if self._around is not None:
             await self._around.close()
         await self._probes.close()
-        for agent in self.state.agents.values():
+        for agent in () if self._agents is not None else self.state.agents.values():
             try:
                 await asyncio.wait_for(agent.agent.close(), self._grace_s)
             except Exception:

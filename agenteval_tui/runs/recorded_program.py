@@ -25,6 +25,7 @@ from agenteval_tui.agents.process.command import input_of
 from agenteval_tui.agents.process.launchers import launched
 from agenteval_tui.agents.process.options import CommandOptions, folder_of
 from agenteval_tui.agents.process.trust_description import program_words
+from agenteval_tui.agents.recording.answers import Answers, Miss
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
 from agenteval_tui.agents.recording.cassette import Cassette, append, documents, write
 from agenteval_tui.agents.recording.conversation import transcript_of
@@ -35,11 +36,11 @@ from agenteval_tui.agents.recording.live_transcript import transcripts
 from agenteval_tui.agents.recording.matching import Volatile, volatile_parts
 from agenteval_tui.agents.recording.mcp_config import shimmed
 from agenteval_tui.agents.recording.mcp_requests import is_mcp, tool_requests
-from agenteval_tui.agents.recording.playback import Miss, OrderedPlayback, PaidAnswers, Playback
+from agenteval_tui.agents.recording.playback import OrderedPlayback, PaidAnswers, Playback
 from agenteval_tui.agents.recording.program import run_program
 from agenteval_tui.agents.recording.protocols import first_words, read_reply, read_request
 from agenteval_tui.agents.recording.providers import PROVIDERS, upstreams
-from agenteval_tui.agents.recording.session import Answers, Cost, Session
+from agenteval_tui.agents.recording.session import Cost, Session
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash, new_id, now_ms, short_id

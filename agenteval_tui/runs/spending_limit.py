@@ -11,19 +11,23 @@ COST = "--max-cost"
 
 class SpendingLimit:
     """A limit of `most` US dollars, with `spent` dollars spent so far. `unknown`: the model whose cost is not known.
+    `closed`: why nobody is asked at all, in words; "": somebody may be.
 
     Take the `turn` for each question, because the next question must wait for the cost of the last answer.
     """
 
-    def __init__(self, most: float, spent: float = 0.0, unknown: str = "") -> None:
+    def __init__(self, most: float = 0.0, spent: float = 0.0, unknown: str = "", closed: str = "") -> None:
         self.turn = asyncio.Lock()
         self._most = most
         self._spent = spent
         self._unknown = unknown
+        self._closed = closed
 
     @property
     def refusal(self) -> str:
         """Why no more questions may be asked, in words; "" if they may."""
+        if self._closed:
+            return f"was not asked: {self._closed}"
         if self._unknown:
             return f"was not asked: {COST} can't be kept, because what {self._unknown} costs is not known"
         if self._spent >= self._most:

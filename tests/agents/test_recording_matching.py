@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.agents.recording.answers import Miss
 from agenteval_tui.agents.recording.cassette import Cassette, append, lines, parse, read, write
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, events_of
 from agenteval_tui.agents.recording.matching import Matcher, Volatile, nearest, volatile_parts
-from agenteval_tui.agents.recording.playback import Miss, OrderedPlayback, Playback
+from agenteval_tui.agents.recording.playback import OrderedPlayback, Playback
 from agenteval_tui.core.errors import AgentevalError
 
 CHAT = "openai/v1/chat/completions"

@@ -7,7 +7,7 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from msgspec.structs import replace
 
@@ -27,6 +27,7 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.agents.prices import Prices
+from agenteval_tui.agents.recording.answers import Answers
 from agenteval_tui.agents.recording.cassette import Cassette, append, documents, read
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Exchange
@@ -41,6 +42,7 @@ from agenteval_tui.agents.recording.session import Cost, Session
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.tool_files import require_inside
+from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Note, RunError, Usage
 
 WAITING = 64
@@ -194,13 +196,19 @@ class CapturingAgent:
         if known is not None and request.turn > 1:
             return known
         name = f"{request.test_id}#{request.repetition}"
-        answers = None
-        if self._recorded is not None:
+        answers: Answers | None = None
+        on_miss: Literal["error", "live", "stop"] = "error"
+        recorded = request.recorded
+        if recorded is not None:
+            answers, on_miss = recorded.playback(), "live" if recorded.live else "stop"
+        elif self._recorded is not None:
             answers = Playback(self._recorded, session=name, start=request.repetition - 1)
+            on_miss = "error" if self._options is None or self._options.on_miss == "error" else "live"
         session = Session(
             name,
             answers=answers,
-            on_miss="error" if self._options is None or self._options.on_miss == "error" else "live",
+            on_miss=on_miss,
+            max_cost=None if recorded is None else recorded.max_cost,
             keys=keys_of(self._env(request.config or self._setup.config)),
             cost=self._cost,
             pace=self._options.pace if self._options is not None else 0.0,
@@ -244,12 +252,14 @@ class CapturingAgent:
             return [*usage, Noted(NOTHING_SEEN if isinstance(end, Done) else _FAILED_FIRST), end]
         transcript = transcript_of(exchanges)
         transcript = replace(transcript, notes=(*transcript.notes, *session.notes))
+        if session.stopped.is_set():  # the request that it waits for has no answer
+            exchanges = exchanges[: session.missed_at]
         cassette = Cassette(tuple([exchange for exchange in exchanges if not exchange.refused]))
         tape = tuple(documents(cassette)) if cassette.exchanges else ()
         # What nobody has answered yet was broken off: what had come of it may say what it used.
         cut = tuple([exchange for number, exchange in enumerate(new, start) if number not in counted])
         events: list[AgentEvent] = [*used, *self._usage(cut), Captured(transcript, tape, self._answers)]
-        if session.misses and (self._options is None or self._options.on_miss == "error"):
+        if session.misses and session.on_miss == "error":
             message = session.misses[0].said
             fix = "record it again, or set `on_miss: live` of the cassette"
             return [*events, Failed(RunError.told("cassette", message, fix))]
@@ -313,19 +323,32 @@ async def _watched(events: AsyncIterator[AgentEvent], session: Session) -> Async
         async for transcript in transcripts(session):
             await queue.put(Seen(transcript))
 
-    passing, watching = asyncio.create_task(pass_on()), asyncio.create_task(watch())
+    async def stop() -> None:
+        await session.stopped.wait()
+        await queue.put(Failed(not_recorded(session)))
+
+    passing, *watching = [asyncio.create_task(work()) for work in (pass_on, watch, stop)]
     try:
         while (event := await queue.get()) is not None:
             if isinstance(event, Exception):
                 raise event
             yield event
     finally:
-        watching.cancel()
+        for task in watching:
+            task.cancel()
         if not ended:  # else it is closing the agent
             passing.cancel()
         while not queue.empty():  # nobody reads it any more, and what is left to say needs room
             queue.get_nowait()
-        await asyncio.gather(passing, watching, return_exceptions=True)
+        await asyncio.gather(passing, *watching, return_exceptions=True)
+
+
+def not_recorded(session: Session) -> RunError:
+    """Why a run that is made again from its recording ended: a request that the recording has no answer to."""
+    number, miss = (session.missed_at or 0) + 1, session.misses[0]
+    fields = {"request": number, "at": miss.differences[0].at if miss.differences else ""}
+    message = f"request {number} is not as it was recorded: {miss.change}"
+    return RunError("recording", message, "let it ask the model", ErrorCode.NOT_RECORDED, fields)
 
 
 def _prices() -> Cost | None:

@@ -15,9 +15,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.agents.recording.answers import Difference, common_start
 from agenteval_tui.agents.recording.exchange import Question
 from agenteval_tui.agents.recording.protocols import without_system
-from agenteval_tui.core.phrasing import quoted, shown
 
 ANY = "any"
 # What no answer depends on.
@@ -58,24 +58,6 @@ class Volatile(Struct, frozen=True, omit_defaults=True):
 
     at: str
     like: str = ANY
-
-
-class Difference(Struct, frozen=True):
-    """Where two requests differ; None: there is nothing on that side."""
-
-    at: str
-    recorded: Any
-    now: Any
-
-    @property
-    def said(self) -> str:
-        """In words."""
-        before, after = _around(self.recorded, self.now)
-        if self.recorded is None:
-            return f"{self.at}: new: {after}"
-        if self.now is None:
-            return f"{self.at}: now missing: {before}"
-        return f"{self.at}: recorded {before}, now {after}"
 
 
 class Matcher:
@@ -303,20 +285,5 @@ def _in_common(differences: Sequence[Difference]) -> float:
     if not differences or not isinstance(differences[0].recorded, str) or not isinstance(differences[0].now, str):
         return 0.0
     recorded, other = differences[0].recorded, differences[0].now
-    same = _same(recorded, other) + _same(recorded[::-1], other[::-1])
+    same = common_start(recorded, other) + common_start(recorded[::-1], other[::-1])
     return min(1.0, same / max(1, len(recorded), len(other)))
-
-
-def _same(text: str, other: str) -> int:
-    """How many characters two texts begin with in common."""
-    return next((n for n, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other)))
-
-
-def _around(value: object, other: object, width: int = 24) -> tuple[str, str]:
-    """Two values, of long texts only what is around their first difference."""
-    if not isinstance(value, str) or not isinstance(other, str):
-        return shown(value), shown(other)
-    start = max(0, _same(value, other) - width)
-    if max(len(value), len(other)) <= 2 * width + 10 or start == 0:
-        return quoted(value), quoted(other)
-    return quoted("…" + value[start:]), quoted("…" + other[start:])

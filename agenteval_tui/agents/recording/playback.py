@@ -2,65 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 
-from msgspec import Struct
-
+from agenteval_tui.agents.recording.answers import Miss
 from agenteval_tui.agents.recording.cassette import Cassette
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
-from agenteval_tui.agents.recording.matching import Difference, Matcher, Volatile, nearest, without_clock
+from agenteval_tui.agents.recording.matching import Matcher, Volatile, nearest, without_clock
 from agenteval_tui.agents.recording.mcp_requests import is_mcp, server_of
 from agenteval_tui.agents.recording.protocols import read_request
-from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.model_request import ModelRequest
 from agenteval_tui.transcripts.request_changes import RequestChange, difference
 from agenteval_tui.transcripts.sight import LOSSES
 
 _OF_CONTEXT = (*LOSSES, "moved", "system", "tool_added", "tool_removed", "tool_changed", "tools_moved")
 """Kinds of change that are of what a model is given, and not of what is asked."""
-_SHOWN = 3  # differences that a sentence names
 _AGAIN = (408, 409, 425, 429)  # a program asks again
-
-
-class Miss(Struct, frozen=True):
-    """A request that is not in the cassette. `nearest`: the number (from 1) of the most similar recorded request; None:
-    nothing is recorded. `differences`: where the two differ. `context`: what the model sees otherwise than in the
-    recorded request of the same newest message, where it does not only see more."""
-
-    question: Question
-    nearest: int | None = None
-    differences: tuple[Difference, ...] = ()
-    context: tuple[RequestChange, ...] = ()
-
-    @property
-    def said(self) -> str:
-        """In a sentence."""
-        what = f"the cassette has no answer to {self.question.title}"
-        if self.nearest is None:
-            return f"{what}: no request is recorded in it"
-        text = "; ".join(difference.said for difference in self.differences[:_SHOWN])
-        more = len(self.differences) - _SHOWN
-        rest = f"; and {count(more, 'more difference')}" if more > 0 else ""
-        return f"{what}; the nearest is request {self.nearest}, which differs: {text}{rest}"
 
 
 class CassetteIndex:
     """The exchanges of a cassette by their requests. All runs that a cassette answers share one index: making it takes
-    time (0.7 s for 2,000 requests of 15 KB)."""
+    time (0.7 s for 2,000 requests of 15 KB).
 
-    def __init__(self, cassette: Cassette, *, system: bool = True) -> None:
+    `recorded_on`: a request that is not recorded gets the answer to one that differs only in the day and the time that
+    a clock put into its prompt: that day and now. None: such a request is another one.
+    """
+
+    def __init__(self, cassette: Cassette, *, system: bool = True, recorded_on: date | None = None) -> None:
         self.exchanges = cassette.exchanges
+        self._recorded_on = recorded_on
+        self._by_key_then: dict[str, list[Exchange]] | None = None
         self.matcher = Matcher(cassette.volatile, system=system)
-        by_key: dict[str, list[Exchange]] = {}
-        for exchange in cassette.exchanges:
-            by_key.setdefault(self.matcher.key(exchange.question), []).append(exchange)
-        self._by_key = {key: _without_retries(exchanges) for key, exchanges in by_key.items()}
+        self._by_key = self._keyed(self.matcher.key)
         self._servers = {server_of(exchange.question) for exchange in cassette.exchanges if is_mcp(exchange.question)}
 
-    def of(self, key: str) -> list[Exchange]:
-        """The exchanges whose requests have this key, in the order in which they were recorded."""
-        return self._by_key.get(key, [])
+    def of(self, question: Question) -> tuple[str, list[Exchange]]:
+        """The key of a request, and the exchanges whose requests have it, in the order in which they were recorded."""
+        key = self.matcher.key(question)
+        exchanges = self._by_key.get(key, [])
+        if exchanges or self._recorded_on is None:
+            return key, exchanges
+        day = self._recorded_on
+        if self._by_key_then is None:
+            self._by_key_then = self._keyed(lambda recorded: self.matcher.key(without_clock(recorded, day)))
+        key = self.matcher.key(without_clock(question, date.today()))
+        return key, self._by_key_then.get(key, [])
+
+    def _keyed(self, key_of: Callable[[Question], str]) -> dict[str, list[Exchange]]:
+        by_key: dict[str, list[Exchange]] = {}
+        for exchange in self.exchanges:
+            by_key.setdefault(key_of(exchange.question), []).append(exchange)
+        return {key: _without_retries(exchanges) for key, exchanges in by_key.items()}
 
     def knows(self, question: Question) -> bool:
         """Whether anything was recorded of the MCP server of a request."""
@@ -90,8 +82,7 @@ class Playback:
 
     def answer(self, question: Question) -> Answer | Miss:
         """The recorded answer to a request."""
-        key = self._index.matcher.key(question)
-        exchanges = self._index.of(key)
+        key, exchanges = self._index.of(question)
         if not exchanges:
             return self.miss(question)
         own = [exchange for exchange in exchanges if exchange.session == self._session]

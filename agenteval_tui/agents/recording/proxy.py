@@ -96,6 +96,7 @@ class Proxy:
 
     def shut(self, session: Session) -> None:
         """The run is over: its address leads nowhere from now on."""
+        session.over.set()
         self._sessions = {secret: own for secret, own in self._sessions.items() if own is not session}
 
     async def close(self) -> None:

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Literal, Protocol
 
+from agenteval_tui.agents.recording.answers import Answers, Miss
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.agents.recording.keys import KeyRedactor
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
-from agenteval_tui.agents.recording.playback import Miss
 from agenteval_tui.agents.recording.protocols import error_answer, used_by
 from agenteval_tui.agents.request_bound import cost_at_most, size_of
 from agenteval_tui.core.numbers import count
@@ -26,18 +26,6 @@ Cost = Callable[[str, Usage], float | None]
 """`cost(model, usage)`: US dollars, None when the price is not known."""
 
 
-class Answers(Protocol):
-    """Where recorded answers come from."""
-
-    def answer(self, question: Question) -> Answer | Miss:
-        """The answer to a request without keys."""
-        ...
-
-    def knows(self, question: Question) -> bool:
-        """Whether anything was recorded of the MCP server that a request goes to: it may have run without the shim."""
-        ...
-
-
 class Paid(Protocol):
     """The answers that servers gave before a recording was cut off."""
 
@@ -50,7 +38,8 @@ class Session:
     """The requests of one run of a program, in their order.
 
     `answers`: a recording that answers; None: the servers answer. `on_miss`: for a request that is not in the
-    recording, "error" fails, and "live" sends it and all later requests to the servers. `max_cost`: the US dollars
+    recording, "error" fails, "live" sends it and all later requests to the servers, and with "stop" it waits, and
+    `stopped` is set: whoever runs the program ends it. `max_cost`: the US dollars
     that live requests may cost; `cost` gives the cost of one. Each request in flight counts as what it may cost at
     most; without a limit of its answer, as the dearest one to its model, and until there is one it is alone. `keys`:
     secrets known in advance, which must not be stored; the session finds the keys in requests itself. `pace`: recorded
@@ -64,7 +53,7 @@ class Session:
         name: str = "",
         *,
         answers: Answers | None = None,
-        on_miss: Literal["error", "live"] = "error",
+        on_miss: Literal["error", "live", "stop"] = "error",
         keys: Iterable[str] = (),
         cost: Cost | None = None,
         max_cost: float | None = None,
@@ -87,7 +76,7 @@ class Session:
         self.missed: dict[str, int] = {}
         """How many messages of MCP servers (by name) did not reach the recording."""
         self._answers = answers
-        self._on_miss = on_miss
+        self.on_miss = on_miss
         self._keys = set(keys)
         self._redactor = KeyRedactor(self._keys)
         self._cost = cost
@@ -102,6 +91,10 @@ class Session:
         self._exchanges: list[OpenExchange] = []
         self.news = asyncio.Event()
         """Set by each new request and each new answer."""
+        self.stopped = asyncio.Event()
+        """Set by a request that is not recorded, where that ends the run."""
+        self.over = asyncio.Event()
+        """Set when no more of its requests are answered."""
         self._live = False
         self._looking = asyncio.Lock()  # equal requests at the same time get different answers
 
@@ -176,7 +169,10 @@ class Session:
             if self.missed_at is None:
                 self.missed_at = exchange.number
             self.misses.append(answer)
-            if self._on_miss == "error":
+            if self.on_miss == "stop":
+                self.stopped.set()
+                await self.over.wait()
+            if self.on_miss != "live":
                 return self._refused(exchange, MISSING, f"agenteval: {answer.said}")
             self._live = True
         before = self._paid.take(self._redactor.question(exchange.question)) if self._paid is not None else None
