@@ -11,15 +11,24 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model_request import recorded_requests
 from agenteval_tui.transcripts.request_changes import changes_since
 from agenteval_tui.views.model_request import request_view, requests_view
+from agenteval_tui.views.request_difference import request_difference_view
 
 
-def show_requests(out: Output, store: Store, row: RunRow, which: str, *, as_json: bool) -> int:
-    """Print what the model was asked in a run: `which` is the number of a request, `last`, or `all`. Returns 0."""
+def show_requests(
+    out: Output, store: Store, row: RunRow, which: str, *, only_changes: bool = False, as_json: bool = False
+) -> int:
+    """Print what the model was asked in a run: `which` is the number of a request, `last`, or `all`. `only_changes`:
+    what is different since the request before, with its texts. Returns 0."""
     transcript = store.transcript(row.id)
     requests = recorded_requests(transcript.requests, row.id)
     numbers, calls = _chosen(len(requests.references), which, row), [call.name for call in transcript.tool_calls]
     if as_json:
         out.json(requests_document(row.id, requests, numbers))
+    elif only_changes:
+        for number in numbers:
+            if number > numbers[0]:
+                out.line()
+            out.view(request_difference_view(requests, number, calls))
     elif which == "all":
         out.view(requests_view(requests, [changes_since(requests, number) for number in numbers], calls))
     else:

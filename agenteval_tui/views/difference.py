@@ -108,16 +108,21 @@ def _pair(pair: Pair, width: int) -> Iterator[Element]:
             yield Paragraph(text(_SIGNS[side], (f"    … {len(whole) - _LONGEST:,} more characters", "dim")))
         return
     yield Paragraph(text((head, "bold")), 2)
-    mine, theirs = _text(pair.left), _text(pair.right, pair.left)
-    for stretch in compare_texts(mine, theirs):
-        if stretch.same:
-            yield from _alike(mine[slice(*stretch.left)].splitlines())
-        else:
-            yield from _lines(mine[slice(*stretch.left)], "left", _moved(stretch.left_words, stretch.left[0]))
-            yield from _lines(theirs[slice(*stretch.right)], "right", _moved(stretch.right_words, stretch.right[0]))
+    yield from texts_view(_text(pair.left), _text(pair.right, pair.left))
     if has_failed(pair.left) != has_failed(pair.right):
         for step, side in ((pair.left, "left"), (pair.right, "right")):
             yield Paragraph(text(_SIGNS[side], "   ", (ended_text(step), _SIGNS[side][1])))
+
+
+def texts_view(left: str, right: str) -> Iterator[Element]:
+    """Two texts: the lines of only one of them with its sign, the words that differ in brackets; of the lines that both
+    have those beside a difference."""
+    for stretch in compare_texts(left, right):
+        if stretch.same:
+            yield from _alike(left[slice(*stretch.left)].splitlines())
+        else:
+            yield from _lines(left[slice(*stretch.left)], "left", _moved(stretch.left_words, stretch.left[0]))
+            yield from _lines(right[slice(*stretch.right)], "right", _moved(stretch.right_words, stretch.right[0]))
 
 
 def _alike(lines: Sequence[str]) -> Iterator[Element]:

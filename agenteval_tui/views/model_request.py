@@ -70,21 +70,27 @@ def request_view(
     tools that the transcript's calls are of. `most`: how many of its messages are shown, the newest; None: all. `more`:
     how the others are shown."""
     request, before, difference = requests.request(number), requests.before(number), changes_since(requests, number)
-    lines = [Paragraph(text((f"request {number} of {len(requests.references)}", "bold"), (_model(request), "dim")))]
-    if len(requests.lines) > 1:
-        lines.append(Paragraph(line_text(requests, request.line, calls)))
-    lines += [Paragraph(line) for line in _unrecorded(requests)]
-    if request.previous:
-        notice = "The server keeps the conversation before this: what the model saw of it is not in the request."
-        lines.append(Paragraph(text((notice, "warn"))))
-    if request.error:
-        lines.append(Paragraph(text((f"It has no answer: {one_line(request.error, 200)}", "broken"))))
+    lines = list(request_head(requests, number, calls))
     if before is not None and difference is not None:
         lines.append(Paragraph(text((f"since request {before.number}", "dim"))))
         lines += [Paragraph(line, 2) for line in _difference_lines(before, request, difference)]
     lines.append(Paragraph(text("")))
     lines += _contents(request, most, more)
     return tuple(lines)
+
+
+def request_head(requests: ModelRequests, number: int, calls: Sequence[str]) -> Iterator[Paragraph]:
+    """Which request it is, whose, and what is not known of it."""
+    request = requests.request(number)
+    yield Paragraph(text((f"request {number} of {len(requests.references)}", "bold"), (_model(request), "dim")))
+    if len(requests.lines) > 1:
+        yield Paragraph(line_text(requests, request.line, calls))
+    yield from map(Paragraph, _unrecorded(requests))
+    if request.previous:
+        notice = "The server keeps the conversation before this: what the model saw of it is not in the request."
+        yield Paragraph(text((notice, "warn")))
+    if request.error:
+        yield Paragraph(text((f"It has no answer: {one_line(request.error, 200)}", "broken")))
 
 
 def _model(request: ModelRequest) -> str:
@@ -110,10 +116,10 @@ def lost_view(lost: Sequence[LostFromSight], run: str, options: str = "") -> Vie
 
 
 def lost_text(lost: LostFromSight, run: str, options: str = "") -> str:
-    """`in request 4: 3 messages dropped; "W1" stood there (agenteval show RUN --request 4)`."""
+    """`in request 4: 3 messages dropped; "W1" stood there (agenteval show RUN --request 4 --diff)`."""
     needed = ", ".join(f'"{one_line(needle, 40)}"' for needle in lost.needed[:3])
     stood = f"; {needed} stood there" if needed else ""
-    command = f"agenteval show {run} --request {lost.request}{options}"
+    command = f"agenteval show {run} --request {lost.request} --diff{options}"
     return f"in request {lost.request}: {change_text(lost.change)}{stood} ({command})"
 
 
@@ -201,10 +207,10 @@ def _difference_lines(before: ModelRequest, after: ModelRequest, difference: Req
         if change.kind in ("masked", "changed", "system", "tool_changed", "tools_moved"):
             yield from _sides(change)
     if not after.previous:
-        yield from (text((notice, "dim")) for notice in _cache_notices(before, after, difference))
+        yield from (text((notice, "dim")) for notice in cache_notices(before, after, difference))
 
 
-def _cache_notices(before: ModelRequest, after: ModelRequest, difference: RequestDifference) -> Iterator[str]:
+def cache_notices(before: ModelRequest, after: ModelRequest, difference: RequestDifference) -> Iterator[str]:
     """Where what a server has cached can't be used any more, and what it read. A request begins with the tools; the
     system prompt follows, then the messages."""
     system = next((int(change.name) for change in difference.changes if change.kind == "system"), 0)

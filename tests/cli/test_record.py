@@ -148,6 +148,14 @@ def test_a_program_is_recorded_graded_and_replayed_without_a_server(
     assert wrong.code == 2
     assert "takes a number from 1 to 2, `last` or `all`, not '3'" in wrong.err
     assert cli("show", found["run"], "--request", "1", "--transcript").code == 2
+    changes = cli("show", found["run"], "--request", "2", "--diff").out
+    assert "since request 1\n  2 messages added\n" in changes
+    assert '{"type": "function"' not in changes
+    for given in (("--request", "2", "--diff", found["run"]), (found["run"], "--diff", "--request", "2")):
+        assert cli("show", *given).out == changes
+    assert "first request" in cli("show", found["run"], "--request", "all", "--diff").out
+    for given in (("--request", "2", "--diff", "RUN"), ("--diff",)):
+        assert cli("show", found["run"], *given).code == 2
 
     model.requests.clear()
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")  # nothing is there

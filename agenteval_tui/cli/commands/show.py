@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 import click
+from click.core import ParameterSource
 
 from agenteval_tui.analysis.costs import execution_costs
 from agenteval_tui.analysis.lost_from_sight import lost_from_sight
@@ -60,38 +61,55 @@ _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
     help="What the model was asked for its N-th answer, and what changed since the request before; `last`, or `all`: "
     "a line for each.",
 )
-@click.option("--diff", "other", metavar="RUN", default="", help="What RUN did differently, step by step.")
+@click.option(
+    "--diff",
+    "other",
+    metavar="[RUN]",
+    is_flag=False,
+    flag_value="",
+    help="What RUN did differently, step by step. With --request and without RUN: only what changed since the request "
+    "before, with its texts.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects("--all")
 @common_options
 @pass_invocation
+@click.pass_context
 def command(
+    context: click.Context,
     invocation: Invocation,
     reference: str,
     only_transcript: bool,
     only_output: bool,
     request: str,
-    other: str,
+    other: str | None,
     as_json: bool,
 ) -> int:
     """Show REFERENCE: an execution or a run, by its id or a part of it, or the newest run of a test, by the test's id
     (FILE::ID if several suites have it); `last` is the newest execution (the default).
     """
+    if request and other and context.get_parameter_source("reference") is ParameterSource.DEFAULT:
+        reference, other = other, ""  # `show --request 3 --diff RUN`
+    if request and (other or only_transcript or only_output):
+        raise AgentevalError(
+            "--request can't be used with other parts of a run, nor with another run", fix="leave out the others"
+        )
+    if other == "" and not request:
+        raise AgentevalError("--diff needs a run to compare with", fix="give --diff RUN, or --request N --diff")
     with invocation.store(to_look=True) as store:
         references = invocation.references(store)
-        if other and not request:
+        if request:
+            # What reads recordings is imported only where it is asked for.
+            from agenteval_tui.cli.show_requests import show_requests
+
+            run = references.run(reference)
+            return show_requests(invocation.out, store, run, request, only_changes=other is not None, as_json=as_json)
+        if other:
             if only_transcript:
                 raise AgentevalError("--transcript and --diff can't be used together", fix="give only one")
             return show_difference(
                 invocation.out, store, references.run(reference), references.run(other), as_json=as_json
             )
-        if request:
-            if other or only_transcript or only_output:
-                raise AgentevalError("--request can't be used with other parts of a run", fix="leave out the others")
-            # What reads recordings is imported only where it is asked for.
-            from agenteval_tui.cli.show_requests import show_requests
-
-            return show_requests(invocation.out, store, references.run(reference), request, as_json=as_json)
         if only_output and not as_json:
             run = references.run(reference)
             record = decoded(store.around_of(run.execution_id))

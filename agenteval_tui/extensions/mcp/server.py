@@ -198,9 +198,11 @@ class _Tools(Struct, frozen=True):
         request: Annotated[
             str, Field(description="A number, last or all: show what the model was asked instead, and what changed.")
         ] = "",
+        only_changes: Annotated[bool, Field(description="Of a request: only what changed, with its texts.")] = False,
     ) -> str:
         """Show an execution with its runs, or a run with its transcript, tool calls and criteria."""
         chosen = [*(["--diff", differs_from] if differs_from else []), *(["--request", request] if request else [])]
+        chosen += ["--diff"] if only_changes and request else []
         return self._verb("show", *chosen, *_given(what))
 
     def history(
