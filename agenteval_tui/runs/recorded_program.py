@@ -38,7 +38,7 @@ from agenteval_tui.agents.recording.mcp_config import shimmed
 from agenteval_tui.agents.recording.mcp_requests import is_mcp, tool_requests
 from agenteval_tui.agents.recording.playback import OrderedPlayback, PaidAnswers, Playback
 from agenteval_tui.agents.recording.program import run_program
-from agenteval_tui.agents.recording.protocols import first_words, read_reply, read_request
+from agenteval_tui.agents.recording.protocols import first_words
 from agenteval_tui.agents.recording.providers import PROVIDERS, upstreams
 from agenteval_tui.agents.recording.session import Cost, Session
 from agenteval_tui.core.directories import config_dir
@@ -680,31 +680,6 @@ def surroundings_of(store: Store, row: RunRow, user_agents: Mapping[str, AgentCo
 def _is_recorded(agent: AgentPlan) -> bool:
     """Whether `agenteval record` made this agent from a program."""
     return agent.name == _name(argv_of(agent.config["command"]))
-
-
-class ReplayPrice(Struct, frozen=True):
-    """The most that a replay can ask of servers, from its recording: the case that already the first request differs.
-    `cost`: US dollars; None: not known."""
-
-    requests: int
-    tokens: int
-    cost: float | None
-
-
-def replay_price(tape: Cassette, cost: Cost) -> ReplayPrice:
-    """The price of all requests of a recording, if servers answer them again."""
-    requests = tokens = 0
-    dollars: float | None = 0.0
-    for exchange in tape.exchanges:
-        request = read_request(exchange.question)
-        if request is None:
-            continue
-        reply = read_reply(exchange.question, exchange.answer)
-        used = reply.usage.counted_tokens
-        requests, tokens = requests + 1, tokens + used
-        took = cost(reply.model or request.model, reply.usage) if used else None
-        dollars = None if took is None or dollars is None else dollars + took
-    return ReplayPrice(requests, tokens, dollars)
 
 
 def replay_plan(

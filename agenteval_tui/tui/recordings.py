@@ -13,7 +13,6 @@ from agenteval_tui.core import directories
 from agenteval_tui.runs.client import start_verb
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.recorded_program import (
-    ReplayPrice,
     input_told,
     permission_of,
     plan_for,
@@ -21,11 +20,10 @@ from agenteval_tui.runs.recorded_program import (
     program_in,
     program_text,
     replay_plan,
-    replay_price,
     surroundings_of,
 )
 from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
-from agenteval_tui.runs.tapes import tape_of
+from agenteval_tui.runs.tapes import ReplayPrice, replay_price, tape_of
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.load import load_suites
@@ -72,7 +70,7 @@ class ReplayOffer(Struct, frozen=True):
 def replay_offer(opened: SuitesAndHistory, run: str) -> ReplayOffer:
     """What is offered of a run. Raises `AgentevalError` where nothing was kept that could be replayed."""
     row = opened.store.run(run)
-    price = replay_price(tape_of(opened.store, row), prices())
+    price = replay_price(tape_of(opened.store, row).exchanges, prices())
     reads = input_told(opened.store, row) is not None
     around = surroundings_of(opened.store, row, load_agents(directories.config_dir()))
     offer = ReplayOffer(run, row.test_name or row.test_id, program_text(opened.store, row), price, reads, Path.cwd())

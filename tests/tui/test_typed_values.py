@@ -13,8 +13,8 @@ from textual.widgets import Input
 
 from agenteval_tui.core.numbers import typed_whole
 from agenteval_tui.runs.plan.options import PlanOptions
-from agenteval_tui.runs.recorded_program import ReplayPrice
 from agenteval_tui.runs.recording_request import RecordingRequest
+from agenteval_tui.runs.tapes import ReplayPrice
 from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.tui.presenters.plan_options import read_options
 from agenteval_tui.tui.recordings import ReplayOffer
