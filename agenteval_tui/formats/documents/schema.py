@@ -5,6 +5,7 @@ definition of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import cleandoc
 from typing import Any, get_origin
 
 from msgspec import Struct, inspect
@@ -121,8 +122,9 @@ def _plain(part: Schema, definitions: Mapping[str, Schema], recursive: Mapping[s
 def _any_of(schema: Schema, definitions: Mapping[str, Schema], recursive: Mapping[str, Schema]) -> Schema:
     parts = schema.pop("anyOf")
     options = [_plain(part, definitions, recursive) for part in parts]
-    if schema.pop("discriminator", None):  # tagged types: the docstring of each says what it is
-        docs = [{"description": definitions[_named(part)]["description"]} for part in parts]
+    if schema.pop("discriminator", None):
+        # Tagged types: the docstring of each says what it is. msgspec takes its indentation away only since 0.23.
+        docs = [{"description": cleandoc(definitions[_named(part)]["description"])} for part in parts]
         return {"oneOf": [{**option, **doc} for option, doc in zip(options, docs, strict=True)], **schema}
     others = [option for option in options if option != {"type": "null"}]
     if len(others) == 1 and len(options) == 2 and isinstance(others[0].get("type"), str):
