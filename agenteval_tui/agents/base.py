@@ -349,6 +349,16 @@ class CheckReport(Struct, frozen=True):
 
 
 @runtime_checkable
+class ReadsFiles(Protocol):
+    """An agent that knows the files of its project that its code consists of."""
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Those that were imported or read by now."""
+        ...
+
+
+@runtime_checkable
 class Agent(Protocol):
     """A kind of agent, made once an execution from its configuration, used by many runs at once.
 

@@ -18,7 +18,7 @@ from msgspec import to_builtins
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.views import terminal
-from agenteval_tui.views.model import ASCII, OUTCOMES, View
+from agenteval_tui.views.model import ASCII, OUTCOMES, Text, View
 
 Style = Literal["", "good", "bad", "broken", "warn", "dim", "bold"]
 
@@ -87,6 +87,10 @@ class Output:
         if self._obeyed:
             text = _COMMANDS.sub(lambda match: f"{match.group(1)}·:" if match.group(1) is not None else "#·", text)
         self._over_status(text + "\n")
+
+    def text(self, text: Text) -> None:
+        """Print one line of a view's text."""
+        self.line(*((part.translate(ASCII) if self.ascii_only else part, _style(tokens)) for part, tokens in text))
 
     def view(self, view: View) -> None:
         """Print a view; its tables are cut to the width."""

@@ -25,6 +25,7 @@ from agenteval_tui.cli.run_options import Ending, ReportFiles, runs_apart
 from agenteval_tui.cli.standard_input import STDIN
 from agenteval_tui.cli.suites_given import paths_given, suites_given
 from agenteval_tui.cli.trust_prompt import plan_with_permission, text_with_permission, trust_answer
+from agenteval_tui.cli.watch_run import WatchOptions, watch_suites
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.document import extended
@@ -56,6 +57,8 @@ def run_suites(
 ) -> int:
     """Plan and run the suites at `paths`, or print the plan; gives the exit code. `given`: the options of `run` that
     are not in `options` yet."""
+    if given["watch"]:
+        return _watch(invocation, paths, options, reports, given)
     named_tests = named(paths_given(paths))
     refuse_both(named_tests, given["tests"])
     paths = named_tests.paths
@@ -80,6 +83,44 @@ def run_suites(
         options = replace(options, trust=plan.trust)
         request = ExecutionRequest(tuple(map(str, paths)), options, *_places(invocation))
         return _execute(invocation, store, plan, request, ending, reports)
+
+
+def _watch(
+    invocation: Invocation,
+    paths: tuple[Path, ...],
+    options: PlanOptions,
+    reports: ReportFiles,
+    given: dict[str, Any],
+) -> int:
+    """Watch the code of the agents of these suites; gives the exit code."""
+    if STDIN in paths:
+        raise AgentevalError("a suite on standard input can't be watched", fix="write it into a file first")
+    named_tests = named(paths_given(paths))
+    refuse_both(named_tests, given["tests"])
+    trusted = options.trust
+    with invocation.store() as store:
+
+        def plans() -> Plan:
+            nonlocal trusted
+            loaded = load_for_run(invocation, named_tests.paths, given["tests"], named_tests)
+            chosen = {**given, "tests": given["tests"] or named_tests.chosen(loaded)}
+            planned = _options(store, loaded, chosen, replace(options, trust=trusted))
+            permitted = plan_with_permission(invocation, plan_of(store, loaded, planned))
+            trusted = permitted.trust
+            return permitted
+
+        return watch_suites(
+            invocation,
+            store,
+            plans,
+            WatchOptions(
+                live=given["watch_live"],
+                once=given["once"],
+                as_json=reports.on_stdout,
+                tools_recorded=given["recorded_tools"],
+                max_cost=options.max_cost,
+            ),
+        )
 
 
 def resume(

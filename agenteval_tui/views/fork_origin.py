@@ -70,6 +70,8 @@ def origin_text(row: RunRow) -> str:
     if origin is None:
         return ""
     changed = origin.label or "; ".join(map(edit_text, origin.edits))
+    if origin.purpose == "change":
+        return f"run {short_id(origin.run)} again, with the agent's code as it was then"
     if origin.purpose == "shrink":  # what was taken out of the conversation is seen in it
         changed = f"parts removed{f'; {changed}' if changed else ''}"
     changed = changed or NO_CHANGE

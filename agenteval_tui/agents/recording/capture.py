@@ -22,6 +22,7 @@ from agenteval_tui.agents.base import (
     Done,
     Failed,
     Noted,
+    ReadsFiles,
     Seen,
     UsageReported,
 )
@@ -135,6 +136,11 @@ class CapturingAgent:
             if not thorough:
                 return CheckReport(True, f"the cassette has {len(cassette.exchanges)} answers")
         return await self._inner.check(thorough)
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The files of the agent's code, where the agent knows them."""
+        return self._inner.files if isinstance(self._inner, ReadsFiles) else frozenset()
 
     def release(self, run: str) -> None:
         """The run is over."""

@@ -76,6 +76,11 @@ class Playback:
         self._start = start
         self._given: dict[str, int] = {}
 
+    @property
+    def answered(self) -> int:
+        """How many requests it has answered."""
+        return sum(self._given.values())
+
     def knows(self, question: Question) -> bool:
         """Whether anything was recorded of its MCP server."""
         return self._index.knows(question)

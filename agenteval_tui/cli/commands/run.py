@@ -33,6 +33,10 @@ _CHOICES = {
     "name": "--name",
     "note": "--note",
     "meta": "--meta",
+    "watch": "--watch",
+    "watch_live": "--watch-live",
+    "once": "--once",
+    "recorded_tools": "--recorded-tools",
 }
 
 
@@ -82,6 +86,21 @@ class _Run(click.Command):
 )
 @declared(PlanOptions, "trust")
 @click.option("--plan", is_flag=True, help="Print what would run and what it may cost; run nothing.")
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="After each save of the agents' code, run the recorded runs again from their recordings, and show what "
+    "changes.",
+)
+@click.option(
+    "--watch-live",
+    is_flag=True,
+    help="With --watch: let requests that are not recorded ask the model at once, up to --max-cost.",
+)
+@click.option("--once", is_flag=True, help="With --watch: check once with the code as it is, and exit.")
+@click.option(
+    "--recorded-tools", is_flag=True, help="With --watch: answer calls of MCP servers from the recordings, too."
+)
 @click.option("--resume", metavar="ID", help="Run the rest of this execution, like `agenteval resume ID`.")
 @limit_options
 @report_options
@@ -126,6 +145,7 @@ def _check_resumed(paths: tuple[Path, ...], given: dict[str, Any]) -> None:
 
 def _check(given: dict[str, Any], ending: Ending, reports: ReportFiles) -> None:
     """Raise `AgentevalError` where options do not go together."""
+    _check_watch(given, ending, reports)
     if given["plan"]:
         if ending.detach:
             raise AgentevalError("--plan runs nothing, so --detach has nothing to start", fix="give only one")
@@ -143,3 +163,17 @@ def _check(given: dict[str, Any], ending: Ending, reports: ReportFiles) -> None:
                 f"--ab and {name} can't be used together: a baseline has one agent",
                 fix=f"leave out {name}: --ab compares A and B with each other",
             )
+
+
+def _check_watch(given: dict[str, Any], ending: Ending, reports: ReportFiles) -> None:
+    """Raise `AgentevalError` where an option does not go together with `--watch`, or needs it."""
+    if not given["watch"]:
+        for name in ("watch_live", "once", "recorded_tools"):
+            if given[name]:
+                raise AgentevalError(f"{_CHOICES[name]} is for --watch only", fix="give both")
+        return
+    wrong = [_CHOICES[name] for name in ("plan", "failed", "ab", "cache", "sample") if given[name]]
+    wrong += ["--detach"] * ending.detach
+    wrong += [f"--{kind} {name}" for kind, name in reports.files if (kind, name) != ("json", "-")]
+    if wrong:
+        raise AgentevalError(f"--watch and {wrong[0]} can't be used together", fix=f"leave out {wrong[0]}")

@@ -32,7 +32,7 @@ class ForkedFrom(Document, frozen=True, kw_only=True):
 
     run: str
     step: Step
-    purpose: Annotated[str, one_of("fork", "tape", "blame", "shrink")]
+    purpose: Annotated[str, one_of("fork", "tape", "blame", "shrink", "change")]
     label: str
     edits: tuple[ForkEdit, ...]
 
@@ -64,7 +64,7 @@ class ForkBranch(Document, frozen=True, kw_only=True):
     """What was changed, and what became of it."""
 
     label: str
-    purpose: Annotated[str, one_of("fork", "tape", "blame", "shrink")]
+    purpose: Annotated[str, one_of("fork", "tape", "blame", "shrink", "change")]
     step: Step
     edits: tuple[ForkEdit, ...]
     pass_rate: PassRate

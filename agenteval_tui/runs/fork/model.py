@@ -14,9 +14,9 @@ from msgspec.json import Decoder
 from agenteval_tui.agents.tools.changes import ToolChanges
 from agenteval_tui.history.blobs import json_text
 
-Purpose = Literal["fork", "tape", "blame", "shrink"]
+Purpose = Literal["fork", "tape", "blame", "shrink", "change"]
 """Who asked: a person; a program that was replayed up to a change; the search for the decisive step; the search for the
-smallest input."""
+smallest input; a save of the agent's code, after which the whole run was made again."""
 Role = Literal["system", "user", "assistant"]
 
 

@@ -1,0 +1,233 @@
+"""`agenteval run --watch`: the recorded runs again after each save, and what that changes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+import termios
+import tty
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
+from agenteval_tui.cli.attach_client import handle_interrupt
+from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.cli.output import Output
+from agenteval_tui.cli.run_progress import ProgressState, RunProgress
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.change.check import CheckOptions
+from agenteval_tui.runs.change.model import CodeChange
+from agenteval_tui.runs.change.watch import Checked, Ignored, Plans, RunChecked, Saved, Watch, WatchEvent, Watching
+from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.execution_host import Host
+from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.views.code_change import change_text, needed_text, run_text, saved_text
+
+_REAL = (
+    "For real run the agents' code and their tools, hooks, services and probes. Answers of models come from the "
+    "recordings, and nothing is paid for."
+)
+_LISTED = 20  # runs of each effect that are listed
+
+
+class WatchOptions(Struct, frozen=True):
+    """How to watch. `live`: changed requests are asked at once; `once`: check once, and end."""
+
+    live: bool = False
+    once: bool = False
+    as_json: bool = False
+    tools_recorded: bool = False
+    max_cost: float | None = None
+
+
+def watch_suites(invocation: Invocation, store: Store, plans: Plans, options: WatchOptions) -> int:
+    """Watch until Ctrl-C or `q`; gives the exit code: with `once`, 1 if a run fails now, or nothing could be run."""
+    return run_to_end(_Session(invocation, store, plans, options).run())
+
+
+class _Session:
+    """One watch in a terminal, or in a pipe with JSON lines in it."""
+
+    def __init__(self, invocation: Invocation, store: Store, plans: Plans, options: WatchOptions) -> None:
+        self._invocation = invocation
+        self._store = store
+        self._plans = plans
+        self._options = options
+        self._out = invocation.out
+        self._folder = Path.cwd()
+        self._stopped = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._watch: Watch | None = None
+        self._asking = False
+
+    async def run(self) -> int:
+        """Watch, and give the exit code."""
+        plan = self._plans()
+        asks = CheckOptions(live=True, max_cost=self._options.max_cost)
+        watch = Watch(
+            self._store,
+            self._plans,
+            self._tell,
+            live=asks if self._options.live else None,
+            tools_recorded=self._options.tools_recorded,
+        )
+        if watch.recorded.missing:
+            missing = {run.ref.test for run in watch.recorded.missing}
+            keys = {(run.suite_key, run.ref.test) for run in watch.recorded.missing}
+            self._say(
+                f"{count(len(missing), 'test')} {'has' if len(missing) == 1 else 'have'} no recorded run: run first"
+            )
+            await self._for_real(replace(plan, runs=tuple([r for r in plan.runs if (r.suite_key, r.ref.test) in keys])))
+            watch = Watch(
+                self._store,
+                self._plans,
+                self._tell,
+                live=asks if self._options.live else None,
+                tools_recorded=self._options.tools_recorded,
+            )
+        self._watch = watch
+        if not watch.recorded.runs:
+            raise AgentevalError(
+                "there is nothing to watch: no test has an agent of the kind `python` or `command`",
+                fix="watch a suite whose agents are programs of yours",
+            )
+        loop = asyncio.get_running_loop()
+        with handle_interrupt(loop, watch.stop), _keys(loop, self._key, wanted=self._reads_keys):
+            if self._options.once:
+                return await self._once(watch)
+            await watch.run()
+        return 0
+
+    async def _once(self, watch: Watch) -> int:
+        running = asyncio.create_task(watch.run())
+        stopped = asyncio.create_task(self._stopped.wait())
+        await asyncio.wait({running, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        watch.stop()
+        await running
+        return int(watch.last is None or bool(watch.last.fails))
+
+    @property
+    def _reads_keys(self) -> bool:
+        return self._out.is_terminal and sys.stdin.isatty() and not self._options.once and not self._options.as_json
+
+    def _key(self, key: str) -> None:
+        watch = self._watch
+        if watch is None or self._asking:
+            return
+        match key:
+            case "q":
+                watch.stop()
+            case "m":
+                self._start(watch.ask_model(CheckOptions(live=True, max_cost=self._options.max_cost)))
+            case "r":
+                self._start(self._run_changed(watch))
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run_changed(self, watch: Watch) -> None:
+        changed = set(watch.changed_tests())
+        plan = self._plans()
+        runs = tuple([run for run in plan.runs if (run.suite_key, run.ref.test) in changed])
+        if not runs:
+            self._say("nothing differs from the recorded runs: there is nothing to run")
+            return
+        self._asking = True
+        try:
+            await self._for_real(replace(plan, runs=runs))
+        finally:
+            self._asking = False
+        watch.look_again()
+
+    async def _for_real(self, plan: Plan) -> None:
+        quiet = self._options.as_json
+        out = Output(self._out.stream, silent=True) if quiet else self._out
+        progress = RunProgress(out, ProgressState.of(self._store), quiet=self._invocation.quiet or quiet)
+        await Host(plan, self._store, progress.apply).run()
+
+    # What is printed
+
+    def _tell(self, event: WatchEvent) -> None:
+        if self._options.as_json:
+            self._out.plain_line(json.dumps(to_builtins(event)))
+        else:
+            self._print(event)
+        if isinstance(event, Checked):
+            self._stopped.set()
+
+    def _print(self, event: WatchEvent) -> None:
+        out = self._out
+        match event:
+            case Watching(recorded=recorded, failing=failing, projects=projects):
+                self._say(
+                    f"Watching {', '.join(map(self._place, projects))}: {count(recorded, 'recorded run')}, "
+                    f"{failing:,} of them failed."
+                )
+                self._say(_REAL)
+            case Saved(files=files, runs=runs):
+                out.status(f"{saved_text(files, self._folder)}: {count(runs, 'run')} …")
+            case RunChecked():
+                pass
+            case Checked(change=change):
+                self._print_change(change)
+            case Ignored(file=file):
+                self._say(f"{self._place(file)} is not watched any more: the runs write it.")
+
+    def _print_change(self, change: CodeChange) -> None:
+        out = self._out
+        out.status("")
+        out.text(change_text(change, self._folder))
+        for effect in ("passes", "fails", "needs_model"):
+            listed = [run for run in change.runs if run.effect == effect]
+            for run in listed[:_LISTED]:
+                out.text(run_text(run))
+            if len(listed) > _LISTED:
+                out.line((f"  and {len(listed) - _LISTED:,} more", "dim"))
+        if self._reads_keys:
+            needed = needed_text(change)
+            keys = [f"m {needed}"] * bool(needed)
+            keys += ["r run the changed tests for real"] * bool(change.passes + change.fails + change.needs_model)
+            out.line(("  ·  ".join([*keys, "q quit"]), "dim"))
+        out.flush()
+
+    def _say(self, sentence: str) -> None:
+        if not self._options.as_json and not self._invocation.quiet:
+            self._out.line((sentence, "dim"))
+
+    def _place(self, file: str) -> str:
+        path = Path(file)
+        if path == self._folder:
+            return "this folder"
+        return str(path.relative_to(self._folder)) if path.is_relative_to(self._folder) else file
+
+
+@contextlib.contextmanager
+def _keys(loop: asyncio.AbstractEventLoop, pressed: Callable[[str], None], *, wanted: bool) -> Iterator[None]:
+    """Calls `pressed` with each key on the terminal's input, which is not shown there meanwhile."""
+    if not wanted:
+        yield
+        return
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+
+    def read() -> None:
+        for key in os.read(descriptor, 64).decode("utf-8", "replace"):
+            pressed(key)
+
+    tty.setcbreak(descriptor)
+    loop.add_reader(descriptor, read)
+    try:
+        yield
+    finally:
+        loop.remove_reader(descriptor)
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

@@ -1,0 +1,355 @@
+"""Runs recorded runs again with the agent's code as it is now, and tells what that changes.
+
+Requests to models are answered from the recordings, and judges are not asked: nothing is paid for. The agent's code and
+its tools, the hooks, services and probes of the suite run for real.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agenteval_tui.agents.base import ReadsFiles
+from agenteval_tui.agents.prices import Prices
+from agenteval_tui.agents.recording.answers import RecordedAnswers
+from agenteval_tui.agents.recording.session import Cost
+from agenteval_tui.core.directories import config_dir
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import new_id
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.agent_pool import Prepared, prepare_agents
+from agenteval_tui.runs.change.model import CodeChange, Effect, RunChange, code_change
+from agenteval_tui.runs.change.recorded_runs import RecordedRun, Tapes
+from agenteval_tui.runs.engine import Engine
+from agenteval_tui.runs.events import Event, Graded
+from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.runs.plan.model import Limits, Plan, RunPlan
+from agenteval_tui.runs.spending_limit import SpendingLimit
+from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import Transcript
+
+WITHHELD = "agenteval-recorded"
+"""The value of the keys of model servers in a run that is answered from its recording: a client that does not ask where
+it is led to is refused, and nothing is paid for."""
+MODEL_KEYS = (
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "GROQ_API_KEY",
+    "MISTRAL_API_KEY",
+    "COHERE_API_KEY",
+    "CO_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "OPENROUTER_API_KEY",
+    "TOGETHER_API_KEY",
+    "FIREWORKS_API_KEY",
+    "XAI_API_KEY",
+    "PERPLEXITY_API_KEY",
+    "CEREBRAS_API_KEY",
+    "NVIDIA_API_KEY",
+    "AI21_API_KEY",
+    "AWS_BEARER_TOKEN_BEDROCK",
+)
+"""Variables with keys of model servers: nothing else takes them."""
+NOT_JUDGED = "runs after a save don't ask judges that have not answered this before"
+_NEEDS = "its model was asked, and the requests were not recorded"
+
+
+class CheckOptions(Struct, frozen=True):
+    """How a check is made. `live`: requests that are not recorded, and judges, are asked, for at most `max_cost` US
+    dollars in all (None: no limit)."""
+
+    live: bool = False
+    max_cost: float | None = None
+
+
+FREE = CheckOptions()
+"""Nobody is asked."""
+OnChange = Callable[[RunChange], None]
+"""Is called with each run as soon as it has ended."""
+
+
+class CodeCheck:
+    """Checks recorded runs of one plan, again and again: the agents' processes stay between two checks. Close it."""
+
+    def __init__(self, plan: Plan, store: Store, *, tools_recorded: bool = False) -> None:
+        self._plan = plan
+        self._store = store
+        self._tapes = Tapes(store, _prices(), tools_recorded=tools_recorded)
+        self._agents: dict[str, Prepared] = {}
+        self._agents_live = False
+
+    @property
+    def tapes(self) -> Tapes:
+        """What answers the runs."""
+        return self._tapes
+
+    def files(self, agent: str) -> frozenset[str]:
+        """The files of the project that an agent (its hash) has imported or read by now; empty: not known."""
+        prepared = self._agents.get(agent)
+        if prepared is None or not isinstance(prepared.agent, ReadsFiles):
+            return frozenset()
+        return prepared.agent.files
+
+    async def run(
+        self,
+        runs: Sequence[RecordedRun],
+        saved: tuple[str, ...] = (),
+        options: CheckOptions = FREE,
+        *,
+        not_affected: int = 0,
+        changed: OnChange | None = None,
+    ) -> CodeChange:
+        """Make these runs again, in their order. When the awaiting task is cancelled, the runs in flight are, and what
+        was stored of them is deleted.
+
+        Raises `AgentevalError` where an agent is wrong, or the history can't be written.
+        """
+        began = time.monotonic()
+        results = _Results(self._store, self._tapes, changed, live=options.live)
+        to_run: list[tuple[RecordedRun, RunPlan]] = []
+        for run in runs:
+            if not options.live and self._tapes.needs_model(run):
+                results.not_made(run)
+            else:
+                to_run.append((run, run.again(live=options.live)))
+        error = ""
+        fix = ""
+        execution = ""
+        if to_run:
+            plan = self._planned([again for _, again in to_run], saved, options)
+            await self._prepare(plan, options)
+            error, fix = await self._broken()
+            if not error:
+                execution = plan.execution_id
+                await self._execute(plan, to_run, options, results)
+        return code_change(
+            saved,
+            () if error else tuple(results.runs),
+            not_affected=not_affected,
+            answers=results.answers,
+            requests=results.requests,
+            cost=results.cost,
+            duration_ms=(time.monotonic() - began) * 1000,
+            execution=execution,
+            error=error,
+            fix=fix,
+        )
+
+    async def close(self) -> None:
+        """End the agents' processes."""
+        agents, self._agents = self._agents, {}
+        for prepared in agents.values():
+            await prepared.agent.close()
+
+    async def _prepare(self, plan: Plan, options: CheckOptions) -> None:
+        """Make the agents, unless they are there: with the keys of model servers if the models may be asked."""
+        hashes = {agent.hash for run in plan.runs for agent in _agents_of(run)}
+        if hashes <= self._agents.keys() and self._agents_live == options.live:
+            return
+        await self.close()
+        env = dict(os.environ) if options.live else _without_keys(plan)
+        self._agents = prepare_agents(plan, self._store, env, 0.5)
+        self._agents_live = options.live
+
+    async def _broken(self) -> tuple[str, str]:
+        """Why the code of an agent can't be imported, and how to fix it; "" if it can."""
+        for prepared in self._agents.values():
+            if prepared.config.get("kind") == "python":
+                report = await prepared.agent.check()
+                if not report.ok:
+                    return report.message, report.fix
+        return "", ""
+
+    async def _execute(
+        self, plan: Plan, runs: Sequence[tuple[RecordedRun, RunPlan]], options: CheckOptions, results: _Results
+    ) -> None:
+        by_id = {again.ref.run: (run, self._tapes.playbacks(run)) for run, again in runs}
+        recorded = {
+            name: RecordedAnswers(playbacks.begin, live=options.live, max_cost=options.max_cost)
+            for name, (_, playbacks) in by_id.items()
+        }
+
+        def emit(event: Event) -> None:
+            if isinstance(event, Graded) and event.run in by_id:
+                run, playbacks = by_id[event.run]
+                results.made(run, event, playbacks.answered)
+
+        judges = SpendingLimit(options.max_cost) if options.max_cost is not None else None
+        engine = Engine(
+            plan,
+            self._store,
+            emit,
+            recorded=recorded,
+            agents=self._agents,
+            judges=judges if options.live else SpendingLimit(closed=NOT_JUDGED),
+        )
+        ended = False
+        try:
+            await engine.run()
+            ended = True
+        finally:
+            if not ended:
+                self._store.delete_execution(plan.execution_id)
+
+    def _planned(self, runs: Sequence[RunPlan], saved: tuple[str, ...], options: CheckOptions) -> Plan:
+        names = [Path(file).name for file in saved]
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        return replace(
+            self._plan,
+            execution_id=new_id(),
+            title=f"after a save of {names[0]}{more}" if names else "again with the code of now",
+            runs=tuple(runs),
+            options={"purpose": "change"},
+            limits=Limits(cost=options.max_cost) if options.live else Limits(),
+            kind="fork",
+            cache="",
+            name="",
+            note="",
+            meta={},
+        )
+
+
+class _Results:
+    """The changes so far, as the runs end."""
+
+    def __init__(self, store: Store, tapes: Tapes, changed: OnChange | None, *, live: bool) -> None:
+        self._live = live
+        self.runs: list[RunChange] = []
+        self.answers = 0
+        self.requests = 0
+        self.cost: float | None = 0.0
+        self._store = store
+        self._tapes = tapes
+        self._changed = changed
+
+    def not_made(self, run: RecordedRun) -> None:
+        """A run needs the model from its beginning."""
+        self._add(_change(run, "needs_model", reason=_NEEDS, request=1, cost=self._tapes.price(run)))
+
+    def made(self, run: RecordedRun, graded: Graded, answers: int) -> None:
+        """A run has ended, of whose requests the recording answered so many."""
+        transcript = self._store.transcript(graded.run)
+        self._count(transcript, answers, self._store.run(graded.run).cost)
+        self._add(self._effect(run, graded, transcript))
+
+    def _add(self, change: RunChange) -> None:
+        self.runs.append(change)
+        if self._changed is not None:
+            self._changed(change)
+
+    def _effect(self, run: RecordedRun, graded: Graded, transcript: Transcript) -> RunChange:
+        error = transcript.error
+        criterion, reason = graded.failed[0] if graded.failed else ("", "")
+        if error is not None and error.code == ErrorCode.NOT_RECORDED:
+            request = int(error.fields.get("request", 1))
+            return _change(
+                run,
+                "needs_model",
+                graded=graded,
+                reason=error.message,
+                request=request,
+                cost=self._tapes.price(run, request),
+            )
+        if error is None and graded.outcome == "error" and graded.not_made:
+            return _change(run, "needs_model", graded=graded, criterion=criterion, reason=reason)
+        effect: Effect = "unchanged"
+        if (graded.outcome == "passed") == run.failed:
+            effect = "passes" if run.failed else "fails"
+        return _change(
+            run,
+            effect,
+            graded=graded,
+            criterion=criterion,
+            reason=reason if error is None else error.message,
+            step=None if effect == "unchanged" else first_difference(self._store.transcript(run.row.id), transcript),
+        )
+
+    def _count(self, transcript: Transcript, answers: int, cost: float | None) -> None:
+        asked = 0 if transcript.requests is None else len(transcript.requests.references)
+        live = max(asked - answers, 0) if self._live else 0
+        self.answers += answers
+        self.requests += live
+        if live:
+            self.cost = None if self.cost is None or cost is None else self.cost + cost
+
+
+def first_difference(before: Transcript, after: Transcript) -> int | None:
+    """The first message, from 1, that two transcripts do not have in common; None: they are equal."""
+    pairs = [_said(before, place) for place in range(len(before.messages))]
+    others = [_said(after, place) for place in range(len(after.messages))]
+    for place, (one, other) in enumerate(zip(pairs, others, strict=False), 1):
+        if one != other:
+            return place
+    return None if len(pairs) == len(others) else min(len(pairs), len(others)) + 1
+
+
+def _said(transcript: Transcript, place: int) -> tuple[object, ...]:
+    message = transcript.messages[place]
+    calls = [(call.name, call.arguments) for call in (transcript.tool_calls[index] for index in message.tool_calls)]
+    return (message.role, message.content, calls)
+
+
+def _change(
+    run: RecordedRun,
+    effect: Effect,
+    *,
+    graded: Graded | None = None,
+    reason: str = "",
+    criterion: str = "",
+    request: int | None = None,
+    cost: float | None = None,
+    step: int | None = None,
+) -> RunChange:
+    row = run.row
+    return RunChange(
+        effect=effect,
+        suite=row.suite_name,
+        test=row.test_id,
+        test_name=row.test_name,
+        variation=row.variation,
+        row_key=row.row_key,
+        repetition=row.repetition,
+        agent=row.agent,
+        before=row.id,
+        status_before=row.status,
+        after="" if graded is None else graded.run,
+        status="" if graded is None else graded.outcome,
+        reason=reason,
+        criterion=criterion,
+        request=request,
+        cost=cost,
+        step=step,
+    )
+
+
+def _agents_of(run: RunPlan) -> tuple[AgentPlan, ...]:
+    return (run.agent,) if run.user is None else (run.agent, run.user.agent)
+
+
+def _without_keys(plan: Plan) -> dict[str, str]:
+    """The environment, with another value for each key of a model server that an agent would get."""
+    env = dict(os.environ)
+    for agent in {agent.hash: agent for run in plan.runs for agent in _agents_of(run)}.values():
+        try:
+            variables: Mapping[str, str] = environment_for(agent.base_dir, os.environ, agent.config)
+        except AgentevalError:  # the .env can't be read: the run will say so
+            variables = os.environ
+        env.update({name: WITHHELD for name in MODEL_KEYS if variables.get(name)})
+    return env
+
+
+def _prices() -> Cost:
+    try:
+        return Prices.load(config_dir()).cost
+    except AgentevalError:
+        return lambda _model, _usage: None  # what is wrong in the list is said where an execution begins

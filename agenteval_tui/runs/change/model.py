@@ -1,0 +1,108 @@
+"""What a change of the agent's code does to recorded runs: a type from the check to the JSON that is printed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from agenteval_tui.core.document import Count, Document, RowKey, Status, StatusOrNone, one_of
+
+Effect = Literal["passes", "fails", "needs_model", "unchanged"]
+EFFECTS: tuple[Effect, ...] = ("passes", "fails", "needs_model", "unchanged")
+
+
+class RunChange(Document, frozen=True, kw_only=True):
+    """A recorded run, and the same run with the code as it is now."""
+
+    effect: Annotated[
+        str,
+        one_of(*EFFECTS),
+        Meta(
+            description="passes: it passes now; fails: it passed, and does not now; needs_model: it asks its model, or "
+            "a judge, something that is not recorded; unchanged: as it was"
+        ),
+    ]
+    suite: str
+    test: str
+    test_name: str
+    variation: str
+    row_key: RowKey
+    repetition: int
+    agent: str
+    before: Annotated[str, Meta(description="the id of the recorded run")]
+    status_before: Status
+    after: Annotated[str, Meta(description="the id of the new run, which counts nowhere; empty: it was not made")]
+    status: Annotated[StatusOrNone, Meta(description="how the new run ended; empty: it was not made")]
+    reason: Annotated[str, Meta(description="what failed, or why the model is needed, in words; empty: it passes")]
+    criterion: Annotated[str, Meta(description="the first criterion that failed; empty: none")]
+    request: Annotated[
+        Count | None, Meta(description="the request, from 1, from which the model is needed; null: from none")
+    ]
+    cost: Annotated[float | None, Meta(description="about what the model would cost in US dollars; null: not known")]
+    step: Annotated[
+        Count | None, Meta(description="the first message, from 1, that differs from the recorded run; null: none")
+    ]
+
+
+class CodeChange(Document, frozen=True, kw_only=True):
+    """What a save changed. The runs are in the order in which they were made: those that failed come first."""
+
+    version: Literal[1] = 1
+    files: Annotated[tuple[str, ...], Meta(description="the saved files; empty: nothing was saved, all was checked")]
+    runs: tuple[RunChange, ...]
+    failures_before: Annotated[Count, Meta(description="how many of the runs had not passed when they were recorded")]
+    passes: Annotated[Count, Meta(description="how many of these pass now")]
+    fails: Annotated[Count, Meta(description="how many runs passed, and do not now")]
+    needs_model: Count
+    unchanged: Count
+    not_affected: Annotated[Count, Meta(description="recorded runs whose agents did not import what was saved")]
+    answers: Annotated[Count, Meta(description="how many requests the recordings answered")]
+    requests: Annotated[Count, Meta(description="how many requests went to servers of models")]
+    cost: Annotated[float | None, Meta(description="what these cost in US dollars; null: not known")]
+    needed_cost: Annotated[
+        float | None, Meta(description="about what the runs that need the model would cost; null: not known")
+    ]
+    duration_ms: float
+    execution: Annotated[str, Meta(description="the id of the execution with the new runs; empty: there is none")]
+    error: Annotated[
+        str, Meta(description="why nothing could be run, such as an import that fails; empty: it could be")
+    ]
+    fix: str
+
+
+def code_change(
+    files: tuple[str, ...],
+    runs: tuple[RunChange, ...],
+    *,
+    not_affected: int = 0,
+    answers: int = 0,
+    requests: int = 0,
+    cost: float | None = 0.0,
+    duration_ms: float,
+    execution: str = "",
+    error: str = "",
+    fix: str = "",
+) -> CodeChange:
+    """The change with its counts."""
+    effects = [run.effect for run in runs]
+    prices = [run.cost for run in runs if run.effect == "needs_model"]
+    known = [price for price in prices if price is not None]
+    return CodeChange(
+        files=files,
+        runs=runs,
+        failures_before=sum(run.status_before != "passed" for run in runs),
+        passes=effects.count("passes"),
+        fails=effects.count("fails"),
+        needs_model=effects.count("needs_model"),
+        unchanged=effects.count("unchanged"),
+        not_affected=not_affected,
+        answers=answers,
+        requests=requests,
+        cost=cost,
+        needed_cost=sum(known) if len(known) == len(prices) else None,
+        duration_ms=duration_ms,
+        execution=execution,
+        error=error,
+        fix=fix,
+    )

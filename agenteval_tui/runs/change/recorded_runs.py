@@ -1,0 +1,200 @@
+"""The newest recorded run of each planned run, and what answers its requests when it is made again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agenteval_tui.agents.recording.cassette import Cassette
+from agenteval_tui.agents.recording.exchange import Exchange
+from agenteval_tui.agents.recording.matching import ANY, Volatile, volatile_parts
+from agenteval_tui.agents.recording.mcp_requests import is_mcp
+from agenteval_tui.agents.recording.playback import CassetteIndex, Playback
+from agenteval_tui.agents.recording.session import Cost
+from agenteval_tui.agents.registry import is_model
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import content_hash, new_id
+from agenteval_tui.core.outcomes import DECIDED
+from agenteval_tui.history.records import RunFilter, RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.fork.model import ForkOrigin
+from agenteval_tui.runs.plan.model import RunPlan
+from agenteval_tui.runs.tapes import replay_price, tape_of
+
+PROGRAMS = ("python", "command")
+"""The kinds of agents whose code is edited here."""
+_ENDED = (*DECIDED, "error", "needs_review")
+_EXECUTIONS = 50  # of a suite that are looked through for recorded runs
+_TAPES = 256  # that are kept in memory
+_TWINS = 2  # recordings of the same test that are compared to find what varies
+
+
+class RecordedRun(Struct, frozen=True):
+    """A planned run, as the suite has it now, and the run of it that is recorded. `twins`: further recorded runs of
+    the same test by the same configuration of the agent."""
+
+    plan: RunPlan
+    row: RunRow
+    twins: tuple[RunRow, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether it did not pass."""
+        return self.row.status != "passed"
+
+    def again(self, *, live: bool) -> RunPlan:
+        """The plan of the run that is made again. `live`: what it pays for is kept until it ends."""
+        question = content_hash([self.row.id, "live"])[:16] if live else ""
+        origin = ForkOrigin(self.row.id, 0, purpose="change", question=question)
+        ref = replace(self.plan.ref, run=new_id(), gate=None)
+        return replace(self.plan, ref=ref, stop=None, fork=origin)
+
+
+class RecordedRuns(Struct, frozen=True):
+    """The recorded runs of a plan, those that failed first; and the planned runs of which none is recorded."""
+
+    runs: tuple[RecordedRun, ...]
+    missing: tuple[RunPlan, ...]
+
+
+def recorded_runs(store: Store, runs: Sequence[RunPlan]) -> RecordedRuns:
+    """The newest ended run of each planned run, by suite, test, variation, row, repetition and agent. Runs of agents
+    that are not programs are left out: their code is not here."""
+    wanted = {_key_of_plan(run): run for run in runs if run.agent.config.get("kind") in PROGRAMS}
+    rows: dict[tuple[str, ...], RunRow] = {}
+    of_test: dict[tuple[str, ...], list[RunRow]] = {}
+    for suite_key in dict.fromkeys(run.suite_key for run in wanted.values()):
+        left = {key for key in wanted if key[0] == suite_key}
+        executions = store.execution_ids(RunFilter(suite_key=suite_key, counted=True))[:_EXECUTIONS]
+        for execution in store.execution_rows(executions):
+            for row in store.runs_of_execution(execution.id):
+                key = _key(row)
+                if key not in wanted or row.status not in _ENDED:
+                    continue
+                rows.setdefault(key, row)
+                left.discard(key)
+                of_test.setdefault(key[:4], []).append(row)
+            if not left:
+                break
+    recorded = [
+        RecordedRun(wanted[key], row, _twins(row, of_test[key[:4]])) for key, row in rows.items() if key in wanted
+    ]
+    order = {id(run): place for place, run in enumerate(runs)}
+    recorded.sort(key=lambda run: (not run.failed, order[id(run.plan)]))
+    return RecordedRuns(tuple(recorded), tuple([run for key, run in wanted.items() if key not in rows]))
+
+
+def _twins(row: RunRow, others: Iterable[RunRow]) -> tuple[RunRow, ...]:
+    alike = [other for other in others if other.id != row.id and other.agent_version == row.agent_version]
+    return tuple(alike[:_TWINS])
+
+
+def _key(row: RunRow) -> tuple[str, ...]:
+    return (
+        row.suite_key,
+        row.test_id,
+        row.variation,
+        row.row_key or str(row.row),
+        str(row.repetition),
+        row.agent,
+    )
+
+
+def _key_of_plan(run: RunPlan) -> tuple[str, ...]:
+    ref = run.ref
+    return (run.suite_key, ref.test, ref.variation, ref.row_key or str(ref.row), str(ref.repetition), ref.agent)
+
+
+class Playbacks:
+    """The answers for a run, begun anew by each attempt."""
+
+    def __init__(self, index: Callable[[], CassetteIndex]) -> None:
+        self._index = index
+        self._begun: list[Playback] = []
+
+    def begin(self) -> Playback:
+        """Those for one more attempt."""
+        self._begun.append(Playback(self._index()))
+        return self._begun[-1]
+
+    @property
+    def answered(self) -> int:
+        """How many requests they answered."""
+        return sum(playback.answered for playback in self._begun)
+
+
+class Tapes:
+    """The tapes of recorded runs, each read when its run is made again."""
+
+    def __init__(self, store: Store, cost: Cost, *, tools_recorded: bool = False) -> None:
+        self._store = store
+        self._cost = cost
+        self._tools_recorded = tools_recorded
+        self._indexes: OrderedDict[str, CassetteIndex | None] = OrderedDict()
+
+    def index(self, run: RecordedRun) -> CassetteIndex | None:
+        """What answers the requests of the run; None: nothing was recorded."""
+        name = run.row.recorded
+        if name not in self._indexes:
+            self._indexes[name] = self._read(run)
+            while len(self._indexes) > _TAPES:
+                self._indexes.popitem(last=False)
+        self._indexes.move_to_end(name)
+        return self._indexes[name]
+
+    def playbacks(self, run: RecordedRun) -> Playbacks:
+        """What answers the requests of the run when it is made again."""
+        return Playbacks(lambda: self.index(run) or CassetteIndex(Cassette()))
+
+    def needs_model(self, run: RecordedRun) -> bool:
+        """Whether the run asked a model, as far as is known, and none of that was recorded: from its beginning, it
+        needs the model again. So does one whose user is played by a model."""
+        if run.plan.user is not None and is_model(run.plan.user.agent.config.get("kind")):
+            return True
+        if run.plan.agent.config.get("cassette") or self.index(run) is not None:
+            return False
+        row = run.row
+        if row.tokens or row.cost:
+            return True
+        return bool(self._store.transcript(row.id).model)
+
+    def price(self, run: RecordedRun, request: int = 1) -> float | None:
+        """What the model's answers from that request (from 1) on have cost when they were recorded, in US dollars."""
+        index = self.index(run)
+        if index is None:
+            return run.row.cost
+        return replay_price(_of_models(index.exchanges)[request - 1 :], self._cost).cost
+
+    def _read(self, run: RecordedRun) -> CassetteIndex | None:
+        tape = self._tape(run.row)
+        if tape is None:
+            return None
+        exchanges = tape.exchanges if self._tools_recorded else tuple(_of_models(tape.exchanges))
+        varies = tape.volatile or self._varying(exchanges, run.twins)
+        recorded_on = None if run.row.started_ms is None else date.fromtimestamp(run.row.started_ms / 1000)
+        return CassetteIndex(Cassette(exchanges, varies), recorded_on=recorded_on)
+
+    def _tape(self, row: RunRow) -> Cassette | None:
+        try:
+            return tape_of(self._store, row)
+        except AgentevalError:
+            return None
+
+    def _varying(self, exchanges: Sequence[Exchange], twins: Sequence[RunRow]) -> tuple[Volatile, ...]:
+        """What the same program asks anew each time. Only first requests are compared: what comes after an answer of
+        the model follows from it; and only what looks like an id, a date or a number counts."""
+        pairs = []
+        for row in twins:
+            twin = self._tape(row)
+            first, other = exchanges[:1], () if twin is None else _of_models(twin.exchanges)[:1]
+            if first and other and first[0].question.path == other[0].question.path:
+                pairs.append((first[0].question, other[0].question))
+        return tuple([part for part in volatile_parts(pairs) if part.like != ANY])
+
+
+def _of_models(exchanges: Iterable[Exchange]) -> list[Exchange]:
+    return [exchange for exchange in exchanges if not is_mcp(exchange.question)]

@@ -1,0 +1,114 @@
+"""Saves of files in a project: what an editor writes at once is one save, and what did not change is none."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
+
+IGNORED = frozenset(
+    (
+        ".git",
+        ".hg",
+        ".svn",
+        ".venv",
+        "venv",
+        "env",
+        "node_modules",
+        "__pycache__",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".tox",
+        ".nox",
+        ".idea",
+        ".vscode",
+        "dist",
+        "build",
+        "site-packages",
+        ".agenteval",
+    )
+)
+"""Folders in which nobody edits an agent."""
+_FOLDERS = 4_000  # of a project that are watched
+_SETTLED_MS = 40  # without a further change
+_AT_MOST_MS = 400  # for a burst, such as a checkout
+_LARGEST = 8_000_000  # bytes of a file that is compared by its content
+_TEMPORARY = (".swp", ".swx", ".tmp", "~", ".pyc", ".db", ".db-wal", ".db-shm", ".log")
+
+
+def folders_of(projects: Iterable[Path], files: Iterable[str]) -> frozenset[Path]:
+    """The folders to watch: those of the projects, without `IGNORED` ones, and those of the files."""
+    folders = {Path(file).parent for file in files}
+    for project in projects:
+        for place, below, _ in os.walk(project):
+            below[:] = [name for name in below if name not in IGNORED]
+            folders.add(Path(place))
+            if len(folders) >= _FOLDERS:
+                break
+    return frozenset(folder for folder in folders if folder.is_dir())
+
+
+class Contents:
+    """What files said when they were looked at the last time."""
+
+    def __init__(self) -> None:
+        self._digests: dict[str, str] = {}
+
+    def look(self, paths: Iterable[str]) -> None:
+        """Take files as they are now: a save that changes nothing is told by it."""
+        for path in paths:
+            self._digests[path] = _digest(path)
+
+    def changed(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Those that say something else than before, or were not looked at and are there."""
+        changed = []
+        for path in sorted(paths):
+            digest = _digest(path)
+            if self._digests.get(path, "") != digest:
+                self._digests[path] = digest
+                changed.append(path)
+        return tuple(changed)
+
+
+async def saves(
+    folders: Callable[[], frozenset[Path]], contents: Contents, stop: asyncio.Event
+) -> AsyncIterator[tuple[str, ...]]:
+    """Yield the files of each save, as absolute paths. `folders` is asked anew after each: new folders are watched
+    from then on. Ends when `stop` is set."""
+    from watchfiles import awatch
+
+    while not stop.is_set():
+        watched = folders()
+        async for changes in awatch(
+            *watched,
+            watch_filter=lambda _, path: is_source(path),
+            debounce=_AT_MOST_MS,
+            step=_SETTLED_MS,
+            stop_event=stop,
+            recursive=False,
+        ):
+            changed = contents.changed({path for _, path in changes})
+            if changed:
+                yield changed
+            if folders() != watched:
+                break
+
+
+def is_source(path: str) -> bool:
+    """Whether a person may have written the file."""
+    name = Path(path).name
+    return not name.endswith(_TEMPORARY) and not name.startswith((".#", ".goutputstream")) and name != "4913"
+
+
+def _digest(path: str) -> str:
+    file = Path(path)
+    try:
+        status = file.stat()
+        if status.st_size > _LARGEST:
+            return str(status.st_mtime_ns)
+        return hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
+    except OSError:
+        return ""  # it is not there, or a folder

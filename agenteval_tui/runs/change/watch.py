@@ -1,0 +1,289 @@
+"""Watches the code of agents: after each save, the recorded runs that went through it are made again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from agenteval_tui.core.document import Count, Document
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.change.check import FREE, CheckOptions, CodeCheck
+from agenteval_tui.runs.change.model import CodeChange, RunChange, code_change
+from agenteval_tui.runs.change.recorded_runs import PROGRAMS, RecordedRun, RecordedRuns, recorded_runs
+from agenteval_tui.runs.change.saves import Contents, folders_of, saves
+from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.suites.discover import is_suite_name
+from agenteval_tui.suites.trust import working_copy_of
+from agenteval_tui.suites.watch import BESIDE
+
+_AGAIN = 2  # times that a file changes while runs are made: then it is they that write it
+
+
+class Watching(Document, frozen=True, kw_only=True):
+    """What is watched: the first event. `missing`: planned runs of which none is recorded."""
+
+    event: Literal["watching"] = "watching"
+    recorded: Count
+    failing: Count
+    missing: Count
+    not_programs: Annotated[Count, Meta(description="planned runs of agents whose code is not here")]
+    projects: tuple[str, ...]
+
+
+class Saved(Document, frozen=True, kw_only=True):
+    """Files were saved, and runs begin again."""
+
+    event: Literal["saved"] = "saved"
+    files: tuple[str, ...]
+    runs: Count
+
+
+class RunChecked(Document, frozen=True, kw_only=True):
+    """A run has ended."""
+
+    event: Literal["run"] = "run"
+    change: RunChange
+
+
+class Checked(Document, frozen=True, kw_only=True):
+    """All runs after a save have ended."""
+
+    event: Literal["change"] = "change"
+    change: CodeChange
+
+
+class Ignored(Document, frozen=True, kw_only=True):
+    """A file is not watched any more: the runs themselves write it."""
+
+    event: Literal["ignored"] = "ignored"
+    file: str
+
+
+WatchEvent = Watching | Saved | RunChecked | Checked | Ignored
+Plans = Callable[[], Plan]
+"""Plans the runs as the suites are now, permitted. Raises `AgentevalError`."""
+
+
+class Watch:
+    """Watches the agents of a plan. `tell` gets each event in the loop's thread."""
+
+    def __init__(
+        self,
+        store: Store,
+        plans: Plans,
+        tell: Callable[[WatchEvent], None],
+        *,
+        live: CheckOptions | None = None,
+        tools_recorded: bool = False,
+    ) -> None:
+        self._store = store
+        self._plans = plans
+        self._tell = tell
+        self._live = live
+        self._tools_recorded = tools_recorded
+        self._plan = plans()
+        self._recorded = self._look()
+        self._check = CodeCheck(self._plan, store, tools_recorded=tools_recorded)
+        self._contents = Contents()
+        self._stop = asyncio.Event()
+        self._work: asyncio.Task[None] | None = None
+        self._files: tuple[str, ...] = ()
+        self._execution = ""
+        self._known: dict[str, frozenset[str]] = {}
+        self._broken = False
+        self._during: dict[str, int] = {}
+        self._written: set[str] = set()
+        self.last: CodeChange | None = None
+        """The change after the last save that could be checked."""
+
+    @property
+    def recorded(self) -> RecordedRuns:
+        """The runs that are made again."""
+        return self._recorded
+
+    async def run(self) -> None:
+        """Check all runs with the code as it is, then after each save, until `stop`. Raises `AgentevalError` where the
+        history can't be written."""
+        self._tell(self._watching())
+        self._begin((), self._recorded.runs)
+        try:
+            async for paths in saves(self._folders, self._contents, self._stop):
+                await self._saved(paths)
+        finally:
+            await self._cancel()
+            await self._check.close()
+
+    def stop(self) -> None:
+        """End it."""
+        self._stop.set()
+
+    async def ask_model(self, options: CheckOptions) -> None:
+        """Let the runs that need the model ask it."""
+        last = self.last
+        if last is None:
+            return
+        needed = {run.before for run in last.runs if run.effect == "needs_model"}
+        runs = [run for run in self._recorded.runs if run.row.id in needed]
+        if runs:
+            await self._cancel()
+            self._begin(last.files, runs, options)
+
+    def changed_tests(self) -> tuple[tuple[str, str], ...]:
+        """The suites (their keys) and tests whose runs are not as they were recorded."""
+        last = self.last
+        effects = {} if last is None else {run.before: run.effect for run in last.runs}
+        changed = [run for run in self._recorded.runs if effects.get(run.row.id, "unchanged") != "unchanged"]
+        return tuple(dict.fromkeys((run.row.suite_key, run.row.test_id) for run in changed))
+
+    def look_again(self) -> None:
+        """Take the newest recorded runs: some were run for real meanwhile."""
+        self._recorded = self._look()
+        self._tell(self._watching())
+
+    async def idle(self) -> None:
+        """Wait until the runs that are being made have ended."""
+        while self._work is not None and not self._work.done():
+            await asyncio.wait({self._work})
+
+    # A save
+
+    async def _saved(self, paths: Sequence[str]) -> None:
+        paths = [path for path in paths if path not in self._written]
+        if any(_is_of_suite(path) for path in paths):
+            await self._cancel()
+            if not await self._planned_again(tuple(paths)):
+                return
+            self._begin(tuple(paths), self._recorded.runs)
+            return
+        affected = self._affected(paths)
+        if not affected:
+            return
+        if self._work is not None and not self._work.done():
+            paths = self._not_their_own(paths)
+            if not paths:
+                return
+        else:
+            self._during.clear()
+        interrupted = await self._cancel()
+        self._begin((*interrupted, *paths), affected)
+
+    def _not_their_own(self, paths: Sequence[str]) -> list[str]:
+        """Without the files that the runs in flight write: those that change during one check after another."""
+        kept = []
+        for path in paths:
+            self._during[path] = self._during.get(path, 0) + 1
+            if self._during[path] > _AGAIN and not any(path in files for files in self._known.values()):
+                self._written.add(path)
+                self._tell(Ignored(file=path))
+            else:
+                kept.append(path)
+        return kept
+
+    def _affected(self, paths: Collection[str]) -> tuple[RecordedRun, ...]:
+        """The runs whose agents have read one of these files; of an agent whose files are not known, any file of its
+        project counts, and so it does while the code can't be imported."""
+        affected = {
+            agent: any(path in files if files and not self._broken else _is_below(path, folder) for path in paths)
+            for agent, folder in self._agents().items()
+            for files in (self._known.get(agent, frozenset()),)
+        }
+        return tuple([run for run in self._recorded.runs if affected[run.plan.agent.hash]])
+
+    def _agents(self) -> dict[str, Path]:
+        """The folder of each agent's project, by the agent's hash."""
+        agents = {run.plan.agent.hash: run.plan.agent for run in self._recorded.runs}
+        return {name: working_copy_of(agent.base_dir) for name, agent in agents.items()}
+
+    async def _planned_again(self, paths: tuple[str, ...]) -> bool:
+        """Plan the runs as the suites are now; gives whether they can be."""
+        try:
+            plan = self._plans()
+        except AgentevalError as error:
+            self._tell(Checked(change=code_change(paths, (), duration_ms=0.0, error=error.problem, fix=error.fix)))
+            return False
+        await self._check.close()
+        self._plan = plan
+        self._recorded = self._look()
+        self._check = CodeCheck(plan, self._store, tools_recorded=self._tools_recorded)
+        return True
+
+    def _look(self) -> RecordedRuns:
+        return recorded_runs(self._store, self._plan.runs)
+
+    # The runs
+
+    def _begin(self, files: tuple[str, ...], runs: Sequence[RecordedRun], options: CheckOptions | None = None) -> None:
+        files = tuple(dict.fromkeys(files))
+        self._files = files
+        self._tell(Saved(files=files, runs=len(runs)))
+        self._work = asyncio.create_task(self._checked(files, runs, options or self._live or FREE))
+
+    async def _checked(self, files: tuple[str, ...], runs: Sequence[RecordedRun], options: CheckOptions) -> None:
+        try:
+            change = await self._check.run(
+                runs,
+                files,
+                options,
+                not_affected=len(self._recorded.runs) - len(runs),
+                changed=lambda run: self._tell(RunChecked(change=run)),
+            )
+        except AgentevalError as error:
+            change = code_change(files, (), duration_ms=0.0, error=error.problem, fix=error.fix)
+        self._broken = bool(change.error)
+        if not change.error:
+            self.last = change
+            self._superseded(change)
+        for agent in self._agents():
+            files_read = self._check.files(agent)
+            self._known[agent] = self._known.get(agent, frozenset()) | files_read
+            self._contents.look(files_read)
+        self._tell(Checked(change=change))
+
+    def _superseded(self, change: CodeChange) -> None:
+        """The runs of the save before are of no use any more. What was paid for stays."""
+        before, self._execution = self._execution, "" if change.requests else change.execution
+        if before:
+            self._store.delete_execution(before)
+
+    async def _cancel(self) -> tuple[str, ...]:
+        """End the runs in flight; gives the files of the save that they were made for."""
+        work, self._work = self._work, None
+        if work is None or work.done():
+            return ()
+        work.cancel()
+        with suppress(asyncio.CancelledError):
+            await work
+        return self._files
+
+    def _folders(self) -> frozenset[Path]:
+        agents = self._agents()
+        files = [file for agent in agents for file in self._known.get(agent, ())]
+        suites = [key for key in self._plan.suite_keys if Path(key).is_absolute()]
+        whole = {folder for agent, folder in agents.items() if not self._known.get(agent)}
+        return folders_of(whole, [*files, *suites])
+
+    def _watching(self) -> Watching:
+        runs = self._recorded.runs
+        programs = sum(run.agent.config.get("kind") in PROGRAMS for run in self._plan.runs)
+        return Watching(
+            recorded=len(runs),
+            failing=sum(run.failed for run in runs),
+            missing=len(self._recorded.missing),
+            not_programs=len(self._plan.runs) - programs,
+            projects=tuple(sorted({str(folder) for folder in self._agents().values()})),
+        )
+
+
+def _is_of_suite(path: str) -> bool:
+    name = Path(path).name
+    return is_suite_name(name) or name in BESIDE or name.startswith(".env")
+
+
+def _is_below(path: str, folder: Path) -> bool:
+    return Path(path).is_relative_to(folder)

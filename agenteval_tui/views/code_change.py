@@ -1,0 +1,88 @@
+"""What a save of the agent's code changed, in a line, and a line a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agenteval_tui.core.ids import short_id
+from agenteval_tui.core.numbers import count, dollars
+from agenteval_tui.runs.change.model import CodeChange, RunChange
+from agenteval_tui.views.model import Text
+
+EFFECTS: dict[str, tuple[str, str]] = {
+    "passes": ("passes now", "good"),
+    "fails": ("fails now", "bad"),
+    "needs_model": ("needs the model", "warn"),
+    "unchanged": ("unchanged", "dim"),
+}
+"""What a change does to a run, in words, and what that means."""
+_FILES = 2  # that are named
+
+
+def saved_text(files: tuple[str, ...], folder: Path) -> str:
+    """`saved shop/agent.py and 3 more`; where nothing was saved, that all was checked."""
+    if not files:
+        return "with the code as it is"
+    names = [_relative(file, folder) for file in files[:_FILES]]
+    more = f" and {len(files) - _FILES:,} more" if len(files) > _FILES else ""
+    return f"saved {', '.join(names)}{more}"
+
+
+def change_text(change: CodeChange, folder: Path) -> Text:
+    """The change in a line: `saved shop/agent.py: 3 of 12 failures pass now, 1 test fails now, 14 unchanged; …`."""
+    saved = (f"{saved_text(change.files, folder)}: ", "")
+    if change.error:
+        return (saved, (change.error, "bad"), (f" ({change.fix})" if change.fix else "", "dim"))
+    parts: list[tuple[str, str]] = []
+    if change.passes:
+        passes = "passes" if change.passes == 1 else "pass"
+        parts.append((f"{change.passes:,} of {count(change.failures_before, 'failure')} {passes} now", "good"))
+    if change.fails:
+        parts.append((f"{count(change.fails, 'run')} {'fails' if change.fails == 1 else 'fail'} now", "bad"))
+    if change.unchanged:
+        parts.append((f"{change.unchanged:,} unchanged", ""))
+    if change.needs_model:
+        parts.append((f"{change.needs_model:,} {'needs' if change.needs_model == 1 else 'need'} the model", "warn"))
+    if not parts:
+        parts.append(("no recorded run uses it", "dim"))
+    spans: list[tuple[str, str]] = [saved]
+    for place, part in enumerate(parts):
+        spans += [(", ", "")] * bool(place) + [part]
+    took = f"{change.duration_ms / 1000:.1f} s"
+    paid = f", {dollars(change.cost) or 'cost not known'}" if change.requests else ""
+    return (*spans, (f"; {count(change.requests, 'request')}{paid}, {took}", "dim"))
+
+
+def run_text(change: RunChange) -> Text:
+    """A run in a line: what became of it, and why."""
+    words, token = EFFECTS[change.effect]
+    place = f"{change.test}#{change.repetition}"
+    row = f" {change.row_key.partition(':')[2]}" if change.row_key else ""
+    variation = f" ({change.variation})" if change.variation else ""
+    spans = [(f"  {words:<16}", token), (f"{place}{row}{variation}", "bold")]
+    if change.effect == "needs_model":
+        price = f", about {dollars(change.cost)}" if change.cost else ""
+        at = f" from request {change.request} on{price}: " if change.request else ": "
+        spans.append((at, ""))
+        spans.append((change.reason, "dim"))
+    elif change.reason:
+        named = f"{change.criterion}: " if change.criterion else ""
+        spans.append((f"  {named}{change.reason}", "dim"))
+    if change.step is not None:
+        spans.append((f"  differs from message {change.step}", "dim"))
+    if change.after and change.effect != "unchanged":
+        spans.append((f"  {short_id(change.before)} → {short_id(change.after)}", "dim"))
+    return tuple(spans)
+
+
+def needed_text(change: CodeChange) -> str:
+    """What the runs that need the model would cost; "" where none does."""
+    if not change.needs_model:
+        return ""
+    price = f", about {dollars(change.needed_cost)}" if change.needed_cost else ""
+    return f"ask the model for {count(change.needs_model, 'run')}{price}"
+
+
+def _relative(file: str, folder: Path) -> str:
+    path = Path(file)
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else file
