@@ -248,8 +248,8 @@ class LogLine(Struct, frozen=True):
 class ModelAsked(Struct, frozen=True):
     """A request to a model that the agent made, with its answer: OpenAI chat messages, system prompts among them.
     `about`: all else that is known of it, by the names of a request. `duration_ms`: until now, or, where it is known by
-    the agent's own clock, from `started_ms` on. `unrecorded`: what of it is not known. Without `messages`, it is only
-    known that there was a request."""
+    the agent's own clock, from `started_ms` on. `unrecorded`: what of it is not known. `usage`: its own, by any names.
+    Without `messages`, it is only known that there was a request."""
 
     messages: Sequence[Mapping[str, Any]] | None = None
     answer: Mapping[str, Any] | None = None
@@ -259,6 +259,7 @@ class ModelAsked(Struct, frozen=True):
     started_ms: float | None = None
     duration_ms: float = 0.0
     unrecorded: Sequence[RequestPart] = ()
+    usage: Mapping[str, Any] = {}
 
 
 class Recorded(Struct, frozen=True):

@@ -337,6 +337,7 @@ class Recorder:
             agent=event.agent,
             error=event.error,
             unrecorded=event.unrecorded,
+            usage=event.usage,
         )
 
     def _print(self, event: Printed) -> None:

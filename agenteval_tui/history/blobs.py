@@ -243,6 +243,7 @@ def _requests(requests: ModelRequests, messages: Sequence[Message]) -> tuple[obj
             one.cached_tokens,
             one.error,
             one.answer,
+            *(() if one.input_tokens is None else (one.input_tokens,)),
         )
         for one in requests.references
     ]

@@ -46,6 +46,9 @@ class AskedRequest(Document, frozen=True):
     ] = ""
     cached_tokens: Count | None = None
     error: Annotated[str, Meta(description='why it has no answer; "": it has one')] = ""
+    input_tokens: Annotated[
+        Count | None, Meta(description="as the server counted them: those of the tools and of its cache included")
+    ] = None
 
 
 class ModelRequest(AskedRequest, frozen=True):
@@ -100,6 +103,7 @@ class RequestReference(Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     cached_tokens: Count | None = None
     error: Annotated[str, Meta(description="why there is no answer")] = ""
     answer: Annotated[Count | None, Meta(description="the transcript's message that it led to")] = None
+    input_tokens: Annotated[Count | None, Meta(description="as the server counted them")] = None
 
 
 class ModelRequests(Struct, frozen=True, dict=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -145,6 +149,7 @@ class ModelRequests(Struct, frozen=True, dict=True, omit_defaults=True, forbid_u
                     cached_tokens=request.cached_tokens,
                     error=request.error,
                     answer=request.answer,
+                    input_tokens=request.input_tokens,
                 )
                 for request in requests
             ]

@@ -29,7 +29,7 @@ def requests_view(
     lines += [Paragraph(line) for line in _unrecorded(requests)]
     for number, difference in enumerate(differences, 1):
         request = requests.request(number)
-        size = f"{count(len(request.messages), 'message')}, {count(_size(request), 'character')}"
+        size = f"{count(len(request.messages), 'message')}, {count(_size(request), 'character')}{_tokens(request)}"
         whose = f"  {one_line(requests.line(request.line).name, 40)}" if several else ""
         lines.append(
             Paragraph(text((f"{request.number:>3}", "bold"), (whose, "dim"), f"  {size}  ", *_in_short(difference)))
@@ -82,7 +82,7 @@ def request_view(
 def request_head(requests: ModelRequests, number: int, calls: Sequence[str]) -> Iterator[Paragraph]:
     """Which request it is, whose, and what is not known of it."""
     request = requests.request(number)
-    yield Paragraph(text((f"request {number} of {len(requests.references)}", "bold"), (_model(request), "dim")))
+    yield Paragraph(text((f"request {number} of {len(requests.references)}", "bold"), (_model(request) + _tokens(request), "dim")))
     if len(requests.lines) > 1:
         yield Paragraph(line_text(requests, request.line, calls))
     yield from map(Paragraph, _unrecorded(requests))
@@ -95,6 +95,10 @@ def request_head(requests: ModelRequests, number: int, calls: Sequence[str]) -> 
 
 def _model(request: ModelRequest) -> str:
     return f"  {one_line(request.model)}" if request.model else ""
+
+
+def _tokens(request: ModelRequest) -> str:
+    return "" if request.input_tokens is None else f", {count(request.input_tokens, 'token')}"
 
 
 def change_text(change: RequestChange) -> str:

@@ -54,6 +54,9 @@ async def test_hooks_tell_what_the_proxy_sees(framework: str, plant: str, monkey
         captured, told = await recorded(proxy, server.url, FRAMEWORKS[framework], plant, 3)
         await proxy.close()
     assert texts(told) == texts(captured)
+    tokens = [one.input_tokens for one in captured.all]
+    assert all(tokens)
+    assert [one.input_tokens for one in told.all] == tokens
     assert len(told.references) == 12
     assert is_named(told, plant, 3)
 
@@ -179,7 +182,7 @@ def test_a_program_may_tell_its_requests_each_message_once() -> None:
         asked(SYSTEM, HELLO, answer=FIRST, tools=[], parameters={"temperature": 0}, model="m"),
         TextDelta("yes?"),
         TurnEnded(),
-        asked(0, 1, FIRST, LATER, answer={"role": "assistant", "content": "now"}),
+        asked(0, 1, FIRST, LATER, answer={"role": "assistant", "content": "now"}, usage={"prompt_tokens": 90}),
         asked(0, 3, answer=None, error="overloaded", agent="other"),
         TextDelta("now"),
     )
@@ -191,6 +194,8 @@ def test_a_program_may_tell_its_requests_each_message_once() -> None:
     assert (second.messages, second.answer) == ((HELLO, FIRST, LATER), 2)
     assert (third.messages, third.answer, third.error, third.line) == ((LATER,), None, "overloaded", 2)
     assert requests.unrecorded == ("tools", "parameters"), "the second one does not say"
+    assert [one.input_tokens for one in requests.all] == [None, 90, None]
+    assert transcript.usage.input_tokens is None, "what a request took is counted by the events of usage"
     assert "requests" in observes(transcript)
 
 

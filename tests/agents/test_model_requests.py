@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.blobs import pack_transcript, unpack_transcript
 from agenteval_tui.transcripts.codec import from_json, to_json
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
 from agenteval_tui.transcripts.redact import TranscriptRedactor
@@ -151,6 +152,17 @@ def test_an_answer_that_was_not_used_is_no_answer() -> None:
     transcript = transcript_of(again)
     assert transcript.requests is not None
     assert [request.answer for request in transcript.requests.all] == [None, 2]
+
+
+def test_each_request_has_the_tokens_that_its_answer_tells() -> None:
+    counted = exchange("openai/v1/chat/completions", CHAT, {
+        "choices": [{"message": {"role": "assistant", "content": "yes"}}],
+        "usage": {"prompt_tokens": 90, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 64}},
+    })  # fmt: skip
+    transcript = transcript_of([counted, exchange("anthropic/v1/messages", BODIES["anthropic/v1/messages"], at=20)])
+    for read in (transcript, from_json(to_json(transcript)), unpack_transcript(pack_transcript(transcript)[1])):
+        assert read.requests is not None
+        assert [(one.input_tokens, one.cached_tokens) for one in read.requests.all] == [(90, 64), (None, None)]
 
 
 def test_requests_are_stored_once_and_read_back() -> None:

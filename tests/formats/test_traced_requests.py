@@ -26,7 +26,7 @@ def langfuse() -> Any:
         at = f"2026-01-01T00:00:{number:02}Z"
         whole = {"model": "m", "messages": [{"role": "system", "content": SYSTEM}, *asked], "tools": [TOOL]}
         return {"id": f"g{number}", "type": "GENERATION", "name": "chat", "startTime": at, "endTime": at,
-                "input": whole, "output": answer}  # fmt: skip
+                "input": whole, "output": answer, "usageDetails": {"input": 100 * number, "output": 7}}  # fmt: skip
 
     observations = [generation(1, FIRST[:1], FIRST[1]), generation(2, SHORT, SAID)]
     return {"trace": {"id": "t", "name": "n"}, "observations": observations}
@@ -38,7 +38,7 @@ def langsmith() -> Any:
         return {"id": f"r{number}", "trace_id": "t", "parent_run_id": "root", "run_type": "llm", "name": "m",
                 "start_time": at, "end_time": at, "extra": {"invocation_params": {"model": "m", "tools": [TOOL]}},
                 "inputs": {"messages": [{"role": "system", "content": SYSTEM}, *asked]},
-                "outputs": {"choices": [{"message": answer}]}}  # fmt: skip
+                "outputs": {"choices": [{"message": answer}], "usage": {"prompt_tokens": 100 * number}}}  # fmt: skip
 
     root = {"id": "root", "trace_id": "t", "run_type": "chain", "name": "a", "inputs": {}, "outputs": {"x": "y"}}
     return {"post": [root, run(1, FIRST[:1], FIRST[1]), run(2, SHORT, SAID)]}
@@ -53,7 +53,7 @@ def otlp() -> Any:
             "gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.request.temperature": 0.5,
             "gen_ai.system_instructions": [{"type": "text", "content": SYSTEM}],
             "gen_ai.input.messages": list(map(told, asked)), "gen_ai.output.messages": [told(answer)],
-            "gen_ai.tool.definitions": [{"type": "function", **TOOL}],
+            "gen_ai.tool.definitions": [{"type": "function", **TOOL}], "gen_ai.usage.input_tokens": 100 * number,
         }  # fmt: skip
         at = f"2026-01-01T00:00:{number:02}Z"
         return {"name": "chat m", "context": {"trace_id": "t", "span_id": f"s{number}"}, "parent_id": "root",
@@ -66,17 +66,18 @@ def otlp() -> Any:
 
 
 def inspect() -> Any:
-    def event(asked: list[Any], answer: Any, **more: Any) -> dict[str, Any]:
+    def event(asked: list[Any], answer: Any, tokens: int = 0, **more: Any) -> dict[str, Any]:
         told = [{"role": "system", "content": SYSTEM}, *asked]
         return {"event": "model", "model": "m", "input": told, "tools": [TOOL], "config": {"temperature": 0.5},
-                "output": {"choices": [{"message": answer}]}, **more}  # fmt: skip
+                "output": {"choices": [{"message": answer}], "usage": {"input_tokens": tokens, "output_tokens": 7}},
+                **more}  # fmt: skip
 
     told = [{"role": "system", "content": SYSTEM}, *ASKED, SAID]
     scored = [
         {"event": "span_begin", "type": "scorers", "id": "x"},
         event([{"role": "user", "content": "1 to 5?"}], SAID),
     ]
-    events = [event(FIRST[:1], FIRST[1]), event(SHORT, SAID), *scored]
+    events = [event(FIRST[:1], FIRST[1], 100), event(SHORT, SAID, 200), *scored]
     sample = {"id": "a", "epoch": 1, "input": "q", "target": "", "messages": told, "output": {}, "events": events}
     return {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": [sample]}
 
@@ -106,6 +107,7 @@ def test_a_request_is_known_with_what_it_lacks(imported: Import, source: str) ->
     assert [one.kind for one in change.changes] == ["restarted"]
     assert [[tool.name for tool in one.tools] for one in requests.all] == [["find"], ["find"]]
     assert requests.unrecorded == ()
+    assert [one.input_tokens for one in requests.all] == [100, 200]
 
 
 def test_messages_alone_say_that_tools_are_not_recorded(imported: Import) -> None:
@@ -166,6 +168,23 @@ def test_codex_compacts_to_a_history_that_its_log_has_or_not(imported: Import, i
     assert change is not None
     assert [one.kind for one in change.changes] == ["replaced", "added"]
     assert requests.unrecorded == ("tools", "parameters")
+
+
+def test_codex_counts_the_tokens_of_each_request(imported: Import) -> None:
+    def counted(last: int, total: int) -> dict[str, Any]:
+        figures = {"last_token_usage": {"input_tokens": last}, "total_token_usage": {"input_tokens": total}}
+        return {"kind": "event_msg", "type": "token_count", "info": figures}
+
+    text = rollout(
+        item("user", "Any wool socks?"), item("assistant", "Yes, in green and blue."), counted(100, 100),
+        item("user", "Which colours?"), counted(100, 100),  # told again, with the limits of the account
+        item("assistant", "Green and blue, as said."), counted(130, 230),
+        item("user", "And now?"), item("assistant", "I do not know that."),
+        item("user", "Really?"), counted(150, 380),
+    )  # fmt: skip
+    _, requests = requests_of(imported, text, "rollout.jsonl")
+    assert requests is not None
+    assert [one.input_tokens for one in requests.all] == [100, 130, 150]
 
 
 @pytest.mark.parametrize(

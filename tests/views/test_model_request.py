@@ -51,6 +51,14 @@ def test_a_request_that_reads_less_from_the_cache_says_so() -> None:
     assert "The server read" not in shown(request(ASKED, cached_tokens=0), request(ASKED[1:], 2, cached_tokens=0))
 
 
+def test_the_tokens_of_a_request_are_shown_where_they_are_known() -> None:
+    requests = ModelRequests.of([request(ASKED, input_tokens=1204), request(ASKED, 2)])
+    listed = markdown(requests_view(requests, [None, None], [])).splitlines()
+    assert ["1,204 tokens" in line for line in listed if line] == [True, False]
+    assert "1,204 tokens" in markdown(request_view(requests, 1, []))
+    assert "token" not in markdown(request_view(requests, 2, []))
+
+
 def test_many_messages_that_were_shortened_are_counted() -> None:
     results = [{"role": "tool", "tool_call_id": str(number), "content": "x" * 100} for number in range(50)]
     short = [{**result, "content": "gone"} for result in results]

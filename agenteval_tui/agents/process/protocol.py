@@ -163,6 +163,7 @@ class EventReader:
         if not isinstance(parameters, Mapping):
             missing.append("parameters")
         agent, error = str(event.get("agent") or ""), str(event.get("error") or "")
+        usage = event.get("usage")
         return [
             ModelAsked(
                 messages,
@@ -173,6 +174,7 @@ class EventReader:
                 started_ms=duration_in(event.get("started_ms")),
                 duration_ms=duration_in(event.get("duration_ms")) or 0.0,
                 unrecorded=missing,
+                usage=usage if isinstance(usage, Mapping) else {},
             )
         ]
 

@@ -83,8 +83,10 @@ class _Requests:
             return
         began, event = self._open.pop(key)
         if event:
-            answer = {"messages": []} if read is None else self._read(lambda: {"messages": read()})
+            answer = {"messages": []} if read is None else self._read(lambda: _answer(read()))
             about = {"answer": (*answer.get("messages", ()), None)[0], "error": error}
+            if answer.get("usage"):
+                about["usage"] = answer["usage"]
             about["started_ms"] = (began - self._began) * 1000
             about["duration_ms"] = (time.perf_counter() - began) * 1000
             event = dict(event, **about) if answer else {}
@@ -122,6 +124,12 @@ class _Requests:
             self._places[text] = len(self._places)
             return message
         return place
+
+
+def _answer(messages: list[Message]) -> dict[str, Any]:
+    """An answer with the tokens of its request."""
+    figures = messages[0].get("usage") if messages else None
+    return {"messages": messages, "usage": {name: n for name, n in (figures or {}).items() if isinstance(n, int)}}
 
 
 def _as_openai(message: Message) -> dict[str, Any]:
@@ -325,7 +333,7 @@ def _add_to_openai_agents() -> None:
             requests = _current()
             if requests is not None:
                 key = self._keys.pop(agent.name, None)
-                requests.answered(key, lambda: pieces.from_items(response.output, _ignore)[:1])
+                requests.answered(key, lambda: _openai_answer(response))
             if self._theirs is not None:
                 await self._theirs.on_llm_end(context, agent, response)
 
@@ -390,6 +398,14 @@ def _add_to_openai_agents() -> None:
 
     for name in ("run", "run_sync", "run_streamed"):
         setattr(agents.Runner, name, with_hooks(vars(agents.Runner)[name]))
+
+
+def _openai_answer(response: Any) -> list[Message]:
+    messages: list[Message] = pieces.from_items(response.output, _ignore)[:1]
+    used = response.usage
+    if messages and used is not None and used.requests:  # 0: the server did not say
+        messages[0] = {**messages[0], "usage": pieces.usage_of(used)}
+    return messages
 
 
 def _tools_of(agent: Any) -> list[dict[str, object]] | None:

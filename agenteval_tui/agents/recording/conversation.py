@@ -297,6 +297,7 @@ class _Assembly:
                 cached_tokens=turn.asked.reply.usage.cached_tokens,
                 error=turn.asked.reply.error,
                 answer=None if turn.answer is None else places.get(id(turn.answer)),
+                input_tokens=turn.asked.reply.usage.input_tokens,
             )
             for number, turn in enumerate(self._turns_made, 1)
         ]

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.conversation import Asked, transcript_of_asked
 from agenteval_tui.agents.recording.protocols import Reply, Request, offered_tools
-from agenteval_tui.transcripts.model import Message, Transcript
+from agenteval_tui.agents.usage import UsageReader
+from agenteval_tui.transcripts.model import Message, Transcript, Usage
 from agenteval_tui.transcripts.model_request import ModelRequests, RequestPart
 
 _PROMPTS = ("system", "developer")
@@ -47,13 +48,14 @@ def asked_in(
     agent: str = "",
     error: str = "",
     unrecorded: Iterable[RequestPart] | None = None,
+    usage: object = None,
 ) -> Asked | None:
     """A request as another tool recorded it, of OpenAI chat messages and what was replied; None where they could not
     be read, or where there are results of calls that are not there: nobody asks so, and the record is not whole.
 
     `number`: which one of the run it is, from 0, where its times (milliseconds) are not known. `about`: all else that
     was sent (tools, parameters, the id of what a server keeps); None where only the messages were recorded.
-    `unrecorded`: what of all that is not known; None: as `about` says."""
+    `unrecorded`: what of all that is not known; None: as `about` says. `usage`: its own, in any dialect."""
     if messages is None or replied is None:
         return None
     answered = next((message for message in reversed(replied) if message["role"] == "assistant"), None)
@@ -77,7 +79,7 @@ def asked_in(
     ):
         return None
     begun = float(number) if started is None else started
-    reply = Reply(answered, request.model, error=error)
+    reply = Reply(answered, request.model, usage=UsageReader().read(usage) if usage else Usage(), error=error)
     missing = (("tools", "parameters") if about is None else ()) if unrecorded is None else unrecorded
     return Asked(
         begun,

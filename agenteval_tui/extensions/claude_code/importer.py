@@ -375,7 +375,10 @@ class _Conversation:
         self._mark()
         if self._is_known:
             session.requests = [
-                SessionRequest(self._seen(begins, place), (session.messages[place],)) for begins, place in self._asked
+                SessionRequest(
+                    self._seen(begins, place), (session.messages[place],), session.messages[place].get("usage")
+                )
+                for begins, place in self._asked
             ]
 
     def _seen(self, begins: int, end: int) -> tuple[dict[str, Any], ...]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from agenteval_tui.agents.models.hosted_calls import hosted_call
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
@@ -79,6 +81,19 @@ class _Seen:
         self.requests: list[SessionRequest] | None = []
         self._seen: list[dict[str, Any]] = []
         self._answer: list[dict[str, Any]] = []
+        self._usage: Mapping[str, Any] | None = None  # of the answer that is open
+        self._total: object = None
+
+    def counted(self, info: Mapping[str, Any]) -> None:
+        """The tokens of the last request, and of all so far. They are told again when nothing was asked meanwhile."""
+        last, total = info.get("last_token_usage"), info.get("total_token_usage")
+        if not isinstance(last, Mapping) or total == self._total:
+            return
+        self._total = total
+        if self._answer:
+            self._usage = last
+        elif self.requests and self.requests[-1].usage is None:
+            self.requests[-1] = replace(self.requests[-1], usage=last)
 
     def add(self, items: Iterable[dict[str, Any]]) -> None:
         """Items that were added to the conversation."""
@@ -103,9 +118,9 @@ class _Seen:
     def end(self) -> None:
         """The answer is whole."""
         if self._answer and self.requests is not None:
-            self.requests.append(SessionRequest(tuple(self._seen), tuple(self._answer)))
+            self.requests.append(SessionRequest(tuple(self._seen), tuple(self._answer), self._usage))
         self._seen += self._answer
-        self._answer = []
+        self._answer, self._usage = [], None
 
 
 def _is_of_model(item: Mapping[str, Any]) -> bool:
@@ -121,7 +136,7 @@ def _take(session: Session, tracker: _Seen, kind: str, payload: Mapping[str, Any
     elif kind == "turn_context":
         session.model = plain_text(payload.get("model")) or session.model
     elif kind == "event_msg":
-        _event(session, payload)
+        _event(session, tracker, payload)
     elif kind == "response_item":
         items = _items(payload, len(session.messages))
         session.messages += items
@@ -130,8 +145,9 @@ def _take(session: Session, tracker: _Seen, kind: str, payload: Mapping[str, Any
         tracker.compacted(payload)
 
 
-def _event(session: Session, payload: Mapping[str, Any]) -> None:
+def _event(session: Session, tracker: _Seen, payload: Mapping[str, Any]) -> None:
     if payload.get("type") == "token_count" and isinstance(payload.get("info"), Mapping):
+        tracker.counted(payload["info"])
         total = payload["info"].get("total_token_usage")
         if isinstance(total, Mapping):
             session.usage = UsageReader()

@@ -462,6 +462,7 @@ class _ModelEvent(Struct):
     error: str
     started: float | None
     ended: float | None
+    usage: Any
 
 
 class _Pool:
@@ -634,6 +635,7 @@ def _model_event(event: Mapping[str, Any], sample: _Sample, started: float | Non
         error=error,
         started=started,
         ended=ended,
+        usage=output.get("usage") if isinstance(output, Mapping) else None,
     )
 
 
@@ -679,6 +681,7 @@ def _requests_of(sample: _Sample) -> Iterator[Asked | None]:
             about=about,
             model=model_event.model,
             error=model_event.error,
+            usage=model_event.usage,
         )
 
 

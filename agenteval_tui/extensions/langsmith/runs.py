@@ -201,6 +201,7 @@ def _request(number: int, run: Mapping[str, Any]) -> Asked | None:
         about=about if is_whole else None,
         model=_model(run),
         error=plain_text(run.get("error")),
+        usage=run.get("usage"),
     )
 
 

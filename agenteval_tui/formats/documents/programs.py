@@ -105,6 +105,13 @@ class ModelRequestEvent(_Event, frozen=True, kw_only=True, tag="model_request"):
         UNSET
     )
     error: Annotated[str | UnsetType, Meta(description="why there is no answer")] = UNSET
+    usage: Annotated[
+        dict[str, Any] | UnsetType,
+        Meta(
+            description="its tokens, by the names of any provider: those of `input_tokens` are the size of what the "
+            "model saw. They are not counted: that is what the events `usage` are for"
+        ),
+    ] = UNSET
     started_ms: Annotated[
         float | UnsetType, Meta(description="when the model was asked, by the program's clock, from the run's start on")
     ] = UNSET

@@ -520,7 +520,9 @@ def asked_of(span: Span, base: float, agents: Sequence[Span] = ()) -> Asked | No
     reasons = about.get("gen_ai.response.finish_reasons")
     model = plain_text(about.get("gen_ai.response.model") or about.get("gen_ai.request.model"))
     error = (span["said"] or "it failed") if span["failed"] else ""
-    reply = Reply(answer, model, plain_text(reasons[-1]) if isinstance(reasons, list) and reasons else "", error=error)
+    finish_reason = plain_text(reasons[-1]) if isinstance(reasons, list) and reasons else ""
+    used = UsageReader().read(usage_attributes(about))
+    reply = Reply(answer, model, finish_reason, usage=used, error=error)
     first = number(about.get("gen_ai.server.time_to_first_token"))
     previous = (value for key, value in about.items() if key.endswith("previous_response_id") and value)
     tools = next((message_list for key in _DEFINITIONS if (message_list := _message_list(about.get(key)))), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -23,10 +23,12 @@ _TITLE = 80
 
 
 class SessionRequest(Struct, frozen=True):
-    """What a model was asked: `messages` in any dialect, and the `answer` that followed, as one or several."""
+    """What a model was asked: `messages` in any dialect, and the `answer` that followed, as one or several. `usage`: of
+    this request, in any dialect."""
 
     messages: tuple[dict[str, Any], ...]
     answer: tuple[dict[str, Any], ...]
+    usage: Mapping[str, Any] | None = None
 
 
 class Session(Struct):
@@ -111,4 +113,5 @@ def _asked(session: Session) -> Iterator[Asked | None]:
             number=number,
             model=session.model,
             unrecorded=unrecorded,
+            usage=session_request.usage,
         )

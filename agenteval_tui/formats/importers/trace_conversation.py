@@ -126,6 +126,7 @@ def _request(number: int, span: Span, spans: Sequence[Span]) -> Asked | None:
         model=span.model,
         agent=_agent(span, spans),
         error=span.error,
+        usage=span.usage,
     )
 
 
