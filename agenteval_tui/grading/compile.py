@@ -28,7 +28,7 @@ from agenteval_tui.grading.extracted_value import ExtractionError, Value
 from agenteval_tui.grading.placeholders import PlaceholderError, fill, fill_config, has_placeholders, look_up, names_in
 from agenteval_tui.grading.regex_search import SlowPatternError
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
-from agenteval_tui.grading.results import CriterionResult, Evidence, Fields, MetricResult, Outcome
+from agenteval_tui.grading.results import CriterionResult, Evidence, Fields, MetricResult, Outcome, Span
 from agenteval_tui.grading.spec import CriterionSpec, json_like
 from agenteval_tui.transcripts.model import Transcript, message_place
 from agenteval_tui.transcripts.observed import ObservedKind, unseen
@@ -312,6 +312,7 @@ class Checker:
         message: str = "",
     ) -> CriterionResult:
         spec = self.spec
+        text, spans = _shown(value)
         if spec.negate and score is not None and outcome in (Outcome.PASSED, Outcome.FAILED):
             was, score = outcome, 1.0 - score
             outcome = Outcome.FAILED if was is Outcome.PASSED else Outcome.PASSED
@@ -324,8 +325,8 @@ class Checker:
             negate=spec.negate,
             prototype_class=self._prototype,
             criterion_hash=self._hash,
-            value=None if value is None else value.text,
-            value_spans=() if value is None else value.spans(0, len(value.text)),
+            value=text,
+            value_spans=spans,
             metrics=results,
             message=message,
             code=code,
@@ -359,9 +360,19 @@ def _compile(key: _Key) -> Checker:
     return Checker(key.spec)
 
 
+def _shown(value: Value | None) -> tuple[str | None, tuple[Span, ...]]:
+    """The value's text and its places; none where the metrics could do without its text, which is not known."""
+    try:
+        return (None, ()) if value is None else (value.text, value.spans(0, len(value.text)))
+    except ExtractionError:
+        return None, ()
+
+
 def _run(metric: Metric, check: Check, value: Value, context: Context) -> MetricResult:
     try:
         return check(value, context)
+    except ExtractionError:
+        raise  # the text of the value is not known: that is of the criterion, and of no metric alone
     except CodedError as problem:
         return metric.error_from(problem)
     except Exception as problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.json_reading import JsonSource, SpanMap, compact
 from agenteval_tui.grading.results import Fields, Span
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model_request import ModelRequest
 
 _SPANS = 50
 
@@ -22,6 +23,10 @@ class Value:
 
     `text` is made when it is first asked for: a tool check over 2,000 transcripts never formats their calls.
     """
+
+    counted: Sequence[ModelRequest] | None = None
+    """Of a prototype class that looks at requests to models: those whose tokens are the value's; none of a part of a
+    request, which nobody counts. None: the value is not of requests."""
 
     def __init__(self, transcript: Transcript, text: str | Callable[[], str], spans: SpanMap | None = None) -> None:
         self.transcript = transcript

@@ -997,6 +997,9 @@ _RETRIEVAL = ("precision", "recall", "f1", "mrr", "ndcg")
 
 
 def _measured(fields: Fields) -> str:
+    if fields["measure"] == "request_tokens":
+        request = f"request {fields['number']}" if fields["number"] else "this part of a request"
+        return f"the number of tokens of {request}"
     return MEASURES.get(fields["measure"]) or str(fields["measure"])
 
 
@@ -1012,7 +1015,10 @@ def _bound(line: Evidence) -> str:
         sentence += f" is {fields['amount']:.3f}"
         return f"{sentence}, expected at least {fields['least']:g}" if "least" in fields else sentence
     amount, bound = line.found, line.expected
-    begins, noun = _SPENT.get(measure, (f"{_measured(fields)}:", "token"))
+    if measure == "request_tokens":
+        begins, noun = f"request {fields['number']} has", "token"
+    else:
+        begins, noun = _SPENT.get(measure, (f"{_measured(fields)}:", "token"))
     spent = _amount(measure, amount) if measure in ("time", "cost") else count(round(amount), noun)
     if line.passed:
         return f"{begins} {spent}, expected at most {_amount(measure, bound)}"

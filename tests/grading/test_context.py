@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.config.completion import complete_config
@@ -13,9 +14,9 @@ from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.observed_tools import AgentFacts
 from agenteval_tui.grading.relax.suggest import relaxations
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.grading.sentences import criterion_sentence
+from agenteval_tui.grading.sentences import criterion_sentence, evidence_sentence
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.transcripts.model import Message, Transcript
+from agenteval_tui.transcripts.model import Message, Transcript, Usage
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool
 
 
@@ -121,6 +122,91 @@ def test_near_misses_and_edits_work_as_everywhere() -> None:
     assert (near.kind, near.index, near.start, near.end) == ("request", 4, 6, 16)
     spec = CriterionSpec("c", "Context", '{"metrics": [{"type": "TextMatch", "contains": "and shoes?"}]}')
     assert relaxations(spec, RUN)
+
+
+def of_tokens(*counts: int | None, **of_last: Any) -> Transcript:
+    """A run whose requests have these tokens."""
+    *first, last = [
+        ModelRequest(number, 1, "m", messages=(user(f"question {number}"),), answer=number, input_tokens=tokens)
+        for number, tokens in enumerate(counts, 1)
+    ]
+    requests = ModelRequests.of([*first, replace(last, **of_last)])
+    usage = Usage(input_tokens=sum(tokens or 0 for tokens in counts), output_tokens=5)
+    return Transcript(MESSAGES, final_output=f"answer {len(counts)}", requests=requests, usage=usage)
+
+
+@pytest.mark.parametrize(
+    ("config", "most", "said"),
+    [
+        ({}, 8000, "request 3 has 5,000 tokens, expected at most 8,000"),
+        ({}, 4000, "request 3 has 5,000 tokens, 1,000 more than the maximum of 4,000"),
+        ({"of": "first"}, 100, "request 1 has 100 tokens, expected at most 100"),
+        ({"of": "any"}, 8000, "request 2 has 9,000 tokens, 1,000 more than the maximum of 8,000"),
+        ({"at": 2}, 9000, "request 2 has 9,000 tokens, expected at most 9,000"),
+    ],
+)
+@pytest.mark.parametrize("bound", ["max", "input_max"])
+def test_the_tokens_of_a_request_have_a_limit(config: dict[str, Any], most: int, said: str, bound: str) -> None:
+    result = checked(of_tokens(100, 9000, 5000), metrics=[{"type": "Tokens", bound: most}], **config)
+    assert result.outcome is (Outcome.FAILED if "more than" in said else Outcome.PASSED)
+    (line,) = result.metrics[0].evidence
+    assert evidence_sentence(line) == said
+    assert [span.kind for span in line.spans] == (["request"] if "more than" in said else [])
+
+
+@pytest.mark.parametrize("negate", [False, True])
+@pytest.mark.parametrize(
+    ("run", "config", "bound"),
+    [
+        (of_tokens(100, None), {}, "max"),
+        (of_tokens(None, 100), {"of": "any"}, "max"),  # the other one may have been larger
+        (of_tokens(100), {"part": "system"}, "max"),
+        (of_tokens(100), {"part": "tools"}, "max"),
+        (of_tokens(100), {}, "output_max"),
+    ],
+)
+def test_tokens_that_nobody_counted_are_not_checked(
+    run: Transcript, config: dict[str, Any], bound: str, negate: bool
+) -> None:
+    result = checked(run, negate=negate, metrics=[{"type": "Tokens", bound: 8000}], **config)
+    assert result.outcome is Outcome.ERROR
+    assert "was not measured" in criterion_sentence(result)
+
+
+def test_a_request_that_was_too_large_is_one_though_another_was_not_counted() -> None:
+    run = of_tokens(9000, None)
+    assert checked(run, of="any", metrics=[{"type": "Tokens", "max": 8000}]).outcome is Outcome.FAILED
+
+
+def test_tokens_are_counted_where_the_text_is_not_known() -> None:
+    kept, unread = of_tokens(100, 200, previous="resp_1"), of_tokens(100, 200)
+    assert unread.requests is not None
+    unread = replace(unread, requests=replace(unread.requests, unrecorded=("system",)))
+    for run in (kept, unread):
+        result = checked(run, metrics=[{"type": "Tokens", "max": 200}])
+        assert (result.outcome, result.value) == (Outcome.PASSED, None)
+        assert checked(run, metrics=[{"type": "Tokens", "max": 199}]).outcome is Outcome.FAILED
+        both = checked(run, metrics=[{"type": "Tokens", "max": 200}, {"type": "TextMatch", "contains": "question"}])
+        assert both.outcome is Outcome.ERROR
+        assert "not checked" in criterion_sentence(both)
+        assert (
+            compile_criterion(CriterionSpec("c", "Context", {"metrics": [{"type": "Tokens", "max": 200}]}))
+            .check(run, explain=False)
+            .outcome
+            is Outcome.PASSED
+        )
+
+
+def test_edits_and_findings_of_a_limit_of_tokens() -> None:
+    spec = CriterionSpec("c", "Context", '{"metrics": [{"type": "Tokens", "max": 8000}]}')
+    assert "9000" in relaxations(spec, of_tokens(9000))[0].new_text
+    for config in (
+        '"part": "tools", "metrics": [{"type": "Tokens", "max": 1}]',
+        '"metrics": [{"type": "Tokens", "output_max": 1}]',
+    ):
+        (found,) = diagnose(f"{{{config}}}", "Context")
+        assert (found.severity, found.code) == ("error", "not-counted")
+    assert not diagnose('{"of": "any", "metrics": [{"type": "Tokens", "max": 8000}]}', "Context")
 
 
 def test_the_editor_knows_it() -> None:

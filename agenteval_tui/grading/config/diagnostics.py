@@ -81,6 +81,8 @@ def _meaning(document: Document, model: Any) -> Iterator[Diagnostic]:
         yield from _model_errors(document, metric_model, errors, ("metrics", number))
         if metric is not None:
             yield from _findings(document, metric.findings(), ("metrics", number))
+            if prototype is not None:
+                yield from _findings(document, prototype.findings_of(metric), ("metrics", number))
             if metric.alone_because and len(listed) > 1:
                 start, end = _range(document, ("metrics", number, "type"))
                 yield Diagnostic("error", "not-alone", _sentence(metric.alone_because), start, end)

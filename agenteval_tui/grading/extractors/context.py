@@ -11,7 +11,8 @@ from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted_value import ExtractionError, JsonValue, NothingExtracted, Value
 from agenteval_tui.grading.extractors.extractor import Prototype
 from agenteval_tui.grading.json_reading import JsonSource, SpanMap
-from agenteval_tui.grading.metrics.metric import ConfigWarning
+from agenteval_tui.grading.metrics.metric import ConfigWarning, Metric
+from agenteval_tui.grading.metrics.run_limits import Tokens
 from agenteval_tui.grading.results import Span
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, content_of
@@ -22,6 +23,8 @@ from agenteval_tui.transcripts.state import value_text
 class Context(Prototype):
     """What the model saw: the request for one of its answers, as text: its system prompt, then a block `role: text`
     for each message, with a blank line between them.
+
+    The metric `Tokens` checks how large a request was: of several requests, the largest one.
 
     It needs a run whose requests were recorded (`agenteval record`, `capture: model`, or a trace that has them).
     Otherwise the criterion is not checked.
@@ -45,20 +48,22 @@ class Context(Prototype):
 
     def extract(self, transcript: Transcript) -> Value | None:
         requests = transcript.requests or ModelRequests()
-        part = "system" if self.part == "all" else self.part
-        if part in requests.unrecorded:
-            raise ExtractionError(code=Code.REQUEST_PART_UNKNOWN, part=part)
         chosen = self._chosen(requests, transcript)
+        unknown = self._unknown(requests, chosen)
+        if unknown is not None and self.part != "all":
+            raise unknown
         if not chosen:
             return None
-        model_request = next((model_request for model_request in chosen if model_request.previous), None)
-        if model_request is not None and self.part in ("all", "messages"):
-            raise ExtractionError(code=Code.REQUEST_NOT_WHOLE, number=model_request.number)
         spans = _spans_of(chosen[0].number) if len(chosen) == 1 else None
+        value: Value
         if self.part == "tools":
             tools = _once([_tool(tool) for model_request in chosen for tool in model_request.tools])
-            return JsonValue(transcript, tools, None if spans is None else JsonSource(value_text(tools), spans))
-        return Value(transcript, "\n\n".join(_once(self._blocks(chosen))), spans)
+            value = JsonValue(transcript, tools, None if spans is None else JsonSource(value_text(tools), spans))
+        else:
+            # The tokens of a request are known also where its text is not: who reads the text learns so.
+            value = Value(transcript, lambda: self._text(chosen, unknown), spans)
+        value.counted = chosen if self.part == "all" else ()
+        return value
 
     def why_nothing(self, transcript: Transcript) -> NothingExtracted:
         count = 0 if transcript.requests is None else len(transcript.requests.references)
@@ -68,6 +73,32 @@ class Context(Prototype):
         """`of` beside `at`."""
         if self.at is not None and "of" in self.model_fields_set:
             yield ConfigWarning("warning", "without-effect", "`of` has no effect beside `at`", ("of",))
+
+    def findings_of(self, metric: Metric) -> Iterator[ConfigWarning]:
+        """A limit of tokens for what no server counts."""
+        if not isinstance(metric, Tokens) or metric.checks_nothing():
+            return
+        if self.part != "all":
+            text = "a server counts the tokens of a whole request, not of a part: leave out `part`"
+            yield ConfigWarning("error", "not-counted", text)
+        elif metric.output_max is not None:
+            text = "a request has no output: use `max`, or `Tokens` in a criterion of another prototype class"
+            yield ConfigWarning("error", "not-counted", text, ("output_max",))
+
+    def _unknown(self, requests: ModelRequests, chosen: Sequence[ModelRequest]) -> ExtractionError | None:
+        """Why the text of these requests is not known; None: it is."""
+        part = "system" if self.part == "all" else self.part
+        if part in requests.unrecorded:
+            return ExtractionError(code=Code.REQUEST_PART_UNKNOWN, part=part)
+        model_request = next((model_request for model_request in chosen if model_request.previous), None)
+        if model_request is not None and self.part in ("all", "messages"):
+            return ExtractionError(code=Code.REQUEST_NOT_WHOLE, number=model_request.number)
+        return None
+
+    def _text(self, chosen: Sequence[ModelRequest], unknown: ExtractionError | None) -> str:
+        if unknown is not None:
+            raise unknown
+        return "\n\n".join(_once(self._blocks(chosen)))
 
     def _chosen(self, requests: ModelRequests, transcript: Transcript) -> Sequence[ModelRequest]:
         """The requests that are looked at."""

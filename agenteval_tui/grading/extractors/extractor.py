@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from agenteval_tui.grading.config.model import EXACT, no_null
 from agenteval_tui.grading.extracted_value import NothingExtracted, Value
-from agenteval_tui.grading.metrics.metric import ConfigWarning
+from agenteval_tui.grading.metrics.metric import ConfigWarning, Metric
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.observed import ObservedKind
 
@@ -44,6 +44,10 @@ class Prototype(BaseModel):
 
     def findings(self) -> Iterator[ConfigWarning]:
         """What is contradictory or without effect in the properties."""
+        yield from ()
+
+    def findings_of(self, metric: Metric) -> Iterator[ConfigWarning]:
+        """What is contradictory or without effect in a metric beside the properties. Paths lead from the metric."""
         yield from ()
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from pydantic import Field
@@ -20,8 +20,8 @@ from agenteval_tui.grading.metrics.metric import (
     quick_results,
     with_evidence,
 )
-from agenteval_tui.grading.results import Evidence, MetricResult, Span
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.grading.results import Evidence, Fields, MetricResult, Span
+from agenteval_tui.transcripts.model_request import ModelRequest
 from agenteval_tui.transcripts.observed import ObservedKind
 
 
@@ -30,15 +30,16 @@ class LimitMetric(Metric):
 
     bounds: ClassVar[tuple[str, ...]] = ("max",)
 
-    def measured(self, bound: str, transcript: Transcript) -> float | None:
+    def measured(self, bound: str, value: Value) -> float | None:
         """What `bound` bounds; None when it was not measured."""
         raise NotImplementedError
 
-    def measure(self, bound: str) -> str:
-        """What is measured: a key of `sentences.MEASURES`, which also says the unit."""
+    def about(self, bound: str, value: Value) -> Fields:
+        """What is measured, as fields of evidence: `measure` is a key of `sentences.MEASURES`, which also says the
+        unit."""
         raise NotImplementedError
 
-    def places(self, bound: str, transcript: Transcript) -> tuple[Span, ...]:
+    def places(self, bound: str, value: Value) -> tuple[Span, ...]:
         """What in the transcript is too much."""
         return ()
 
@@ -58,21 +59,21 @@ class LimitMetric(Metric):
         held = 0
         lines: list[Evidence] = []
         for name, bound in bounds:
-            amount = self.measured(name, value.transcript)
+            amount = self.measured(name, value)
             if amount is None or not math.isfinite(amount):
-                code, fields = Code.NOT_MEASURED, {"measure": self.measure(name)}
+                code, fields = Code.NOT_MEASURED, self.about(name, value)
                 line = Evidence(name, passed=None, expected=bound, group=self.type_name, code=code, fields=fields)
                 return self.error("", (line,), code=code, fields=fields)
             holds = amount <= bound
             held += holds
             if context.explain:
-                lines.append(self._line(name, bound, amount, holds, value.transcript))
+                lines.append(self._line(name, bound, amount, holds, value))
         passed, score = held == len(bounds), held / len(bounds)
         return with_evidence(self, passed, score, lines) if context.explain else quick(passed, score)
 
-    def _line(self, name: str, bound: float, amount: float, holds: bool, transcript: Transcript) -> Evidence:
-        fields = {"measure": self.measure(name), "amount": amount, "most": bound}
-        places = () if holds else self.places(name, transcript)
+    def _line(self, name: str, bound: float, amount: float, holds: bool, value: Value) -> Evidence:
+        fields = {**self.about(name, value), "amount": amount, "most": bound}
+        places = () if holds else self.places(name, value)
         code = Code.WITHIN if holds else Code.TOO_MANY if isinstance(bound, int) else Code.TOO_HIGH
         return Evidence(
             name,
@@ -95,15 +96,19 @@ class Latency(LimitMetric):
 
     max: float | None = Field(None, ge=0, allow_inf_nan=False, description="At most this many milliseconds.")
 
-    def measured(self, bound: str, transcript: Transcript) -> float | None:
-        return transcript.timing.total_ms
+    def measured(self, bound: str, value: Value) -> float | None:
+        return value.transcript.timing.total_ms
 
-    def measure(self, bound: str) -> str:
-        return "time"
+    def about(self, bound: str, value: Value) -> Fields:
+        return {"measure": "time"}
 
 
 class Tokens(LimitMetric):
-    """Checks how many tokens the run used, as the server counted them. A run without token counts is an error."""
+    """Checks how many tokens the run used, as the server counted them. A run without token counts is an error.
+
+    In a criterion of the prototype class `Context`: how many tokens a request has. What counts is its input; of several
+    requests, the largest one must be within the limit.
+    """
 
     bounds: ClassVar[tuple[str, ...]] = ("max", "input_max", "output_max")
 
@@ -111,16 +116,34 @@ class Tokens(LimitMetric):
     input_max: int | None = Field(None, ge=0, description="At most this many input tokens, over all turns.")
     output_max: int | None = Field(None, ge=0, description="At most this many output tokens, over all turns.")
 
-    def measured(self, bound: str, transcript: Transcript) -> float | None:
-        usage = transcript.usage
+    def measured(self, bound: str, value: Value) -> float | None:
+        if value.counted is not None:
+            request = self._request(bound, value.counted)
+            return None if request is None or bound == "output_max" else request.input_tokens
+        usage = value.transcript.usage
         if bound == "input_max":
             return usage.input_tokens
         if bound == "output_max":
             return usage.output_tokens
         return usage.total_tokens
 
-    def measure(self, bound: str) -> str:
-        return {"max": "tokens", "input_max": "input_tokens", "output_max": "output_tokens"}[bound]
+    def about(self, bound: str, value: Value) -> Fields:
+        if value.counted is None or bound == "output_max":
+            return {"measure": {"max": "tokens", "input_max": "input_tokens", "output_max": "output_tokens"}[bound]}
+        request = self._request(bound, value.counted)
+        return {"measure": "request_tokens", "number": 0 if request is None else request.number}
+
+    def places(self, bound: str, value: Value) -> tuple[Span, ...]:
+        request = self._request(bound, value.counted or ())
+        return () if request is None else (Span("request", request.number),)
+
+    def _request(self, bound: str, counted: Sequence[ModelRequest]) -> ModelRequest | None:
+        """The largest request, if it is too large or all are counted; else the first that is not counted."""
+        known = [request for request in counted if request.input_tokens is not None]
+        largest = max(known, key=lambda request: request.input_tokens or 0, default=None)
+        if largest is not None and (len(known) == len(counted) or (largest.input_tokens or 0) > getattr(self, bound)):
+            return largest
+        return next((request for request in counted if request.input_tokens is None), None)
 
     def findings(self) -> Iterator[ConfigWarning]:
         yield from super().findings()
@@ -135,11 +158,11 @@ class Cost(LimitMetric):
 
     max: float | None = Field(None, ge=0, allow_inf_nan=False, description="At most this many US dollars.")
 
-    def measured(self, bound: str, transcript: Transcript) -> float | None:
-        return transcript.usage.cost
+    def measured(self, bound: str, value: Value) -> float | None:
+        return value.transcript.usage.cost
 
-    def measure(self, bound: str) -> str:
-        return "cost"
+    def about(self, bound: str, value: Value) -> Fields:
+        return {"measure": "cost"}
 
 
 class Steps(LimitMetric):
@@ -151,14 +174,13 @@ class Steps(LimitMetric):
     def needs(self) -> frozenset[ObservedKind]:
         return frozenset(("tool_calls",))
 
-    def measured(self, bound: str, transcript: Transcript) -> float | None:
-        return len(transcript.tool_calls)
+    def measured(self, bound: str, value: Value) -> float | None:
+        return len(value.transcript.tool_calls)
 
-    def measure(self, bound: str) -> str:
-        return "calls"
+    def about(self, bound: str, value: Value) -> Fields:
+        return {"measure": "calls"}
 
-    def places(self, bound: str, transcript: Transcript) -> tuple[Span, ...]:
+    def places(self, bound: str, value: Value) -> tuple[Span, ...]:
         assert self.max is not None
-        return tuple(
-            Span("tool", index) for index in range(self.max, min(len(transcript.tool_calls), self.max + SPANS))
-        )
+        made = len(value.transcript.tool_calls)
+        return tuple(Span("tool", index) for index in range(self.max, min(made, self.max + SPANS)))
