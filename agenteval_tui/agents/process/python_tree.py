@@ -167,6 +167,7 @@ class Tree:
         self._making: asyncio.Task[Level] | None = None
         self._spares: deque[asyncio.Task[Level]] = deque()
         self._in_use = 0
+        self._waiting = 0
         self._failed = 0
         self._checked = 0.0
         self._check_took = 0.0
@@ -255,7 +256,17 @@ class Tree:
         if self._making is None:
             self._making = asyncio.create_task(self._make())
             self._making.add_done_callback(self._made)
-        return await asyncio.shield(self._making)
+        making = self._making
+        self._waiting += 1
+        try:
+            return await asyncio.shield(making)
+        except asyncio.CancelledError:
+            if self._waiting == 1 and not making.done():  # nobody waits for it any more
+                self._drop(making)
+                self._making = None
+            raise
+        finally:
+            self._waiting -= 1
 
     def _made(self, task: asyncio.Task[Level]) -> None:
         if self._making is task:

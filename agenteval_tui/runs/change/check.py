@@ -134,7 +134,7 @@ class CodeCheck:
                 await self._execute(plan, to_run, options, results)
         return code_change(
             saved,
-            () if error else tuple(results.runs),
+            () if error else results.in_order(runs),
             not_affected=not_affected,
             answers=results.answers,
             requests=results.requests,
@@ -241,6 +241,11 @@ class _Results:
         transcript = self._store.transcript(graded.run)
         self._count(transcript, answers, self._store.run(graded.run).cost)
         self._add(self._effect(run, graded, transcript))
+
+    def in_order(self, runs: Sequence[RecordedRun]) -> tuple[RunChange, ...]:
+        """The changes in the order of the runs, whichever ended first."""
+        places = {run.row.id: place for place, run in enumerate(runs)}
+        return tuple(sorted(self.runs, key=lambda change: places[change.before]))
 
     def _add(self, change: RunChange) -> None:
         self.runs.append(change)

@@ -70,7 +70,7 @@ def recorded_runs(store: Store, runs: Sequence[RunPlan]) -> RecordedRuns:
     for suite_key in dict.fromkeys(run.suite_key for run in wanted.values()):
         left = {key for key in wanted if key[0] == suite_key}
         executions = store.execution_ids(RunFilter(suite_key=suite_key, counted=True))[:_EXECUTIONS]
-        for execution in store.execution_rows(executions):
+        for number, execution in enumerate(store.execution_rows(executions), 1):
             for row in store.runs_of_execution(execution.id):
                 key = _key(row)
                 if key not in wanted or row.status not in _ENDED:
@@ -78,7 +78,7 @@ def recorded_runs(store: Store, runs: Sequence[RunPlan]) -> RecordedRuns:
                 rows.setdefault(key, row)
                 left.discard(key)
                 of_test.setdefault(key[:4], []).append(row)
-            if not left:
+            if not left and number > _TWINS:
                 break
     recorded = [
         RecordedRun(wanted[key], row, _twins(row, of_test[key[:4]])) for key, row in rows.items() if key in wanted

@@ -161,6 +161,7 @@ class Watch:
                 return
             self._begin(tuple(paths), self._recorded.runs)
             return
+        paths = [path for path in paths if self._affected([path])]
         affected = self._affected(paths)
         if not affected:
             return

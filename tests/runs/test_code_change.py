@@ -1,0 +1,491 @@
+"""The agent's code is edited: recorded runs are made again from their recordings, and the change is the result."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted import Answer, Request, ScriptedServer
+
+from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.change.check import CheckOptions, CodeCheck
+from agenteval_tui.runs.change.model import CodeChange, RunChange
+from agenteval_tui.runs.change.recorded_runs import recorded_runs
+from agenteval_tui.runs.change.watch import Checked, Ignored, RunChecked, Watch, WatchEvent, Watching
+from agenteval_tui.runs.engine import Engine
+from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.runs.plan.options import PlanOptions
+from agenteval_tui.runs.plan.planner import make_plan
+from agenteval_tui.suites.load import load_suite
+
+MODEL = """
+import json, os, urllib.request
+def ask(messages):
+    body = json.dumps({"model": "gpt-4o", "messages": messages}).encode()
+    headers = {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+    address = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    with urllib.request.urlopen(urllib.request.Request(address, body, headers)) as reply:
+        return json.load(reply)["choices"][0]["message"]["content"]
+"""
+AGENT = """
+from model import ask
+SYSTEM = "Be brief."
+def answer(prompt):
+    messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt}]
+    first = ask(messages)
+    messages += [{"role": "assistant", "content": first}, {"role": "user", "content": "Shout it."}]
+    return ask(messages).lower()
+"""
+SUITE = """
+name: Echo
+agent: echo
+agents:
+  echo: {kind: python, callable: "agent:answer", capture: model}
+tests:
+  - id: shouts
+    prompt: hello
+    criteria:
+      - {name: Shouts, prototype_class: TextResponse, config_uxon: {metrics: [{type: TextMatch, contains: HELLO}]}}
+  - id: polite
+    prompt: please
+    criteria:
+      - name: Says please
+        prototype_class: TextResponse
+        config_uxon: {metrics: [{type: TextMatch, contains: please}]}
+"""
+
+
+def model(request: Request) -> Answer:
+    """A model that repeats the first thing that the user said, and shouts when it is told to."""
+    texts = [message["content"] for message in request.json["messages"] if message["role"] == "user"]
+    content = texts[0].upper() if len(texts) > 1 else texts[0]
+    usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+    choices = [{"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}]
+    return Answer(body=json.dumps({"model": "gpt-4o", "choices": choices, "usage": usage}))
+
+
+@pytest.fixture
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ScriptedServer]:
+    async with ScriptedServer(model) as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "planted-key-of-the-user-0001")
+        yield running
+
+
+@dataclass
+class Project:
+    """A folder with an agent, a suite, and a history in which the suite has run."""
+
+    folder: Path
+    store: Store
+    options: PlanOptions = field(default_factory=lambda: PlanOptions(trust=True))
+    suite: str = SUITE
+
+    def plan(self) -> Plan:
+        loaded = load_suite(self.folder / "echo.suite.yaml")
+        return make_plan([loaded], self.options, user_agents={}, store=self.store)
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+    def edit(self, before: str, after: str, name: str = "agent.py") -> None:
+        text = (self.folder / name).read_text(encoding="utf-8")
+        assert before in text
+        self.write(name, text.replace(before, after))
+
+    async def record(self, **files: str) -> None:
+        for name, text in {"model": MODEL, "agent": AGENT, **files}.items():
+            self.write(f"{name}.py", text)
+        self.write("echo.suite.yaml", self.suite)
+        await Engine(self.plan(), self.store, lambda _: None).run()
+
+    async def check(self, options: CheckOptions | None = None) -> CodeChange:
+        """What the code of now changes."""
+        plan = self.plan()
+        check = CodeCheck(plan, self.store)
+        try:
+            return await check.run(recorded_runs(self.store, plan.runs).runs, (), options or CheckOptions())
+        finally:
+            await check.close()
+
+
+@pytest.fixture
+def project(tmp_path: Path, store: Store) -> Project:
+    (tmp_path / "project").mkdir()
+    return Project(tmp_path / "project", store)
+
+
+def effects(change: CodeChange) -> dict[str, str]:
+    return {run.test: run.effect for run in change.runs}
+
+
+def of(change: CodeChange, test: str) -> RunChange:
+    (run,) = [run for run in change.runs if run.test == test]
+    return run
+
+
+# From the tape
+
+
+async def test_what_is_asked_as_before_is_answered_from_the_recording(server: ScriptedServer, project: Project) -> None:
+    await project.record()
+    asked = len(server.requests)
+    change = await project.check()
+    assert effects(change) == {"shouts": "unchanged", "polite": "unchanged"}
+    assert [run.test for run in change.runs] == ["shouts", "polite"], "those that failed come first"
+    assert (change.answers, change.requests, change.cost, change.failures_before) == (4, 0, 0.0, 1)
+    assert len(server.requests) == asked
+
+
+async def test_a_change_behind_the_last_request_costs_nothing(server: ScriptedServer, project: Project) -> None:
+    await project.record()
+    asked = len(server.requests)
+    project.edit(".lower()", "")
+    change = await project.check()
+    assert effects(change) == {"shouts": "passes", "polite": "fails"}
+    assert (change.passes, change.fails, change.unchanged, change.needs_model) == (1, 1, 0, 0)
+    shouts, polite = of(change, "shouts"), of(change, "polite")
+    assert (shouts.status_before, shouts.status, shouts.reason) == ("failed", "passed", "")
+    assert polite.criterion == "Says please"
+    assert "please" in polite.reason
+    assert len(server.requests) == asked
+
+
+async def test_the_first_request_that_differs_stops_the_run_with_its_price(
+    server: ScriptedServer, project: Project
+) -> None:
+    await project.record()
+    asked = len(server.requests)
+    project.edit("Shout it.", "Whisper it.")
+    change = await project.check()
+    assert effects(change) == {"shouts": "needs_model", "polite": "needs_model"}
+    run = of(change, "shouts")
+    assert run.request == 2
+    assert "Whisper it." in run.reason
+    one = (1000 * 2.5 + 100 * 10) / 1e6
+    assert run.cost == pytest.approx(one)
+    assert change.needed_cost == pytest.approx(2 * one)
+    project.edit("Be brief.", "Be long.")
+    change = await project.check()
+    assert of(change, "shouts").request == 1
+    assert change.needed_cost == pytest.approx(4 * one)
+    assert len(server.requests) == asked
+
+
+async def test_what_differs_goes_on_live_when_it_is_asked_for(server: ScriptedServer, project: Project) -> None:
+    await project.record()
+    asked = len(server.requests)
+    project.edit("Shout it.", "Whisper it.")
+    change = await project.check(CheckOptions(live=True))
+    assert effects(change) == {"shouts": "unchanged", "polite": "unchanged"}
+    assert len(server.requests) == asked + 2
+    assert (change.answers, change.requests) == (2, 2)
+    assert change.cost == pytest.approx(2 * (1000 * 2.5 + 100 * 10) / 1e6)
+    assert server.requests[-1].headers["authorization"] == "Bearer planted-key-of-the-user-0001"
+
+
+async def test_live_requests_keep_to_the_limit_on_cost(server: ScriptedServer, project: Project) -> None:
+    await project.record()
+    asked = len(server.requests)
+    project.edit("Be brief.", "Be long.")
+    change = await project.check(CheckOptions(live=True, max_cost=0.0001))
+    assert len(server.requests) - asked <= 2
+    assert "passes" not in effects(change).values()
+
+
+async def test_the_runs_count_nowhere(server: ScriptedServer, project: Project) -> None:
+    await project.record()
+    project.edit(".lower()", "")
+    change = await project.check()
+    store = project.store
+    assert len(store.execution_ids(RunFilter(counted=True))) == 1
+    row = store.run(of(change, "shouts").after)
+    assert (row.fork_of, row.superseded) == (of(change, "shouts").before, True)
+    assert store.test_summaries(row.suite_key)["shouts"].total == 1
+
+
+async def test_keys_of_model_servers_are_withheld(server: ScriptedServer, project: Project) -> None:
+    """A client that does not ask where it is led to would be paid for."""
+    beside = MODEL.replace('os.environ["OPENAI_BASE_URL"]', f'"{server.url}"')
+    suite = SUITE.replace(", capture: model", "")
+    project.suite = suite
+    await project.record(model=beside)
+    keys = {request.headers["authorization"] for request in server.requests}
+    assert keys == {"Bearer planted-key-of-the-user-0001"}
+    asked = len(server.requests)
+    await project.check()
+    assert {request.headers["authorization"] for request in server.requests[asked:]} == {"Bearer agenteval-recorded"}
+
+
+async def test_a_run_that_used_a_model_without_a_recording_is_not_made(
+    server: ScriptedServer, project: Project
+) -> None:
+    project.suite = SUITE.replace(", capture: model", "")
+    told = 'return {"messages": [{"role": "assistant", "content": ask(messages)}], "model": "gpt-4o", '
+    told += '"usage": {"input_tokens": 5, "output_tokens": 5}}'
+    await project.record(agent=AGENT.replace("return ask(messages).lower()", told))
+    asked = len(server.requests)
+    change = await project.check()
+    assert effects(change) == {"shouts": "needs_model", "polite": "needs_model"}
+    assert of(change, "shouts").after == ""
+    assert len(server.requests) == asked
+
+
+async def test_a_judge_is_not_asked(server: ScriptedServer, project: Project) -> None:
+    judge = "  referee: {kind: openai, base_url: '${OPENAI_BASE_URL}', model: gpt-4o}\ntests:"
+    metric = "{type: Judge, judge: referee, instructions: Is it loud?}"
+    project.suite = SUITE.replace("tests:", judge, 1).replace("{type: TextMatch, contains: HELLO}", metric)
+    await project.record()
+    asked = len(server.requests)
+    project.edit(".lower()", "")
+    change = await project.check()
+    assert of(change, "shouts").effect == "needs_model"
+    assert len(server.requests) == asked
+
+
+async def test_the_date_in_a_prompt_is_not_a_change(server: ScriptedServer, project: Project) -> None:
+    dated = AGENT.replace('"Be brief."', 'f"Be brief. Today is {date}."').replace(
+        "SYSTEM =", "import datetime, os\ndate = os.environ.get('TODAY') or datetime.date.today()\nSYSTEM ="
+    )
+    await project.record(agent=dated.replace("os.environ.get('TODAY')", "'2020-01-01'"))
+    row = project.store.run(project.store.runs_of_execution(project.store.execution("last").id)[0].id)
+    assert row.started_ms is not None
+    project.write("agent.py", dated)
+    change = await project.check()
+    assert set(effects(change).values()) == {"needs_model"}, "a day long ago is data"
+    await project.record(agent=dated)
+    change = await project.check()
+    assert set(effects(change).values()) == {"unchanged"}
+
+
+async def test_what_varies_is_found_where_a_recording_exists_twice(server: ScriptedServer, project: Project) -> None:
+    varying = AGENT.replace("def answer", "import uuid\ndef answer").replace(
+        '"content": SYSTEM', '"content": SYSTEM + str(uuid.uuid4())'
+    )
+    await project.record(agent=varying)
+    assert set(effects(await project.check()).values()) == {"needs_model"}
+    await project.record(agent=varying)
+    assert set(effects(await project.check()).values()) == {"unchanged"}
+
+
+async def test_an_import_that_fails_is_one_line(server: ScriptedServer, project: Project) -> None:
+    await project.record()
+    executions = len(project.store.execution_ids())
+    for broken in ("def answer(prompt) return 1", "import not_there\n" + AGENT, "raise RuntimeError('at import')"):
+        project.write("agent.py", broken)
+        change = await project.check()
+        assert change.error
+        assert change.runs == ()
+        assert change.execution == ""
+    (project.folder / "agent.py").unlink()
+    assert "agent" in (await project.check()).error
+    assert len(project.store.execution_ids()) == executions
+
+
+async def test_a_failure_of_the_code_is_a_failure(server: ScriptedServer, project: Project) -> None:
+    await project.record()
+    project.edit("    return ask", "    raise KeyError('order')\n    return ask")
+    change = await project.check()
+    polite = of(change, "polite")
+    assert (polite.effect, polite.status) == ("fails", "error")
+    assert "KeyError" in polite.reason
+    assert of(change, "shouts").effect == "unchanged"
+
+
+# Watching
+
+
+@dataclass
+class Watched:
+    """A watch that runs, and what it told."""
+
+    watch: Watch
+    events: list[WatchEvent]
+    task: asyncio.Task[None]
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        async with asyncio.timeout(120):
+            while not condition():
+                if self.task.done():
+                    self.task.result()
+                await asyncio.sleep(0.01)
+
+    @property
+    def changes(self) -> list[CodeChange]:
+        return [event.change for event in self.events if isinstance(event, Checked)]
+
+    async def change(self, number: int) -> CodeChange:
+        await self.until(lambda: len(self.changes) >= number)
+        return self.changes[number - 1]
+
+
+@pytest.fixture
+async def watching(project: Project) -> AsyncIterator[Callable[[], Watched]]:
+    begun: list[Watched] = []
+
+    def begin(**more: Any) -> Watched:
+        events: list[WatchEvent] = []
+        watch = Watch(project.store, project.plan, events.append, **more)
+        begun.append(Watched(watch, events, asyncio.create_task(watch.run())))
+        return begun[-1]
+
+    yield begin
+    for watched in begun:
+        watched.watch.stop()
+        async with asyncio.timeout(120):
+            await watched.task
+
+
+async def test_after_each_save_the_change_is_told(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    await project.record()
+    watched = watching()
+    assert effects(await watched.change(1)) == {"shouts": "unchanged", "polite": "unchanged"}
+    assert isinstance(watched.events[0], Watching)
+    assert (watched.events[0].recorded, watched.events[0].failing) == (2, 1)
+    project.edit(".lower()", "")
+    second = await watched.change(2)
+    assert effects(second) == {"shouts": "passes", "polite": "fails"}
+    assert second.files == (str(project.folder / "agent.py"),)
+    told = [event.change.test for event in watched.events if isinstance(event, RunChecked)]
+    assert sorted(told[-2:]) == ["polite", "shouts"]
+    project.edit("ask(messages)\n", "ask(messages).lower()\n")
+    assert set(effects(await watched.change(3)).values()) <= {"unchanged", "passes", "fails"}
+    # Of saves that were looked at, the runs of the last one stay.
+    await watched.until(lambda: len(project.store.execution_ids()) == 2)
+
+
+async def test_a_file_that_no_run_read_is_no_save(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    await project.record()
+    watched = watching()
+    await watched.change(1)
+    project.write("unrelated.py", "x = 1")
+    project.write("notes.md", "later")
+    project.write("agent.py", (project.folder / "agent.py").read_text())  # with the same words
+    project.edit("Be brief.", "Be  brief.")
+    change = await watched.change(2)
+    assert change.files == (str(project.folder / "agent.py"),)
+    assert len(watched.changes) == 2
+
+
+async def test_a_helper_that_is_imported_counts(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    await project.record()
+    watched = watching()
+    await watched.change(1)
+    project.edit('["content"]\n', '["content"] + "!"\n', "model.py")
+    change = await watched.change(2)
+    assert change.files == (str(project.folder / "model.py"),)
+    assert set(effects(change).values()) == {"needs_model"}
+
+
+async def test_a_broken_import_leaves_the_last_state(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    await project.record()
+    watched = watching()
+    await watched.change(1)
+    text = (project.folder / "agent.py").read_text()
+    project.write("agent.py", text.replace("def answer(prompt):", "def answer(prompt)"))
+    broken = await watched.change(2)
+    assert "SyntaxError" in broken.error
+    assert watched.watch.last == watched.changes[0]
+    (project.folder / "agent.py").unlink()
+    await watched.change(3)
+    project.write("agent.py", text.replace(".lower()", ""))
+    while (change := watched.changes[-1]).error or not change.files:
+        await watched.change(len(watched.changes) + 1)
+    assert effects(change) == {"shouts": "passes", "polite": "fails"}
+
+
+async def test_a_newer_save_ends_the_runs_of_the_older(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    await project.record()
+    watched = watching()
+    await watched.change(1)
+    project.edit("    first =", "    import time; open('waits', 'w').close(); time.sleep(600)\n    first =")
+    await watched.until((project.folder / "waits").exists)
+    project.edit("    import time; open('waits', 'w').close(); time.sleep(600)\n", "")
+    project.edit(".lower()", "")
+    while "passes" not in effects(watched.changes[-1]).values():
+        await watched.change(len(watched.changes) + 1)
+    assert not any(run.status == "cancelled" for change in watched.changes for run in change.runs)
+
+
+async def test_a_hanging_import_is_ended_by_the_next_save(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    await project.record()
+    watched = watching()
+    await watched.change(1)
+    text = (project.folder / "agent.py").read_text()
+    project.write("agent.py", "open('imports', 'w').close()\nimport time\ntime.sleep(600)\n" + text)
+    await watched.until((project.folder / "imports").exists)
+    project.write("agent.py", text.replace(".lower()", ""))
+    while "passes" not in effects(watched.changes[-1]).values():
+        await watched.change(len(watched.changes) + 1)
+
+
+async def test_a_save_of_the_suite_plans_again(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    await project.record()
+    watched = watching()
+    await watched.change(1)
+    project.edit("contains: HELLO", "contains: hello", "echo.suite.yaml")
+    assert effects(await watched.change(2)) == {"shouts": "passes", "polite": "unchanged"}
+    project.edit("name: Echo", "nam: Echo", "echo.suite.yaml")
+    assert (await watched.change(3)).error
+    project.edit("nam: Echo", "name: Echo", "echo.suite.yaml")
+    assert effects(await watched.change(4)) == {"shouts": "passes", "polite": "unchanged"}
+
+
+async def test_a_file_that_the_runs_write_themselves_is_left_alone(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    """A program whose files are not known: every file of its project counts, but for those that its runs write."""
+    project.suite = SUITE.replace(
+        'kind: python, callable: "agent:answer"', "kind: command, command: [python3, run.py], input: text"
+    )
+    project.write(
+        "run.py",
+        "import sys, agent, time, os\nfor n in range(400):\n    open('state.json', 'w').write(str(time.time()))\n"
+        "    time.sleep(0.05)\n    if os.path.exists('stop'): break\nprint(agent.answer(sys.stdin.read()))",
+    )
+    project.write("stop", "")
+    await project.record()
+    (project.folder / "stop").unlink()
+    watched = watching()
+    await watched.until(lambda: any(isinstance(event, Ignored) for event in watched.events))
+    (ignored,) = [event.file for event in watched.events if isinstance(event, Ignored)]
+    assert ignored == str(project.folder / "state.json")
+    project.write("stop", "now")
+    await watched.change(1)
+
+
+async def test_runs_that_need_the_model_ask_it_on_demand(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    await project.record()
+    watched = watching()
+    await watched.change(1)
+    project.edit("Shout it.", "Shout it!")
+    change = await watched.change(2)
+    assert change.needs_model == 2
+    asked = len(server.requests)
+    await watched.watch.ask_model(CheckOptions(live=True))
+    live = await watched.change(3)
+    assert (live.needs_model, live.requests) == (0, 2)
+    assert len(server.requests) == asked + 2
+    assert watched.watch.changed_tests() == ()
