@@ -218,11 +218,34 @@ def _of_units(
     last = max(stayed, default=-1)
     within, behind = [place for place in came if place < last], [place for place in came if place > last]
     if gone:
+        took_place = _in_place_of(gone, before, after, behind)
+        within, behind = within + took_place, [place for place in behind if place not in took_place]
         yield RequestChange("replaced" if within else "dropped", tuple(gone), tuple(within))
     elif within:
         yield RequestChange("added", after=tuple(within))
     if behind:
         yield RequestChange("added", after=tuple(behind))
+
+
+def _in_place_of(
+    gone: Collection[int],
+    before: Sequence[Mapping[str, Any]],
+    after: Sequence[Mapping[str, Any]],
+    behind: Sequence[int],
+) -> list[int]:
+    """Of the messages `behind` all that stayed, those of the user that took the place of what is `gone`, as a summary
+    does: before the answer to the request before, or before what is asked now. As many as the user says at once anyway
+    are what is asked."""
+    users = [after[place].get("role") == "user" for place in behind]
+    first = next((number for number, is_user in enumerate(users) if not is_user), len(users))
+    last = next((number for number in range(len(users), 0, -1) if not users[number - 1]), 0)
+    asked = max((place for place, message in enumerate(before) if message.get("role") == "user"), default=-1)
+    habit = 0
+    while asked - habit >= 0 and before[asked - habit].get("role") == "user":
+        habit += 1
+    usual = max(1, sum(place not in gone for place in range(asked - habit + 1, asked + 1)))
+    leading = range(first) if first < len(users) else ()
+    return [behind[number] for number in (*leading, *range(last, len(users) - usual))]
 
 
 def _unmatched(

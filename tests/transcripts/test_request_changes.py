@@ -71,6 +71,42 @@ def test_a_summary_in_place_of_messages_is_named(messages: Messages, data: st.Da
     assert (found["replaced"].before, found["replaced"].after) == (tuple(range(end)), (0,))
 
 
+SUMMARY = {"role": "user", "content": "Summary so far: they talked."}
+
+
+@given(conversations(), st.data())
+def test_a_summary_directly_before_the_newest_question_is_in_place_of_messages(
+    messages: Messages, data: st.DataObject
+) -> None:
+    start = data.draw(st.integers(0, len(messages) - 2))
+    end = data.draw(st.integers(start + 1, len(messages) - (start == 0)))
+    answer = data.draw(st.sampled_from([[], [{"role": "assistant", "content": "the answer to the request before"}]]))
+    kept = [*messages[:start], *messages[end:], *answer]
+    found = changes(request(messages), request([*kept, SUMMARY, *NEXT]))
+    assert found.keys() == {"replaced", "added"}
+    assert (found["replaced"].before, found["replaced"].after) == (tuple(range(start, end)), (len(kept),))
+    assert found["added"].after == (*range(len(kept) - len(answer), len(kept)), len(kept) + 1)
+
+
+def test_a_summary_behind_what_stayed_and_before_the_answer_is_in_place_of_messages() -> None:
+    task, one, two = ({"role": "user", "content": text} for text in ("task", "one", "two"))
+    call = {"role": "assistant", "content": "", "tool_calls": [{"id": "c", "function": {"name": "f"}}]}
+    result = {"role": "tool", "tool_call_id": "c", "content": "found"}
+    found = changes(request([task, one, two]), request([task, SUMMARY, call, result]))
+    assert (found["replaced"].before, found["replaced"].after) == ((1, 2), (1,))
+    assert found["added"].after == (2, 3)
+
+
+def test_messages_that_always_stand_before_a_question_are_no_summary() -> None:
+    def turn(number: int) -> Messages:
+        return [{"role": "user", "content": f"documents {number}"}, {"role": "user", "content": f"question {number}"},
+                {"role": "assistant", "content": f"answer {number}"}]  # fmt: skip
+
+    found = changes(request([*turn(1), *turn(2)[:2]]), request([*turn(2), *turn(3)[:2]]))
+    assert (found["dropped"].before, found["added"].after) == ((0, 1, 2), (2, 3, 4))
+    assert found.keys() == {"dropped", "added"}
+
+
 @given(conversations(), st.data())
 def test_a_result_that_is_masked_is_named_with_both_texts(messages: Messages, data: st.DataObject) -> None:
     results = [place for place, message in enumerate(messages) if message["role"] == "tool"]
