@@ -9,6 +9,7 @@ from agenteval_tui.core.version import __version__ as __version__
 _API = (
     "AgentevalError",
     "Blame",
+    "Change",
     "Comparison",
     "Criterion",
     "Execution",
@@ -22,6 +23,7 @@ _API = (
     "Suggested",
     "Suite",
     "blame",
+    "check_change",
     "compare",
     "fork",
     "grade",

@@ -7,6 +7,7 @@ package is not. Every function raises `AgentevalError` with what is wrong, where
 from __future__ import annotations
 
 from agenteval_tui.api.blame import Blame, blame
+from agenteval_tui.api.changes import Change, check_change
 from agenteval_tui.api.comparison import Comparison, compare
 from agenteval_tui.api.forks import Forks, fork
 from agenteval_tui.api.grading import Grade, grade
@@ -24,6 +25,7 @@ from agenteval_tui.suites.model import Criterion
 __all__ = [
     "AgentevalError",
     "Blame",
+    "Change",
     "Comparison",
     "Criterion",
     "Execution",
@@ -37,6 +39,7 @@ __all__ = [
     "Suggested",
     "Suite",
     "blame",
+    "check_change",
     "compare",
     "fork",
     "grade",

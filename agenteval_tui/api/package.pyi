@@ -7,6 +7,9 @@ from agenteval_tui.api import (
     Blame as Blame,
 )
 from agenteval_tui.api import (
+    Change as Change,
+)
+from agenteval_tui.api import (
     Comparison as Comparison,
 )
 from agenteval_tui.api import (
@@ -44,6 +47,9 @@ from agenteval_tui.api import (
 )
 from agenteval_tui.api import (
     blame as blame,
+)
+from agenteval_tui.api import (
+    check_change as check_change,
 )
 from agenteval_tui.api import (
     compare as compare,

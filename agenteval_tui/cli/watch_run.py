@@ -23,18 +23,17 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.change.check import CheckOptions
-from agenteval_tui.runs.change.model import CodeChange
-from agenteval_tui.runs.change.watch import Checked, Ignored, Plans, RunChecked, Saved, Watch, WatchEvent, Watching
+from agenteval_tui.runs.change.model import Checked, CodeChange, Ignored, RunChecked, Saved, WatchEvent, Watching
+from agenteval_tui.runs.change.watch import Plans, Watch
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.plan.model import Plan
-from agenteval_tui.views.code_change import change_text, needed_text, run_text, saved_text
+from agenteval_tui.views.code_change import change_lines, needed_text, saved_text
 
 _REAL = (
     "For real run the agents' code and their tools, hooks, services and probes. Answers of models come from the "
     "recordings, and nothing is paid for."
 )
-_LISTED = 20  # runs of each effect that are listed
 
 
 class WatchOptions(Struct, frozen=True):
@@ -186,13 +185,8 @@ class _Session:
     def _print_change(self, change: CodeChange) -> None:
         out = self._out
         out.status("")
-        out.text(change_text(change, self._folder))
-        for effect in ("passes", "fails", "needs_model"):
-            listed = [run for run in change.runs if run.effect == effect]
-            for run in listed[:_LISTED]:
-                out.text(run_text(run))
-            if len(listed) > _LISTED:
-                out.line((f"  and {len(listed) - _LISTED:,} more", "dim"))
+        for text in change_lines(change, self._folder):
+            out.text(text)
         if self._reads_keys:
             needed = needed_text(change)
             keys = [f"m {needed}"] * bool(needed)

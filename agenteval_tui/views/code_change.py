@@ -16,6 +16,8 @@ EFFECTS: dict[str, tuple[str, str]] = {
     "unchanged": ("unchanged", "dim"),
 }
 """What a change does to a run, in words, and what that means."""
+EFFECTS_SHOWN = ("passes", "fails", "needs_model")
+_LISTED = 40  # lines of runs
 _FILES = 2  # that are named
 
 
@@ -53,10 +55,23 @@ def change_text(change: CodeChange, folder: Path) -> Text:
     return (*spans, (f"; {count(change.requests, 'request')}{paid}, {took}", "dim"))
 
 
-def run_text(change: RunChange) -> Text:
-    """A run in a line: what became of it, and why."""
+def change_lines(change: CodeChange, folder: Path) -> tuple[Text, ...]:
+    """The change, and a line for each way in which runs of a test differ now from the recorded ones."""
+    alike: dict[tuple[object, ...], list[RunChange]] = {}
+    for run in change.runs:
+        if run.effect != "unchanged":
+            where = (EFFECTS_SHOWN.index(run.effect), run.suite, run.test, run.row_key, run.variation)
+            alike.setdefault((*where, run.criterion, run.reason), []).append(run)
+    ways = sorted(alike.items(), key=lambda way: str(way[0][0]))
+    lines = [run_text(runs[0], len(runs)) for _, runs in ways[:_LISTED]]
+    more = len(ways) - _LISTED
+    return (change_text(change, folder), *lines, *(((f"  and {more:,} more", "dim"),),) * (more > 0))
+
+
+def run_text(change: RunChange, repetitions: int = 1) -> Text:
+    """A run in a line: what became of it, and why. `repetitions`: so many runs of its test did the same."""
     words, token = EFFECTS[change.effect]
-    place = f"{change.test}#{change.repetition}"
+    place = f"{change.test}#{change.repetition}" if repetitions == 1 else f"{change.test} × {repetitions}"
     row = f" {change.row_key.partition(':')[2]}" if change.row_key else ""
     variation = f" ({change.variation})" if change.variation else ""
     spans = [(f"  {words:<16}", token), (f"{place}{row}{variation}", "bold")]

@@ -15,9 +15,17 @@ from scripted import Answer, Request, ScriptedServer
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.change.check import CheckOptions, CodeCheck
-from agenteval_tui.runs.change.model import CodeChange, RunChange
+from agenteval_tui.runs.change.model import (
+    Checked,
+    CodeChange,
+    Ignored,
+    RunChange,
+    RunChecked,
+    WatchEvent,
+    Watching,
+)
 from agenteval_tui.runs.change.recorded_runs import recorded_runs
-from agenteval_tui.runs.change.watch import Checked, Ignored, RunChecked, Watch, WatchEvent, Watching
+from agenteval_tui.runs.change.watch import Watch
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.options import PlanOptions

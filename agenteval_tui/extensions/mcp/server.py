@@ -28,6 +28,7 @@ from agenteval_tui.analysis.shrink.options import ShrinkOptions
 from agenteval_tui.analysis.suggest.options import SuggestOptions
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.api.blame import blame as blame_run
+from agenteval_tui.api.changes import check_change as check_code
 from agenteval_tui.api.forks import fork as fork_run
 from agenteval_tui.api.grading import grade as grade_given
 from agenteval_tui.api.recordings import recorded, replayed
@@ -122,6 +123,7 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> Any:
         offered += [tools.save_edit, tools.make_test]
     asking: list[Callable[..., str]] = [
         tools.run,
+        tools.check_change,
         tools.blame_by_sampling,
         tools.fork,
         tools.shrink,
@@ -347,6 +349,17 @@ class _Tools(Struct, frozen=True):
             db=self.db,
         )
         return f"{execution}\n\n{self.failures(execution.id)}" if execution.failures else str(execution)
+
+    def check_change(
+        self,
+        path: Folder = ".",
+        tests: Annotated[list[str], Field(description="Only these tests; empty: all.")] = [],  # noqa: B006
+    ) -> str:
+        """Tell what the agents' code, as it is now, changes in the newest recorded runs: which pass now, which fail
+        now, which need the model. Call it after each edit of an agent. Requests that are as recorded are answered from
+        the recordings, and nothing else is asked: it costs nothing. The agents' code and their tools run for real.
+        `why` explains the new runs. They count in no figure: `run` runs the tests for real."""
+        return str(check_code(self._within(path), tests=tests, db=self.db))
 
     def blame_by_sampling(
         self,

@@ -59,6 +59,7 @@ from agenteval_tui.formats.documents.suite_schema import criteria_schema, suite_
 from agenteval_tui.formats.documents.trends import Trends
 from agenteval_tui.formats.documents.why import Why
 from agenteval_tui.grading.codec import CriterionDocument
+from agenteval_tui.runs.change.model import WatchEvent
 from agenteval_tui.runs.plan.preview import PlanPreview
 from agenteval_tui.transcripts.codec import StoredTranscript
 
@@ -126,6 +127,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     ),
     "ab": ("what `agenteval stats --ab --json` prints", ABComparison),
     "plan": ("what `agenteval run --plan --json -` prints", PlanPreview),
+    "watch": ("what `agenteval run --watch --json -` prints: an event a line", WatchEvent),
     "ps": ("what `agenteval ps --json` prints", LiveExecutions),
     "record": ("what `agenteval record --json` prints", RecordedProgram),
     "prices": ("what `agenteval prices --json` prints", ListedPrices),

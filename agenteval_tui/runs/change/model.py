@@ -106,3 +106,41 @@ def code_change(
         error=error,
         fix=fix,
     )
+
+
+class Watching(Document, frozen=True, kw_only=True, tag_field="event", tag="watching"):
+    """What is watched: the first event. `missing`: planned runs of which none is recorded."""
+
+    recorded: Count
+    failing: Count
+    missing: Count
+    not_programs: Annotated[Count, Meta(description="planned runs of agents whose code is not here")]
+    projects: tuple[str, ...]
+
+
+class Saved(Document, frozen=True, kw_only=True, tag_field="event", tag="saved"):
+    """Files were saved, and runs begin again."""
+
+    files: tuple[str, ...]
+    runs: Count
+
+
+class RunChecked(Document, frozen=True, kw_only=True, tag_field="event", tag="run"):
+    """A run has ended."""
+
+    change: RunChange
+
+
+class Checked(Document, frozen=True, kw_only=True, tag_field="event", tag="change"):
+    """All runs after a save have ended."""
+
+    change: CodeChange
+
+
+class Ignored(Document, frozen=True, kw_only=True, tag_field="event", tag="ignored"):
+    """A file is not watched any more: the runs themselves write it."""
+
+    file: str
+
+
+WatchEvent = Watching | Saved | RunChecked | Checked | Ignored

@@ -6,15 +6,20 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal
 
-from msgspec import Meta
-
-from agenteval_tui.core.document import Count, Document
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.change.check import FREE, CheckOptions, CodeCheck
-from agenteval_tui.runs.change.model import CodeChange, RunChange, code_change
+from agenteval_tui.runs.change.model import (
+    Checked,
+    CodeChange,
+    Ignored,
+    RunChecked,
+    Saved,
+    WatchEvent,
+    Watching,
+    code_change,
+)
 from agenteval_tui.runs.change.recorded_runs import PROGRAMS, RecordedRun, RecordedRuns, recorded_runs
 from agenteval_tui.runs.change.saves import Contents, folders_of, saves
 from agenteval_tui.runs.plan.model import Plan
@@ -25,47 +30,6 @@ from agenteval_tui.suites.watch import BESIDE
 _AGAIN = 2  # times that a file changes while runs are made: then it is they that write it
 
 
-class Watching(Document, frozen=True, kw_only=True):
-    """What is watched: the first event. `missing`: planned runs of which none is recorded."""
-
-    event: Literal["watching"] = "watching"
-    recorded: Count
-    failing: Count
-    missing: Count
-    not_programs: Annotated[Count, Meta(description="planned runs of agents whose code is not here")]
-    projects: tuple[str, ...]
-
-
-class Saved(Document, frozen=True, kw_only=True):
-    """Files were saved, and runs begin again."""
-
-    event: Literal["saved"] = "saved"
-    files: tuple[str, ...]
-    runs: Count
-
-
-class RunChecked(Document, frozen=True, kw_only=True):
-    """A run has ended."""
-
-    event: Literal["run"] = "run"
-    change: RunChange
-
-
-class Checked(Document, frozen=True, kw_only=True):
-    """All runs after a save have ended."""
-
-    event: Literal["change"] = "change"
-    change: CodeChange
-
-
-class Ignored(Document, frozen=True, kw_only=True):
-    """A file is not watched any more: the runs themselves write it."""
-
-    event: Literal["ignored"] = "ignored"
-    file: str
-
-
-WatchEvent = Watching | Saved | RunChecked | Checked | Ignored
 Plans = Callable[[], Plan]
 """Plans the runs as the suites are now, permitted. Raises `AgentevalError`."""
 
