@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,11 +57,12 @@ SILENT = {
 }
 
 CORE = """
-import asyncio, contextlib, io, json, sys
+import asyncio, contextlib, importlib, io, json, os, pkgutil, sys, traceback
 from pathlib import Path
 import agenteval_tui
 from agenteval_tui.cli.main import main
 from agenteval_tui.cli.start import AppStart
+from agenteval_tui.core import entry_points
 from agenteval_tui.tui.app import AgentevalApp
 
 def called(*arguments):
@@ -75,9 +77,37 @@ async def screen():
         await pilot.pause()
         return type(app.screen).__name__
 
-said = {" ".join(arguments): called(*arguments) for arguments in json.loads(sys.argv[1])}
-screen = asyncio.run(screen()) if sys.argv[2:] else ""
-json.dump({"said": said, "screen": screen, "place": agenteval_tui.__file__}, sys.stdout)
+def answer(request):
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    importlib.invalidate_caches()  # an extension has gone
+    answers = {" ".join(verb): called(*verb) for verb in request["verbs"]}
+    return {
+        "said": answers,
+        "screen": asyncio.run(screen()) if request["app"] else "",
+        "place": agenteval_tui.__file__,
+    }
+
+# Each is answered in a process that has imported the core, and nothing of an extension.
+# Others ask for entry points when they are imported.
+for room in ("analysis", "history", "suites", "tui.presenters", "tui.widgets", "views"):
+    package = importlib.import_module(f"agenteval_tui.{room}")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
+assert not [name for name in sys.modules if name.startswith("agenteval_tui.extensions.")]
+assert not entry_points._own.cache_info().currsize
+for line in sys.stdin:
+    if os.fork() == 0:
+        os.close(0)
+        try:
+            text, code = json.dumps(answer(json.loads(line))), 0
+        except BaseException:
+            text, code = traceback.format_exc(), 1
+        with open("answer.json", "w", encoding="utf-8") as file:
+            file.write(text)
+        os._exit(code)
+    print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
 """
 ALL_MODULES = """
 import importlib, pkgutil, agenteval_tui
@@ -92,6 +122,7 @@ VERBS = (("--help",), ("validate", "hello.suite.yaml"), ("run", "hello.suite.yam
 # What a format could break. All else is tried without all extensions.
 OF_FORMATS = (("import", "hello.json"), ("export", "last", "-"))
 FORMATS = {"agenteval.importers", "agenteval.exporters"}
+pytestmark = pytest.mark.xdist_group("removal")  # one copy, and one process that has imported it
 MESSAGES = [{"role": "user", "content": "Say hello"}, {"role": "assistant", "content": "hello"}]
 
 
@@ -105,6 +136,20 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         else:
             shutil.copy2(ROOT / name, folder / name)
     return folder
+
+
+@pytest.fixture(scope="module")
+def core(checkout: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that has imported the core of the copy, and answers each line that it reads."""
+    with subprocess.Popen(
+        [sys.executable, "-c", CORE],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield process
 
 
 def lines_of(name: str) -> re.Pattern[str]:
@@ -125,10 +170,10 @@ def extension(request: pytest.FixtureRequest, checkout: Path, tmp_path: Path) ->
     project.write_text(lines, "utf-8")
 
 
-def python(checkout: Path, folder: Path, program: str, *arguments: str) -> str:
+def python(checkout: Path, folder: Path, program: str) -> str:
     """What a Python program prints that imports agenteval from the copy."""
     done = subprocess.run(
-        [sys.executable, "-c", program, *arguments],
+        [sys.executable, "-c", program],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(checkout)},
         stdin=subprocess.DEVNULL,
@@ -141,7 +186,19 @@ def python(checkout: Path, folder: Path, program: str, *arguments: str) -> str:
     return done.stdout
 
 
-def check_core(checkout: Path, folder: Path, parts: list[tuple[str, str]]) -> None:
+def ask(core: subprocess.Popen[str], folder: Path, verbs: list[tuple[str, ...]], *, app: bool) -> Any:
+    """What the core answers to these verbs in this folder, and which screen the app opens."""
+    assert core.stdin is not None
+    assert core.stdout is not None
+    request = {"folder": str(folder), "environment": dict(os.environ), "verbs": verbs, "app": app}
+    print(json.dumps(request), file=core.stdin, flush=True)
+    code = core.stdout.readline()
+    text = (folder / "answer.json").read_text("utf-8")
+    assert int(code) == 0, text
+    return json.loads(text)
+
+
+def check_core(core: subprocess.Popen[str], checkout: Path, folder: Path, parts: list[tuple[str, str]]) -> None:
     """The verbs of the core work, the app opens, and who names a part (group, name) that is missing is told so."""
     (folder / "hello.suite.yaml").write_text(SUITE, "utf-8")
     (folder / "hello.json").write_text(json.dumps({"messages": MESSAGES}), "utf-8")
@@ -155,8 +212,7 @@ def check_core(checkout: Path, folder: Path, parts: list[tuple[str, str]]) -> No
         if group not in SILENT:
             words, answer = NAMED[group]
             asked[tuple(word.replace("NAME", name) for word in words)] = answer.replace("NAME", name)
-    app = () if is_format else ("app",)
-    value = json.loads(python(checkout, folder, CORE, json.dumps([*verbs, *asked]), *app))
+    value = ask(core, folder, [*verbs, *asked], app=not is_format)
     assert Path(value["place"]).is_relative_to(checkout)
     said = value["said"]
     assert {verb: said[" ".join(verb)][1] for verb in verbs if said[" ".join(verb)][0] != 0} == {}
@@ -177,20 +233,22 @@ def parts_of(name: str) -> list[tuple[str, str]]:
     return [(group, part) for group, parts in groups.items() for part in parts if parts[part].startswith(place)]
 
 
-def test_the_core_works_without_it_and_says_what_is_missing(extension: str, checkout: Path, tmp_path: Path) -> None:
+def test_the_core_works_without_it_and_says_what_is_missing(
+    extension: str, core: subprocess.Popen[str], checkout: Path, tmp_path: Path
+) -> None:
     parts = parts_of(extension)
     assert parts, "nothing names it"
-    check_core(checkout, tmp_path, parts)
+    check_core(core, checkout, tmp_path, parts)
 
 
-def test_the_core_works_without_all_of_them(checkout: Path, tmp_path: Path) -> None:
+def test_the_core_works_without_all_of_them(core: subprocess.Popen[str], checkout: Path, tmp_path: Path) -> None:
     folder, project = checkout / "agenteval_tui" / "extensions", checkout / "pyproject.toml"
     lines = project.read_text("utf-8")
     shutil.move(folder, tmp_path / "removed")
     project.write_text(lines_of(r"\w+").sub("", lines), "utf-8")
     try:
         assert python(checkout, tmp_path, ALL_MODULES).startswith(str(checkout))
-        check_core(checkout, tmp_path, [part for name in NAMES for part in parts_of(name)])
+        check_core(core, checkout, tmp_path, [part for name in NAMES for part in parts_of(name)])
     finally:
         shutil.move(tmp_path / "removed", folder)
         project.write_text(lines, "utf-8")
