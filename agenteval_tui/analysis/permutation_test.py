@@ -9,6 +9,7 @@ import math
 import random
 from collections.abc import Sequence
 from itertools import product
+from operator import getitem
 
 from agenteval_tui.analysis.statistics import Interval, paired_bootstrap, student_t_quantile
 
@@ -60,10 +61,10 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
     draw = random.Random(seed).getrandbits  # noqa: S311 - no secret hangs on it
     total, reached = math.fsum(moved), 1
     tables = [_subset_sums(moved[start : start + 8]) for start in range(0, len(moved), 8)]
+    bits, size = len(moved), len(tables)
     for _ in range(_FLIPS):
         # The drawn bits say whose signs change; each byte of them is looked up.
-        drawn = draw(len(moved)).to_bytes(len(tables), "little")
-        flipped = total - 2 * sum([table[byte] for table, byte in zip(tables, drawn, strict=True)])
+        flipped = total - 2 * sum(map(getitem, tables, draw(bits).to_bytes(size, "little")))
         reached += abs(flipped) >= observed
     return reached / (_FLIPS + 1)
 
