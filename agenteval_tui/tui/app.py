@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -82,6 +82,9 @@ def _places() -> type[Provider]:
     return PlacesProvider
 
 
+STYLE = Path(__file__).with_suffix(".tcss")
+
+
 class AgentevalApp(TerminalApp):
     """The terminal program. `start` says what to open; the session finds everything else.
 
@@ -90,7 +93,8 @@ class AgentevalApp(TerminalApp):
     """
 
     TITLE = "agenteval"
-    CSS_PATH = "app.tcss"
+    # With the screens' own: for each screen that brought one, Textual would read all stylesheets anew.
+    CSS_PATH: ClassVar[list[str | PurePath]] = [STYLE, *sorted(STYLE.with_name("screens").rglob("*.tcss"))]
     BINDINGS: ClassVar[list[BindingType]] = list(bindings(EVERYWHERE))
     ENABLE_COMMAND_PALETTE = True
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_actions, _places}

@@ -33,7 +33,6 @@ from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
 from agenteval_tui.cli.start import AppStart
-from agenteval_tui.tui import app as app_module
 from agenteval_tui.tui.actions import ACTIONS
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.screens.base_screen import FrameScreen
@@ -84,8 +83,6 @@ class Game:
 
 class Watched(AgentevalApp):
     """The app, which notes when a person saves something, and when something broke."""
-
-    CSS_PATH = Path(app_module.__file__).with_suffix(".tcss")  # type: ignore[assignment]
 
     def __init__(self, start: AppStart, fault: Callable[[str], None]) -> None:
         super().__init__(start)

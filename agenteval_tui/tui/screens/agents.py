@@ -54,7 +54,6 @@ class AgentsScreen(FrameScreen):
     is the controller's."""
 
     SCOPE = "agents"
-    CSS_PATH = "agents.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("agents"))
 
     def __init__(self) -> None:

@@ -48,7 +48,6 @@ class CausesScreen(FilteredScreen):
 
     SCOPE = "causes"
     LIST = "#causes"
-    CSS_PATH = "causes.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("causes"))
 
     def __init__(self) -> None:

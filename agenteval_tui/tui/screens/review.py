@@ -43,7 +43,6 @@ class ReviewScreen(FrameScreen):
     next one comes. What waits and what was done is the controller's."""
 
     SCOPE = "review"
-    CSS_PATH = "review.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("review"))
 
     def __init__(self) -> None:

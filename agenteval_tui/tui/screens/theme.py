@@ -14,8 +14,6 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 class ThemeScreen(SelectScreen):
     """Dismissed with the name of the theme, or None."""
 
-    CSS_PATH = "theme.tcss"
-
     def __init__(self, themes: Mapping[str, Theme], current: str) -> None:
         """`themes` by name. Those out of files come first."""
         own: list[Choice] = []

@@ -45,7 +45,6 @@ class TrendsScreen(FrameScreen):
     controller's."""
 
     SCOPE = "trends"
-    CSS_PATH = "trends.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("trends"))
 
     def __init__(self) -> None:

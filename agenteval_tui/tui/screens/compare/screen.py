@@ -70,7 +70,6 @@ class CompareScreen(FilteredScreen):
 
     SCOPE = "compare"
     LIST = "#changes"
-    CSS_PATH = "screen.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("compare"))
 
     def __init__(self) -> None:

@@ -66,7 +66,6 @@ class EditorScreen(FrameScreen):
     The controller has the state. The screen tells it what is asked for, and shows in the panes what it has then.
     """
 
-    CSS_PATH = "screen.tcss"
     SCOPE = "edit"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("edit"))
 

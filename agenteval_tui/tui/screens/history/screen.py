@@ -56,7 +56,6 @@ class HistoryScreen(FrameScreen):
     """Two lists in one place: executions, or runs. What is listed and chosen is the controller's."""
 
     SCOPE = "history"
-    CSS_PATH = "screen.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("history"))
 
     def __init__(self) -> None:

@@ -122,7 +122,6 @@ class InspectScreen(FrameScreen):
     """
 
     SCOPE = "inspect"
-    CSS_PATH = "screen.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("inspect"))
 
     def __init__(self) -> None:

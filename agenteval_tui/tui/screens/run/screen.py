@@ -48,7 +48,6 @@ class RunScreen(FrameScreen):
     the controller's."""
 
     SCOPE = "run"
-    CSS_PATH = "screen.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("run"))
 
     def __init__(self) -> None:

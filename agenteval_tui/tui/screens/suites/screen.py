@@ -67,7 +67,6 @@ class SuitesScreen(FrameScreen):
     """A tree of suites, tests and criteria; beside it the selected thing in full. What both say is the controller's."""
 
     SCOPE = "suites"
-    CSS_PATH = "screen.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("suites"))
 
     def __init__(self) -> None:
