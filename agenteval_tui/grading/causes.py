@@ -122,6 +122,13 @@ _NOT_OBSERVED: dict[str, str] = {
     "unrecorded": "not everything was recorded",
 }
 """Why nobody could see what a criterion looks at, by the code of the transcript's note."""
+_UNSEEN: dict[str, str] = {
+    Code.UNREAD_PART: "a message could not be read",
+    Code.REQUEST_PART_UNKNOWN: "a part of the requests was not recorded",
+    Code.REQUEST_NOT_WHOLE: "the server keeps a part of the conversation",
+    Code.REQUEST_NOT_COUNTED: "the tokens of a request are not known",
+}
+"""The same, where the code alone says it."""
 _ERRORS: dict[str, str] = {
     Code.UNKNOWN_VARIABLE: "a variable is unknown",
     Code.BAD_PLACEHOLDER: "a placeholder can't be read",
@@ -586,6 +593,8 @@ def words_of(cause: Cause, expected: str = "") -> str:
     if cause.kind == "error":
         if cause.condition == Code.NOT_OBSERVED:
             return f"not checked: {_NOT_OBSERVED.get(cause.about, 'what it looks at could not be seen')}"
+        if cause.condition in _UNSEEN:
+            return f"not checked: {_UNSEEN[cause.condition]}"
         why = _ERRORS.get(cause.condition) or cause.condition.replace("_", " ")
         if cause.condition == Code.NOT_MEASURED:
             why = f"{MEASURES.get(cause.about, cause.about)} was not measured"

@@ -137,6 +137,8 @@ class Code(StrEnum):
     """A part of the requests was not recorded: `part` (system, tools)."""
     REQUEST_NOT_WHOLE = "request_not_whole"
     """The server keeps a part of the conversation that is not in the request: `number`, from 1."""
+    REQUEST_NOT_COUNTED = "request_not_counted"
+    """The tokens of request `number` (from 1) are not known; 0: a part of a request, or its output."""
     SLOW_PATTERN = "slow_pattern"
     UNCHECKED_FORMAT = "unchecked_format"
     """A schema asks for a format that is not known."""

@@ -7,6 +7,7 @@ published are the codes and fields, so a sentence here may be improved at any ti
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from agenteval_tui.core.numbers import count, percent
@@ -37,6 +38,24 @@ _TOLD = 4
 def _way_to_observe(fields: Fields) -> str:
     way = _WAYS_TO_OBSERVE.get(fields["note"])
     return f"; {way.format(what=fields['what'])}" if way else ""
+
+
+_UNSEEN: Mapping[str, Callable[[Fields], str]] = {
+    Code.NOT_OBSERVED: lambda f: f"{Note(f['note'], f['what']).said}{_way_to_observe(f)}",
+    Code.UNREAD_PART: lambda f: f"the message could not be read: it has {f['what']}",
+    Code.REQUEST_PART_UNKNOWN: lambda f: (
+        f"{'system prompts' if f['part'] == 'system' else 'the tools on offer'} are not recorded here"
+    ),
+    Code.REQUEST_NOT_WHOLE: lambda f: (
+        f"the server keeps a part of the conversation, which is not in request {f['number']}"
+    ),
+    Code.REQUEST_NOT_COUNTED: lambda f: (
+        f"the tokens of request {f['number']} are not known: its answer does not tell them"
+        if f["number"]
+        else "nobody counts the tokens of a part of a request, or its output"
+    ),
+}
+"""Why nobody could see what a criterion looks at."""
 
 
 # Results
@@ -128,14 +147,18 @@ def not_made_sentence(count_: int) -> str:
 def why_not_observed(result: CriterionResult) -> str:
     """Why nobody could see what a criterion looks at, and what helps; "" for one that was checked."""
     reasons = [(result.code, result.fields), *((metric.code, metric.fields) for metric in result.metrics)]
-    return next((_not_observed(fields) for code, fields in reasons if code == Code.NOT_OBSERVED), "")
+    return next((_why_unseen(code, fields) for code, fields in reasons if code in _UNSEEN), "")
 
 
-def _not_observed(fields: Fields) -> str:
+def _why_unseen(code: str, fields: Fields) -> str:
     try:
-        return f"{Note(fields['note'], fields['what']).said}{_way_to_observe(fields)}"
+        return _UNSEEN[code](fields)
     except _MALFORMED:
         return "what it looks at could not be seen"
+
+
+def _not_checked(code: str, fields: Fields) -> str:
+    return f"not checked: {_why_unseen(code, fields)}"
 
 
 def not_made_in_runs_sentence(count_: int) -> str:
@@ -415,20 +438,13 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
         f"{{{{{f['placeholder']}}}}} cannot be read: write a name, a dotted path, or a text in quotes"
     ),
     Code.BROKE: lambda f: f"the {f.get('what', 'metric')} broke: {f['type']}: {f['message']}",
-    Code.NOT_OBSERVED: lambda f: f"not checked: {_not_observed(f)}",
-    Code.UNREAD_PART: lambda f: f"the message could not be read, so nothing was checked: it has {f['what']}",
+    **{code: partial(_not_checked, code) for code in _UNSEEN},
     Code.NO_STATE: _no_state,
     Code.STATE_UNREAD: _state_unread,
     Code.NO_SUCH_REQUEST: lambda f: (
         f"the model was asked {count(f['requests'], 'time')}, so there is no request {f['at']}"
         if f["at"] is not None
         else "the model was never asked"
-    ),
-    Code.REQUEST_PART_UNKNOWN: lambda f: (
-        f"not checked: {'system prompts' if f['part'] == 'system' else 'the tools on offer'} are not recorded here"
-    ),
-    Code.REQUEST_NOT_WHOLE: lambda f: (
-        f"not checked: the server keeps a part of the conversation, which is not in request {f['number']}"
     ),
     Code.SLOW_PATTERN: lambda f: f"the pattern {f['pattern']} took longer than {f['seconds']:g} s on this text",
     Code.UNCHECKED_FORMAT: lambda f: f"the schema asks for the unknown format {quoted(f['format'])}",
@@ -997,9 +1013,6 @@ _RETRIEVAL = ("precision", "recall", "f1", "mrr", "ndcg")
 
 
 def _measured(fields: Fields) -> str:
-    if fields["measure"] == "request_tokens":
-        request = f"request {fields['number']}" if fields["number"] else "this part of a request"
-        return f"the number of tokens of {request}"
     return MEASURES.get(fields["measure"]) or str(fields["measure"])
 
 

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from agenteval_tui.grading.causes import cause_of, words_of
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.config.completion import complete_config
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.observed_tools import AgentFacts
 from agenteval_tui.grading.relax.suggest import relaxations
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.grading.sentences import criterion_sentence, evidence_sentence
+from agenteval_tui.grading.sentences import criterion_sentence, evidence_sentence, why_not_observed
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Transcript, Usage
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool
@@ -170,7 +171,11 @@ def test_tokens_that_nobody_counted_are_not_checked(
 ) -> None:
     result = checked(run, negate=negate, metrics=[{"type": "Tokens", bound: 8000}], **config)
     assert result.outcome is Outcome.ERROR
-    assert "was not measured" in criterion_sentence(result)
+    assert "not checked: " in criterion_sentence(result)
+    assert "tokens" in why_not_observed(result)
+    cause = cause_of(result)
+    assert cause is not None
+    assert words_of(cause) == "not checked: the tokens of a request are not known"
 
 
 def test_a_request_that_was_too_large_is_one_though_another_was_not_counted() -> None:

@@ -39,6 +39,10 @@ class LimitMetric(Metric):
         unit."""
         raise NotImplementedError
 
+    def unmeasured(self, bound: str, value: Value) -> tuple[Code, Fields]:
+        """Why it was not measured: a code with fields."""
+        return Code.NOT_MEASURED, self.about(bound, value)
+
     def places(self, bound: str, value: Value) -> tuple[Span, ...]:
         """What in the transcript is too much."""
         return ()
@@ -61,7 +65,7 @@ class LimitMetric(Metric):
         for name, bound in bounds:
             amount = self.measured(name, value)
             if amount is None or not math.isfinite(amount):
-                code, fields = Code.NOT_MEASURED, self.about(name, value)
+                code, fields = self.unmeasured(name, value)
                 line = Evidence(name, passed=None, expected=bound, group=self.type_name, code=code, fields=fields)
                 return self.error("", (line,), code=code, fields=fields)
             holds = amount <= bound
@@ -128,10 +132,14 @@ class Tokens(LimitMetric):
         return usage.total_tokens
 
     def about(self, bound: str, value: Value) -> Fields:
-        if value.counted is None or bound == "output_max":
+        if value.counted is None:
             return {"measure": {"max": "tokens", "input_max": "input_tokens", "output_max": "output_tokens"}[bound]}
-        request = self._request(bound, value.counted)
+        request = None if bound == "output_max" else self._request(bound, value.counted)
         return {"measure": "request_tokens", "number": 0 if request is None else request.number}
+
+    def unmeasured(self, bound: str, value: Value) -> tuple[Code, Fields]:
+        fields = self.about(bound, value)
+        return (Code.NOT_MEASURED if value.counted is None else Code.REQUEST_NOT_COUNTED), fields
 
     def places(self, bound: str, value: Value) -> tuple[Span, ...]:
         request = self._request(bound, value.counted or ())
