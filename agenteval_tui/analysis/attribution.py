@@ -95,16 +95,20 @@ class RuleChange(Change[RuleKind, Any], frozen=True):
 _Why = TypeVar("_Why", Reason, str)
 
 
-class Attribution(Document, Generic[_Why], frozen=True):
-    """Who changed one verdict; the reason as a code with fields, or in words. `criterion` is its name ("": the verdict
-    of the test as a whole).
+class Changer(Document, Generic[_Why], frozen=True):
+    """Who changed a verdict; the reason as a code with fields, or in words."""
+
+    who: Who
+    reason: _Why
+
+
+class Attribution(Changer[_Why], Generic[_Why], frozen=True):
+    """Who changed one verdict. `criterion` is its name ("": the verdict of the test as a whole).
 
     `was` and `now` are the stored outcomes; `old_under_new` (the old output, the new criterion) and `new_under_old` the
     crosswise ones, "" where they were not needed or are impossible.
     """
 
-    who: Who
-    reason: _Why
     criterion: str = ""
     was: StatusOrNone = ""
     now: StatusOrNone = ""
@@ -123,11 +127,9 @@ class Flip(Struct, frozen=True):
     divergence: StepChange | None
 
 
-class Attributed(Struct, frozen=True):
+class Attributed(Changer[Reason], frozen=True):
     """Who changed a test's verdicts, over its `flips`; `by_criterion`: the same of each criterion by name."""
 
-    who: Who
-    reason: Reason
     divergence: StepChange | None
     flips: tuple[Flip, ...]
     by_criterion: Mapping[str, Attribution[Reason]] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.agreement import asks_person, sole_of_results
+from agenteval_tui.core.document import extended
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.grading import sentences
@@ -291,29 +292,18 @@ def _stored(
     record: ExecutionRecord, execution: ExecutionRow, regrade_result: RegradeResult, transcript: Transcript
 ) -> tuple[PlannedRun, RunEnded]:
     row = regrade_result.row
-    planned = PlannedRun(
+    rules = regrade_result.rules
+    planned = extended(
+        PlannedRun,
+        row,
         id=new_id(),
         execution_id=record.id,
-        position=row.position,
-        suite_key=row.suite_key,
-        suite_name=row.suite_name,
-        test_id=row.test_id,
-        test_name=row.test_name,
-        variation=row.variation,
-        row=row.row,
-        row_key=row.row_key,
         recording=row.recorded,
-        fork_of=row.fork_of,
-        fork=row.fork,
-        agent_version=row.agent_version,
-        repetition=row.repetition,
-        agent=row.agent,
         prompt=row.prompt_head,
-        tags=row.tags,
-        variables=_variables(row, regrade_result.rules),
-        criteria=tuple(spec.hash for spec in regrade_result.rules.specs),
-        specs=tuple(spec_to_dict(spec) for spec in regrade_result.rules.specs),
-        task=threshold_task(regrade_result.rules.pass_threshold),
+        variables=_variables(row, rules),
+        criteria=tuple(spec.hash for spec in rules.specs),
+        specs=tuple(spec_to_dict(spec) for spec in rules.specs),
+        task=threshold_task(rules.pass_threshold),
     )
     theirs = tuple(replace(result, severity="info") for result in regrade_result.foreign)
     ended = RunEnded(

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import ValidationError, to_builtins
+from msgspec.structs import replace
 
 from agenteval_tui.core.directories import config_dir, data_dir, history_file, own_command, own_environment, runtime_dir
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
@@ -34,14 +35,11 @@ def start(request: ExecutionRequest) -> Live:
     and remedy.
     """
     live_dir()  # say at once, and here, when there is no place for sockets
-    whole = ExecutionRequest(
-        tuple(str(Path(path).absolute()) for path in request.paths),
-        options=request.options,
+    whole = replace(
+        request,
+        paths=tuple(str(Path(path).absolute()) for path in request.paths),
         db=str(Path(request.db or history_file()).absolute()),
         config_dir=str(Path(request.config_dir or config_dir()).absolute()),
-        resume=request.resume,
-        errors=request.errors,
-        fork=request.fork,
     )
     log_file = _log_file()
     sent = json.dumps(to_builtins(whole)).encode()

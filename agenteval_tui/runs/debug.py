@@ -47,17 +47,7 @@ def program_for(
     permission.require_agent(agent.config, agent.base_dir, env)
     config = expanded(agent, env)
     kind = config.get("kind")
-    request = AgentRequest(
-        run.messages,
-        config=config,
-        context=run.context,
-        test_id=run.ref.test,
-        repetition=run.ref.repetition,
-        seed=run.seed,
-        tool_calls=run.tool_calls,
-        run=run.ref.run,
-        variables=run.variables,
-    )
+    request = run.request(config)
     if kind == "python":
         program = _python(
             request, agent.name, base_dir=agent.base_dir, config=config, env=env, permission=permission, listen=listen

@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agenteval_tui.agents.base import AgentRequest, PaidRequests
+from agenteval_tui.agents.base import PaidRequests
 from agenteval_tui.agents.process.python_tree import starts
 from agenteval_tui.agents.recording.answers import RecordedAnswers
 from agenteval_tui.core.errors import AgentevalError
@@ -354,20 +354,8 @@ class Engine:
             await self._completion.writes.room.wait()
 
     def _attempts(self, run: RunPlan) -> RunAttempts:
-        agent, ref = self.state.agents[run.agent.hash], run.ref
-        request = AgentRequest(
-            run.messages,
-            config=agent.config,
-            context=run.context,
-            test_id=ref.test,
-            repetition=ref.repetition,
-            seed=run.seed,
-            tool_calls=run.tool_calls,
-            run=ref.run,
-            variables=run.variables,
-            paid=self._paid(run),
-            recorded=self._recorded.get(ref.run),
-        )
+        agent = self.state.agents[run.agent.hash]
+        request = replace(run.request(agent.config), paid=self._paid(run), recorded=self._recorded.get(run.ref.run))
         attempts = RunAttempts(
             run,
             agent=agent.agent,

@@ -17,7 +17,6 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.key_destinations import sends_to
 from agenteval_tui.agents.permission import Permission, Use
 from agenteval_tui.agents.prices import Prices
@@ -610,18 +609,7 @@ def input_told(store: Store, row: RunRow) -> bytes | None:
         return None
     if _is_recorded(run.agent):
         return None
-    request = AgentRequest(
-        run.messages,
-        config=config,
-        context=run.context,
-        test_id=run.ref.test,
-        repetition=run.ref.repetition,
-        seed=run.seed,
-        tool_calls=run.tool_calls,
-        run=run.ref.run,
-        variables=run.variables,
-    )
-    return input_of(request, options)
+    return input_of(run.request(config), options)
 
 
 def with_input(program: Program, store: Store, row: RunRow) -> Program:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.inline_secrets import put_back
 from agenteval_tui.core.directories import config_dir, db_option
+from agenteval_tui.core.document import extended
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.grading import sentences
@@ -258,16 +259,12 @@ def _runs(missing: list[RunRow], tasks: Mapping[str, StoredTask], setup: Setup, 
 
 def _ref(row: RunRow, gates: StoredGates) -> RunRef:
     gate = gates.of(row.suite_key, row.test_id)
-    return RunRef(
-        row.id,
+    return extended(
+        RunRef,
+        row,
+        run=row.id,
         test=row.test_id,
-        test_name=row.test_name,
-        variation=row.variation,
-        row=row.row,
-        repetition=row.repetition,
-        agent=row.agent,
         suite=row.suite_name,
-        row_key=row.row_key,
         gate=gate.pass_rate if gate is not None else None,
     )
 

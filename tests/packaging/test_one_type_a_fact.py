@@ -19,7 +19,6 @@ _WORDS = "the document has words, or other records, where the record has codes a
 _FROM_ONE = "steps count from 0 inside, and from 1 in what is printed"
 ALIKE = {
     ("AskedRequest", "RequestReference"): "a request, and its places in the tables of texts",
-    ("Attributed", "AttributedTest"): _WORDS,
     ("CallPaths", "HostedCall"): _PATHS,
     ("CallPaths", "ResultPaths"): _PATHS,
     ("ConfigFix", "Diagnostic"): "a fix of a suite's file; a problem of the config text in it",

@@ -162,12 +162,10 @@ def _restore(out: Output, store: Store, versions: Versions, name: str) -> int:
 
 
 def _document(versions: Versions) -> CriterionVersions:
-    return CriterionVersions(
-        suite_key=versions.suite_key,
+    return extended(
+        CriterionVersions,
+        versions,
         test=versions.test_id,
-        criterion=versions.criterion,
-        current=versions.current,
-        was_named=versions.was_named,
         versions=tuple(
             extended(
                 CriterionVersion,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from agenteval_tui.analysis.attribution import Attributed, Attribution
+from agenteval_tui.analysis.attribution import Attributed, Attribution, Changer
 from agenteval_tui.analysis.comparison_model import (
     Comparison,
     CriterionChange,
@@ -79,11 +79,9 @@ class AttributedFlip(Document, frozen=True, kw_only=True):
     divergence: str
 
 
-class AttributedTest(Document, frozen=True, kw_only=True):
+class AttributedTest(Changer[str], frozen=True, kw_only=True):
     """Who changed a test's verdicts."""
 
-    who: Who
-    reason: str
     divergence: str
     flips: tuple[AttributedFlip, ...]
 

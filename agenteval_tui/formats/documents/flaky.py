@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from agenteval_tui.analysis.statistics import pass_at_k, pass_hat_k
 from agenteval_tui.analysis.variance import KS, VarianceComponent, VarianceReport, Whose
-from agenteval_tui.core.document import Count, Document, RowKey, Share
+from agenteval_tui.core.document import Count, Document, RowKey, Share, extended
 from agenteval_tui.core.ids import content_hash
 
 
@@ -178,13 +178,11 @@ def _variance(variance_component: VarianceComponent) -> dict[str, Any]:
         "step_counts": () if step is None else step.parts,
         "step_p_value": None if step is None else step.p_value,
         "by_configuration": tuple(
-            ConfigurationPasses(
-                agent=part.agent,
+            extended(
+                ConfigurationPasses,
+                part,
                 configuration=part.version or None,
                 criteria=content_hash(part.criteria)[:8],
-                passed=part.passed,
-                n=part.n,
-                executions=part.executions,
             )
             for part in variance_component.parts
         ),

@@ -13,7 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.agents.models.hosted_calls import HostedCall
-from agenteval_tui.transcripts.model import Message, Note, ToolCall, Transcript, message_place
+from agenteval_tui.core.document import extended
+from agenteval_tui.transcripts.model import CallStatus, Message, Note, ToolCall, Transcript, message_place
 from agenteval_tui.transcripts.model_request import ModelRequests
 
 _PLACE = re.compile(r"messages\[(\d{1,9})\]")
@@ -97,16 +98,8 @@ def _numbers(transcript: Transcript, added: Mapping[int, Sequence[UntoldCall]]) 
 
 
 def _made(call: UntoldCall, message: int) -> ToolCall:
-    return ToolCall(
-        id=call.id,
-        name=call.name,
-        arguments=called_with(call.arguments),
-        result=call.result,
-        status="error" if call.failed else "ok",
-        started_ms=call.started_ms,
-        duration_ms=call.duration_ms,
-        message=message,
-    )
+    status: CallStatus = "error" if call.failed else "ok"
+    return extended(ToolCall, call, arguments=called_with(call.arguments), status=status, message=message)
 
 
 def with_results(transcript: Transcript, calls: Sequence[ToolCall]) -> Transcript:

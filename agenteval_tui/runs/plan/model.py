@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.core.document import Count, Document
 from agenteval_tui.core.errors import AgentevalError
@@ -76,6 +77,20 @@ class RunPlan(Struct, frozen=True):
     """What it needs around it; None: nothing."""
     state: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The probes that are read before and after it, as the suite has them (`suites.model.Probe.as_dict`)."""
+
+    def request(self, config: Mapping[str, Any]) -> AgentRequest:
+        """What its agent is asked first; `config`: the agent's, with its secrets put in."""
+        return AgentRequest(
+            self.messages,
+            config=config,
+            context=self.context,
+            test_id=self.ref.test,
+            repetition=self.ref.repetition,
+            seed=self.seed,
+            tool_calls=self.tool_calls,
+            run=self.ref.run,
+            variables=self.variables,
+        )
 
     @property
     def base_dir(self) -> Path:
