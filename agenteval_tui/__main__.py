@@ -43,7 +43,7 @@ def _main(arguments: list[str]) -> int:
 
         return _print(lambda: print(f"agenteval {__version__}", flush=True))
     if arguments[:1] == ["__complete"]:
-        # A shell waits for it at each press of a key: neither click nor a verb is imported.
+        # What a shell asks for needs neither streams that are prepared nor messages.
         from agenteval_tui.cli.complete import main as complete
 
         return _print(lambda: complete(arguments[1:]))

@@ -1,21 +1,14 @@
-"""Makes docs/command-line.md, and the table for completion (agenteval_tui/cli/completion_table.json), of the verbs
-themselves: run it after a verb or an option was changed."""
+"""Makes docs/command-line.md of the verbs themselves: run it after a verb or an option was changed."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import click
 
-from agenteval_tui.cli.complete import TABLE
 from agenteval_tui.cli.examples import EXAMPLES
 from agenteval_tui.cli.main import agenteval
-from agenteval_tui.cli.verbs import own_verbs, short_help, verb_groups
-from agenteval_tui.core import entry_points
-from agenteval_tui.core.entry_points import EXPORTERS, IMPORTERS
-from agenteval_tui.formats.documents.registry import SCHEMAS
+from agenteval_tui.cli.verbs import own_verbs, verb_groups
 
 PAGE = Path(__file__).with_name("command-line.md")
 
@@ -123,78 +116,5 @@ def _wrapped(text: str) -> list[str]:
     return lines
 
 
-# What completion offers for a value, by the name of its parameter, where its type does not say it.
-KINDS = {
-    "execution": "executions", "resume": "executions", "run_ref": "runs", "other": "runs", "a": "executions",
-    "b": "executions", "references": "executions+files", "reference": "references", "address": "references",
-    "tests": "tests", "test": "tests", "test_id": "tests", "tags": "tags", "agent": "agents", "agents": "agents",
-    "names": "agents", "judge": "agents", "ab": "arms", "variation": "variations", "variations": "variations",
-    "page": "pages", "what": "executions+files", "old": "folders", "new": "folders", "suite": "files",
-    "words": "none", **dict.fromkeys(("json_file", "junit_file", "csv_file", "md_file", "html_file"), "files"),
-}  # fmt: skip
-# The same where a verb means something else by that name.
-KINDS_OF_VERBS = {
-    **{(verb, "reference"): "runs" for verb in ("why", "blame", "fork", "label", "judge-report")},
-    ("criterion", "reference"): "tests", ("compare", "a"): "choice:baseline+executions",
-    **{(verb, "execution"): "running" for verb in ("attach", "pause", "continue", "cancel")},
-}  # fmt: skip
-
-
-def table() -> dict[str, Any]:
-    """What `agenteval_tui/cli/complete.py` reads."""
-    context = click.Context(agenteval, info_name="agenteval")
-    verbs = {}
-    for name in own_verbs():
-        command = agenteval.get_command(context, name)
-        assert command is not None
-        verbs[name] = _completed(name, command, short_help(name))
-    verbs["help"]["arguments"] = [{"kind": f"choice:{'|'.join(own_verbs())}", "many": False}]
-    return {**_completed("", agenteval, ""), "verbs": verbs}
-
-
-def _completed(name: str, command: click.Command, about: str) -> dict[str, Any]:
-    made: dict[str, Any] = {"help": about, "options": [], "arguments": []}
-    for one in command.params:
-        kind = _kind(name, one)
-        if isinstance(one, click.Argument):
-            made["arguments"].append({"kind": kind, "many": one.nargs == -1})
-        elif isinstance(one, click.Option) and not one.hidden:
-            values = 0 if one.is_flag or (one.metavar or "").startswith("[=") else one.nargs
-            names = sorted([*one.opts, *one.secondary_opts], key=lambda word: not word.startswith("--"))
-            about = " ".join((one.help or "").split())
-            made["options"].append(
-                {"names": names, "help": about, "values": values, "kind": kind, "many": one.multiple}
-            )
-    made["options"].append({"names": ["--help", "-h"], "help": "Show this message and exit.", "values": 0,
-                            "kind": "none", "many": False})  # fmt: skip
-    if isinstance(command, click.Group) and name:
-        inside = click.Context(command, info_name=name)
-        parts = {word: command.get_command(inside, word) for word in command.list_commands(inside)}
-        made["verbs"] = {
-            word: _completed(f"{name} {word}", part, part.get_short_help_str(limit=200))
-            for word, part in parts.items()
-            if part is not None
-        }
-    return made
-
-
-def _kind(verb: str, one: click.Parameter) -> str:
-    if isinstance(one.type, click.Choice):
-        return f"choice:{'|'.join(map(str, one.type.choices))}"
-    if "--format" in one.opts:
-        return f"choice:{'|'.join(sorted(entry_points.own(IMPORTERS if verb == 'import' else EXPORTERS)))}"
-    if (verb, one.name) == ("schema", "name"):
-        return f"choice:{'|'.join(SCHEMAS)}"
-    if isinstance(one.type, click.Path):
-        return "files" if one.type.file_okay else "folders"
-    return KINDS_OF_VERBS.get((verb, one.name or ""), KINDS.get(one.name or "", "none"))
-
-
-def table_text() -> str:
-    """The table as it is in its file."""
-    return json.dumps(table(), indent=1, ensure_ascii=False) + "\n"
-
-
 if __name__ == "__main__":
-    TABLE.write_text(table_text(), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")

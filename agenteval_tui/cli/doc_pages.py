@@ -52,6 +52,11 @@ def pages() -> list[DocPage]:
     return [*listed, *(_page(folder, path, "") for path in others)]
 
 
+def page_names() -> list[str]:
+    """The names of all pages."""
+    return [page.name for page in pages()]
+
+
 def find_page(name: str) -> DocPage:
     """The page that a person means by `name`: its whole name or the last part of it, in any case, with or without the
     ending. Raises `AgentevalError`, with near names, where there is no such page."""

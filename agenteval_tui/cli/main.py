@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal
 from agenteval_tui.cli.output import Output, prepare_streams
@@ -59,6 +60,16 @@ class _Verbs(click.Group):
                 with formatter.section(group):
                     # Padded, so that what the verbs do begins in one column in all groups.
                     formatter.write_dl([(f"{name:<{longest}}", short_help(name)) for name in names])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """A verb, an option, or a path for the app. click's own would import every verb for its help."""
+        verbs = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        verbs = [name for name in verbs if is_own(name) or self.get_command(ctx, name) is not None]
+        return [
+            *(CompletionItem(name, help=short_help(name)) for name in verbs),
+            *click.Command.shell_complete(self, ctx, incomplete),
+            CompletionItem(incomplete, type="file"),
+        ]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         paths = _leading_paths(args)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 from msgspec import Struct
 
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.exit_codes import read_rate, read_seconds
 from agenteval_tui.cli.gate_options import (
@@ -75,13 +76,39 @@ def report_options(function: F) -> F:
     """`--json --junit --csv --md --html --force`; the function gets them as `report_files`, for `ReportFiles.taken`."""
     options = (
         click.option(
-            "--json", "json_file", metavar="FILE", help="Write the results as JSON; `-` prints them and nothing else."
+            "--json",
+            "json_file",
+            metavar="FILE",
+            help="Write the results as JSON; `-` prints them and nothing else.",
+            shell_complete=completed_values.files,
         ),
-        click.option("--junit", "junit_file", metavar="FILE", help="Write a JUnit XML report."),
-        click.option("--csv", "csv_file", metavar="FILE", help="Write a table with one line per run."),
-        click.option("--md", "md_file", metavar="FILE", help="Write a Markdown report: figures, failures, conclusion."),
         click.option(
-            "--html", "html_file", metavar="FILE", help="Write the same report as one self-contained HTML file."
+            "--junit",
+            "junit_file",
+            metavar="FILE",
+            help="Write a JUnit XML report.",
+            shell_complete=completed_values.files,
+        ),
+        click.option(
+            "--csv",
+            "csv_file",
+            metavar="FILE",
+            help="Write a table with one line per run.",
+            shell_complete=completed_values.files,
+        ),
+        click.option(
+            "--md",
+            "md_file",
+            metavar="FILE",
+            help="Write a Markdown report: figures, failures, conclusion.",
+            shell_complete=completed_values.files,
+        ),
+        click.option(
+            "--html",
+            "html_file",
+            metavar="FILE",
+            help="Write the same report as one self-contained HTML file.",
+            shell_complete=completed_values.files,
         ),
         click.option("--force", is_flag=True, help="Overwrite existing files, whatever they contain."),
     )

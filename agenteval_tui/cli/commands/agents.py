@@ -10,6 +10,7 @@ import click
 
 from agenteval_tui.agents.base import CheckReport
 from agenteval_tui.agents.permission import NotTrustedError, Permission
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core import directories
@@ -25,7 +26,9 @@ from agenteval_tui.views.agents import agents_view
 @click.command("agents")
 @click.argument("verb", required=False, type=click.Choice(("list", "check")), default="list")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--agent", "names", multiple=True, metavar="A", help="Only this agent.")
+@click.option(
+    "--agent", "names", multiple=True, metavar="A", help="Only this agent.", shell_complete=completed_values.agents
+)
 @click.option("--quick", is_flag=True, help="check: do not ask for an answer unless necessary.")
 @click.option("--trust", is_flag=True, help="check: let programs in the suites' folders run; look at them first.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 import click
 
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.prompts import can_ask, confirm
@@ -53,8 +54,15 @@ def listed(invocation: Invocation, as_json: bool) -> int:
 
 
 @command.command("set")
-@click.argument("reference", metavar="EXECUTION|RUN", default="last")
-@click.option("--test", "tests", multiple=True, metavar="ID", help="Only for this test; may be repeated.")
+@click.argument("reference", metavar="EXECUTION|RUN", default="last", shell_complete=completed_values.references)
+@click.option(
+    "--test",
+    "tests",
+    multiple=True,
+    metavar="ID",
+    help="Only for this test; may be repeated.",
+    shell_complete=completed_values.tests,
+)
 @click.option("--who", metavar="NAME", help="Your name (default: AGENTEVAL_WHO, else your account).")
 @all_projects("--all")
 @common_options
@@ -90,7 +98,7 @@ def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: st
 
 
 @command.command("clear")
-@click.argument("tests", nargs=-1, metavar="[TEST]...")
+@click.argument("tests", nargs=-1, metavar="[TEST]...", shell_complete=completed_values.tests)
 @click.option("--all", "everything", is_flag=True, help="Clear the baselines of all tests in all projects.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @common_options

@@ -7,13 +7,14 @@ from typing import Any
 import click
 
 from agenteval_tui.analysis.blame.options import BlameOptions
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.continuation_options import Asking, continuation_options
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 
 
 @click.command("blame")
-@click.argument("reference", metavar="[RUN]", default="")
+@click.argument("reference", metavar="[RUN]", default="", shell_complete=completed_values.runs)
 @declared(BlameOptions, "samples")
 @continuation_options(BlameOptions, document="the four answers and the evidence")
 @all_projects("--all")

@@ -8,6 +8,7 @@ from agenteval_tui.analysis.attribution import Attributed, attribute
 from agenteval_tui.analysis.comparison import compare, metric_changes
 from agenteval_tui.analysis.comparison_model import Comparison, MetricChange, TestKey
 from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, sides_of
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.comparison import comparison_document
@@ -22,10 +23,15 @@ MOST = 100
 
 
 @click.command("compare")
-@click.argument("a", required=False, default="")
-@click.argument("b", required=False, default="")
+@click.argument("a", required=False, default="", shell_complete=completed_values.sides)
+@click.argument("b", required=False, default="", shell_complete=completed_values.executions)
 @click.option(
-    "--agent", "agents", multiple=True, metavar="A", help="Only this agent's runs; given twice, compare the two."
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="A",
+    help="Only this agent's runs; given twice, compare the two.",
+    shell_complete=completed_values.agents,
 )
 @click.option(
     "--variation",
@@ -33,6 +39,7 @@ MOST = 100
     multiple=True,
     metavar="V",
     help="Only this variation (`default`: none); given twice, compare the two.",
+    shell_complete=completed_values.variations,
 )
 @click.option("--all", "everything", is_flag=True, help="Show unchanged tests too.")
 @click.option("--quick", is_flag=True, help="Do not look for the cause of each change; read no transcripts.")

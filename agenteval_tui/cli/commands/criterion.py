@@ -15,6 +15,7 @@ from agenteval_tui.analysis.criterion_versions import (
     text_difference,
     versions,
 )
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.core.display import one_line
@@ -32,7 +33,7 @@ from agenteval_tui.views.model import Difference, Paragraph, text
 
 
 @click.command("criterion")
-@click.argument("reference", metavar="TEST/CRITERION")
+@click.argument("reference", metavar="TEST/CRITERION", shell_complete=completed_values.tests)
 @click.option("--suite", metavar="FILE", help="The suite's file, if several suites have this test.")
 @click.option(
     "--diff",

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.commands.db_query import command as query_command
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style
@@ -309,8 +310,8 @@ def _print_merged(invocation: Invocation, merged: HistoryMerge) -> None:
 
 
 @click.command("move")
-@click.argument("old")
-@click.argument("new")
+@click.argument("old", shell_complete=completed_values.folders)
+@click.argument("new", shell_complete=completed_values.folders)
 @common_options
 @pass_invocation
 def move_command(invocation: Invocation, old: str, new: str) -> int:

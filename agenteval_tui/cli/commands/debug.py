@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 
 
 @click.command("debug")
-@click.argument("what", metavar="TEST[#N]|RUN")
+@click.argument("what", metavar="TEST[#N]|RUN", shell_complete=completed_values.executions_and_files)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--listen",
@@ -20,7 +21,9 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
     metavar="[PORT]",
     help="Wait until an editor attaches with debugpy (default: port 5678), instead of pdb in this terminal.",
 )
-@click.option("--agent", metavar="NAME", help="Use this agent instead of the test's.")
+@click.option(
+    "--agent", metavar="NAME", help="Use this agent instead of the test's.", shell_complete=completed_values.agents
+)
 @click.option("--live", is_flag=True, help="Of a recorded run: ask the model servers, not its recording.")
 @click.option("--trust", is_flag=True, help="Allow the programs and Python functions of the suite's folder.")
 @common_options

@@ -7,7 +7,8 @@ from itertools import groupby
 
 import click
 
-from agenteval_tui.cli.doc_pages import DocPage, find_page, pages
+from agenteval_tui.cli import completed_values
+from agenteval_tui.cli.doc_pages import DocPage, find_page, page_names, pages
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.markdown_text import text_lines
 
@@ -15,7 +16,7 @@ _WIDEST = 100  # columns of text; longer lines are hard to read
 
 
 @click.command("docs")
-@click.argument("page", default="")
+@click.argument("page", default="", shell_complete=completed_values.choice(page_names))
 @click.option("--url", is_flag=True, help="Print the page's address for a browser instead of the page.")
 @click.option("--markdown", is_flag=True, help="Print the page as Markdown.")
 @common_options

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import click
 
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import json_text
 from agenteval_tui.cli.prompts import can_ask, confirm
+from agenteval_tui.core import entry_points
 from agenteval_tui.core.atomic_write import is_special, write_pieces
+from agenteval_tui.core.entry_points import EXPORTERS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.exporters.export import Losses, exporter_named, listed, own_exporters, stored_runs
@@ -26,7 +29,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # occurs only in JSON's strings
 
 
 @click.command("export", epilog="\b\nWhat each format leaves out:\n" + listed())
-@click.argument("what", metavar="[WHAT]", default="last")
+@click.argument("what", metavar="[WHAT]", default="last", shell_complete=completed_values.executions_and_files)
 @click.argument("file", default="-", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--format",
@@ -34,6 +37,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # occurs only in JSON's strings
     default="openai",
     show_default=True,
     metavar="NAME",
+    shell_complete=completed_values.choice(lambda: (*entry_points.names(EXPORTERS), POWER_UI, UMBRACO)),
     help=f"{', '.join(exporter.name for exporter in own_exporters())}; power-ui, umbraco for the tests of a suite.",
 )
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")

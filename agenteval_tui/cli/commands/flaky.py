@@ -9,6 +9,7 @@ import click
 from agenteval_tui.analysis.time_buckets import window_ms
 from agenteval_tui.analysis.trends import TrendQuery
 from agenteval_tui.analysis.variance import ledger
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.named_tests import paths_and_tests
 from agenteval_tui.cli.param_types import Until
@@ -23,11 +24,30 @@ from agenteval_tui.views.flaky import flaky_view, reason_text, suggestions_view
 @click.command("flaky")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--window", default="30d", metavar="TIME", help="How far to look back: 24h, 30d (the default), 8w, all.")
-@click.option("--test", "tests", multiple=True, metavar="ID", help="Only this test; may be repeated.")
 @click.option(
-    "--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; if repeated, with all these tags."
+    "--test",
+    "tests",
+    multiple=True,
+    metavar="ID",
+    help="Only this test; may be repeated.",
+    shell_complete=completed_values.tests,
 )
-@click.option("--agent", "agents", multiple=True, metavar="A", help="Only runs of this agent; may be repeated.")
+@click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="T",
+    help="Only tests with this tag; if repeated, with all these tags.",
+    shell_complete=completed_values.tags,
+)
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="A",
+    help="Only runs of this agent; may be repeated.",
+    shell_complete=completed_values.agents,
+)
 @click.option("--all", "everything", is_flag=True, help="List all tests and criteria, steady ones too.")
 @click.option("--count-errors", is_flag=True, help="Count runs that ended in an error as not passed.")
 @click.option("--quarantine", is_flag=True, help="Quarantine the suggested tests and criteria.")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.continuation_options import continuation_options
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
@@ -16,7 +17,7 @@ _ROLES = ("user", "assistant", "system")
 
 
 @click.command("fork", short_help="Continue a run from one of its steps, with something changed.")
-@click.argument("reference", metavar="RUN")
+@click.argument("reference", metavar="RUN", shell_complete=completed_values.runs)
 @declared(ForkRequest, "at")
 @click.option(
     "--set",
@@ -42,7 +43,7 @@ _ROLES = ("user", "assistant", "system")
     help="Try several changes: a YAML or JSON list, a branch for each entry (see the page `fork`).",
 )
 @declared(ForkRequest, "n", "-n")
-@declared(ForkRequest, "agent")
+@declared(ForkRequest, "agent", shell_complete=completed_values.agents)
 @click.option(
     "--save-test",
     metavar="ID",

@@ -23,6 +23,7 @@ from agenteval_tui.analysis.regrade import (
     rules_of_suites,
     save_verdicts,
 )
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output
@@ -72,11 +73,28 @@ _File = click.Path(path_type=Path, allow_dash=True)
     help="A transcript, chat messages, a server's reply, or any other file that `import` reads.",
 )
 @click.option("--transcripts", "lines_file", type=_File, metavar="FILE.jsonl", help="Transcripts, one per line.")
-@click.option("--execution", metavar="REF", help="Grade the stored runs of this execution (an id, or `last`).")
-@click.option("--run", "run_ref", metavar="REF", help="Grade this stored run.")
-@click.option("--test", "tests", multiple=True, metavar="ID", help="With --execution: only runs of this test.")
+@click.option(
+    "--execution",
+    metavar="REF",
+    help="Grade the stored runs of this execution (an id, or `last`).",
+    shell_complete=completed_values.executions,
+)
+@click.option("--run", "run_ref", metavar="REF", help="Grade this stored run.", shell_complete=completed_values.runs)
+@click.option(
+    "--test",
+    "tests",
+    multiple=True,
+    metavar="ID",
+    help="With --execution: only runs of this test.",
+    shell_complete=completed_values.tests,
+)
 @click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="The value of {{NAME}} in the criteria.")
-@click.option("--judge", metavar="A", help="Ask this agent the questions that no judge has answered yet.")
+@click.option(
+    "--judge",
+    metavar="A",
+    help="Ask this agent the questions that no judge has answered yet.",
+    shell_complete=completed_values.agents,
+)
 @click.option("--trust", is_flag=True, help="Let the criteria's Python functions run; look at them first.")
 @click.option("--save", is_flag=True, help="With --execution: save the verdicts as a new execution.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (with --transcripts: one document per line).")

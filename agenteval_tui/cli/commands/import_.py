@@ -10,11 +10,14 @@ from typing import Any
 import click
 
 from agenteval_tui.agents.permission import NotTrustedError
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.standard_input import NAME, STDIN, only_once, standard_input_file
+from agenteval_tui.core import entry_points
 from agenteval_tui.core.atomic_write import write_pieces
+from agenteval_tui.core.entry_points import IMPORTERS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count
@@ -30,7 +33,7 @@ from agenteval_tui.history.store import Store
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
-@declared(ImportOptions, "format")
+@declared(ImportOptions, "format", shell_complete=completed_values.choice(lambda: entry_points.names(IMPORTERS)))
 @click.option(
     "--to",
     type=click.Path(path_type=Path, allow_dash=True),

@@ -18,6 +18,7 @@ from agenteval_tui.analysis.agreement import (
 )
 from agenteval_tui.analysis.explanation import criterion_named
 from agenteval_tui.analysis.judge_repeatability import rejudge, respondents_for
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES, Output
 from agenteval_tui.cli.trust_prompt import ask_permission
@@ -41,13 +42,20 @@ _DIFFER = 5
 
 
 @click.command("judge-report")
-@click.argument("reference", metavar="[RUN/CRITERION]", required=False)
+@click.argument("reference", metavar="[RUN/CRITERION]", required=False, shell_complete=completed_values.runs)
 @click.option("--suite", "suites", multiple=True, metavar="SUITE", help="Only this suite: its name or its file.")
-@click.option("--execution", metavar="REF", help="Only this execution (an id, or `last`).")
+@click.option(
+    "--execution",
+    metavar="REF",
+    help="Only this execution (an id, or `last`).",
+    shell_complete=completed_values.executions,
+)
 @click.option(
     "--reask", type=click.IntRange(1, 100), metavar="N", help="Ask the judge about RUN/CRITERION again, N times."
 )
-@click.option("--judge", metavar="A", help="With --reask: this agent as the judge.")
+@click.option(
+    "--judge", metavar="A", help="With --reask: this agent as the judge.", shell_complete=completed_values.agents
+)
 @click.option("--trust", is_flag=True, help="With --reask: let programs and functions in the suite's folder run.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects("--all")

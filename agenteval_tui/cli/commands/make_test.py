@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from agenteval_tui.analysis.drafted_test import make_test, stored_runs
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core import directories
 from agenteval_tui.formats.documents.made_test import made_test_document
@@ -15,7 +16,9 @@ from agenteval_tui.views.made_test import made_test_view
 
 
 @click.command("make-test", short_help="Make a test from a run or a trace, with suggested criteria.")
-@click.argument("references", metavar="RUN...", nargs=-1, required=True)
+@click.argument(
+    "references", metavar="RUN...", nargs=-1, required=True, shell_complete=completed_values.executions_and_files
+)
 @click.option(
     "--suite",
     "path",
@@ -25,7 +28,13 @@ from agenteval_tui.views.made_test import made_test_view
 )
 @click.option("--id", "test_id", default="", metavar="ID", help="The test's id (default: made from the question).")
 @click.option("--name", default="", help="The test's name (default: the question).")
-@click.option("--agent", default="", metavar="A", help="The agent to ask (default: the runs' agent, if known).")
+@click.option(
+    "--agent",
+    default="",
+    metavar="A",
+    help="The agent to ask (default: the runs' agent, if known).",
+    shell_complete=completed_values.agents,
+)
 @click.option("--dry-run", is_flag=True, help="Print the test, and write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: the test, and where it is.")
 @all_projects("--all")

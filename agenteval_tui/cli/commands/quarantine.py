@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.param_types import Until
 from agenteval_tui.core.errors import AgentevalError
@@ -41,7 +42,7 @@ def command(context: click.Context, everything: bool, as_json: bool) -> int:
 
 
 @command.command("add")
-@click.argument("test")
+@click.argument("test", shell_complete=completed_values.tests)
 @click.option("--criterion", default="", metavar="NAME", help="Only this criterion of the test.")
 @click.option("--until", "until_ms", type=Until(), help="Until when: 14d (the default), 2w, or a day (2026-12-24).")
 @click.option("--reason", "--note", default="", help="Why, in a few words.")
@@ -69,7 +70,7 @@ def add(invocation: Invocation, test: str, criterion: str, until_ms: int | None,
 
 
 @command.command("end")
-@click.argument("test")
+@click.argument("test", shell_complete=completed_values.tests)
 @click.option("--criterion", default="", metavar="NAME", help="Only for this criterion of the test.")
 @common_options
 @pass_invocation

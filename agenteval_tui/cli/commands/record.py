@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.runs.proxy_options import ProxyOptions
@@ -69,7 +70,9 @@ def _proxy_options(function: F) -> F:
     metavar="FILE",
     help="The suite of --test, or the one that --new is added to.",
 )
-@click.option("--test", metavar="ID", help="Grade the run with the criteria of this test.")
+@click.option(
+    "--test", metavar="ID", help="Grade the run with the criteria of this test.", shell_complete=completed_values.tests
+)
 @click.option("--new", is_flag=True, help="Make a test from it in --suite (default: recorded.suite.yaml).")
 @click.option(
     "--cassette", type=click.Path(path_type=Path), metavar="FILE", help="Keep requests and answers in this file."
@@ -85,7 +88,12 @@ def _proxy_options(function: F) -> F:
     is_flag=True,
     help="Run it a second time with the recorded answers, to find values that change from run to run.",
 )
-@click.option("--judge", metavar="A", help="Use this agent as the judge, instead of those that metrics name.")
+@click.option(
+    "--judge",
+    metavar="A",
+    help="Use this agent as the judge, instead of those that metrics name.",
+    shell_complete=completed_values.agents,
+)
 @click.option(
     "--mcp", is_flag=True, help="PROGRAM is an MCP server, which the recorded program starts with this command."
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.github_comment import comment_text, pull_request, put_comment
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.report_files import check_reports, write_reports
@@ -25,7 +26,7 @@ TITLES = {
 
 
 @click.command("report")
-@click.argument("execution", required=False, default="last", metavar="[ID]")
+@click.argument("execution", required=False, default="last", metavar="[ID]", shell_complete=completed_values.executions)
 @report_options
 @click.option(
     "--comment", is_flag=True, help="On GitHub: post the report as a comment on the pull request, and update it there."

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.run_options import Ending, ReportFiles, execution_options, limit_options, report_options
@@ -52,19 +53,33 @@ class _Run(click.Command):
 @click.command("run", cls=_Run)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
-    "--test", "tests", multiple=True, metavar="ID", help="Only this test, as ID or FILE::ID; may be repeated."
+    "--test",
+    "tests",
+    multiple=True,
+    metavar="ID",
+    help="Only this test, as ID or FILE::ID; may be repeated.",
+    shell_complete=completed_values.tests,
 )
 @click.option(
-    "--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; if repeated, with all these tags."
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="T",
+    help="Only tests with this tag; if repeated, with all these tags.",
+    shell_complete=completed_values.tags,
 )
 @click.option("--failed", is_flag=True, help="Only the tests that failed in the last execution of these suites.")
 @declared(PlanOptions, "sample")
-@declared(PlanOptions, "agent")
+@declared(PlanOptions, "agent", shell_complete=completed_values.agents)
 @click.option(
-    "--ab", nargs=2, metavar="A B", help="Run every test with both agents or variations, and test if they differ."
+    "--ab",
+    nargs=2,
+    metavar="A B",
+    help="Run every test with both agents or variations, and test if they differ.",
+    shell_complete=completed_values.arms,
 )
-@declared(PlanOptions, "judge")
-@declared(PlanOptions, "variation")
+@declared(PlanOptions, "judge", shell_complete=completed_values.agents)
+@declared(PlanOptions, "variation", shell_complete=completed_values.variations)
 @declared(PlanOptions, "repeat")
 @click.option("--no-early-stop", is_flag=True, help="Run all repetitions, even when a test is already decided.")
 @declared(PlanOptions, "timeout")
@@ -101,7 +116,12 @@ class _Run(click.Command):
 @click.option(
     "--recorded-tools", is_flag=True, help="With --watch: answer calls of MCP servers from the recordings, too."
 )
-@click.option("--resume", metavar="ID", help="Run the rest of this execution, like `agenteval resume ID`.")
+@click.option(
+    "--resume",
+    metavar="ID",
+    help="Run the rest of this execution, like `agenteval resume ID`.",
+    shell_complete=completed_values.executions,
+)
 @limit_options
 @report_options
 @common_options

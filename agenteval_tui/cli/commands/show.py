@@ -14,6 +14,7 @@ from agenteval_tui.analysis.raised import raised_around
 from agenteval_tui.analysis.test_gates import gates_now
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.analysis.triage import causes_of_execution
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.core.directories import db_option
@@ -51,7 +52,7 @@ _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
 
 
 @click.command("show")
-@click.argument("reference", default="last")
+@click.argument("reference", default="last", shell_complete=completed_values.references)
 @click.option("--transcript", "only_transcript", is_flag=True, help="Only the transcript of the run.")
 @click.option("--output", "only_output", is_flag=True, help="Only what the agent's code printed and logged.")
 @click.option(
@@ -69,6 +70,7 @@ _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
     flag_value="",
     help="What RUN did differently, step by step. With --request and without RUN: only what changed since the request "
     "before, with its texts.",
+    shell_complete=completed_values.runs,
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects("--all")

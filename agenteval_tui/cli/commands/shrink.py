@@ -7,13 +7,14 @@ from typing import Any
 import click
 
 from agenteval_tui.analysis.shrink.options import ShrinkOptions
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.continuation_options import Asking, continuation_options
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 
 
 @click.command("shrink", short_help="Find the smallest input that still fails for the same cause.")
-@click.argument("reference", metavar="RUN")
+@click.argument("reference", metavar="RUN", shell_complete=completed_values.references)
 @declared(ShrinkOptions, "at")
 @declared(ShrinkOptions, "criterion")
 @declared(ShrinkOptions, "rate")

@@ -9,6 +9,7 @@ import click
 from agenteval_tui.analysis.suggest.options import SuggestOptions
 from agenteval_tui.analysis.suggest.search import check, suggest
 from agenteval_tui.analysis.suggest.stored_examples import TestExamples, examples_of_execution, examples_of_test
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.formats.documents.suggest import suggested_document
@@ -17,9 +18,12 @@ from agenteval_tui.views.suggestions import suggestions_view
 
 
 @click.command("suggest")
-@click.argument("reference", metavar="[TEST[/CRITERION]]", default="")
+@click.argument("reference", metavar="[TEST[/CRITERION]]", default="", shell_complete=completed_values.references)
 @click.option(
-    "--execution", metavar="REF", help="Use the runs of this execution (an id, or `last`) instead of a test's."
+    "--execution",
+    metavar="REF",
+    help="Use the runs of this execution (an id, or `last`) instead of a test's.",
+    shell_complete=completed_values.executions,
 )
 @declared(SuggestOptions, "from_judge")
 @click.option("--good", multiple=True, metavar="RUN", help="Count this run as good, without storing a label.")

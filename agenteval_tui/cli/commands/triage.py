@@ -16,6 +16,7 @@ from agenteval_tui.analysis.causes import (
     newest_scope,
 )
 from agenteval_tui.analysis.triage import TriageStatus, decide, statuses
+from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.param_types import Until
 from agenteval_tui.core.display import one_line
@@ -42,7 +43,12 @@ _CHOICES = ("accept", "fix", "quarantine", "label", "ignore", "reopen")
 @click.option("--note", default="", help="Why, in a few words.")
 @click.option("--until", "until_ms", type=Until(), help="When to reopen it: 14d, 2w, or a day (2026-12-24).")
 @click.option("--who", default="", help="Your name (default: AGENTEVAL_WHO, else your account).")
-@click.option("--execution", metavar="REF", help="The execution with the cause (default: the newest that has it).")
+@click.option(
+    "--execution",
+    metavar="REF",
+    help="The execution with the cause (default: the newest that has it).",
+    shell_complete=completed_values.executions,
+)
 @click.option("--passed", is_flag=True, help="With label: its runs were right, and the criterion is wrong.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects("--all")
