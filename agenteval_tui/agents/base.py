@@ -82,7 +82,7 @@ class AgentRequest(Struct, frozen=True):
     row's of its dataset; the messages have them filled in already. `paid`: what this run paid for before it was cut
     off, and keeps as it goes; None: nothing is kept. `recorded`: what answers its requests to models in place of the
     servers; None: the servers do, or the agent's own cassette. `workdir`: the folder of its own that the run works in;
-    None: it has none.
+    None: it has none. `proxy`: the address of the proxy by way of which it asks its models; "": there is none.
     """
 
     messages: tuple[Message, ...]
@@ -98,6 +98,7 @@ class AgentRequest(Struct, frozen=True):
     paid: PaidRequests | None = None
     recorded: RecordedAnswers | None = None
     workdir: Path | None = None
+    proxy: str = ""
 
 
 # Transcripts of a stored execution: its reference ("last", an id) -> test id -> transcripts in order of repetition.
@@ -271,11 +272,13 @@ class Recorded(Struct, frozen=True):
 class Captured(Struct, frozen=True):
     """What the agent's models were really asked and answered, as a proxy kept it: what is stored of the run is made of
     it. The conversation that later turns continue stays what the agent told. `tape`: the exchanges as JSON, without
-    keys. `answers`: the last text of the model is the answer, whatever the agent told."""
+    keys. `answers`: the last text of the model is the answer, whatever the agent told. `beside`: what the agent told
+    stays, unless it could not tell its calls; the requests are added to it."""
 
     transcript: Transcript
     tape: tuple[Mapping[str, Any], ...] = ()
     answers: bool = False
+    beside: bool = False
 
 
 class Seen(Struct, frozen=True):

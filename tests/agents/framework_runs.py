@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process.protocol import EventReader, request_document
 from agenteval_tui.agents.process.python_host import PythonHost, RaisedError, start_host
 from agenteval_tui.agents.recorder import Recorder
+from agenteval_tui.agents.recording.proxy import Proxy
+from agenteval_tui.agents.recording.session import Session
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
 ALLOWED = permission_for((), everything=True)
@@ -31,10 +33,10 @@ class Played:
     wrong: bool = False
 
 
-async def play(host: PythonHost, target: str, request: AgentRequest) -> Played:
+async def play(host: PythonHost, target: str, request: AgentRequest, **more: str) -> Played:
     recorder, reader = Recorder(request.messages, tool_calls=request.tool_calls), EventReader()
     try:
-        async for answer in host.events("agent", target, request=request_document(request, {})):
+        async for answer in host.events("agent", target, request=request_document(request, {}), **more):
             for event in reader.read(answer["event"]) if "event" in answer else ():
                 recorder.apply(event)
     except RaisedError as error:
@@ -59,6 +61,25 @@ LATER = AgentRequest(
 )
 
 
+@asynccontextmanager
+async def _by_way() -> AsyncIterator[dict[str, str]]:
+    """With AGENTEVAL_BY_PROXY all models are asked by way of a proxy, as with `capture: auto`: nothing may be
+    otherwise. It names a file that gets a line for each recorded request."""
+    log = os.environ.get("AGENTEVAL_BY_PROXY")
+    if not log:
+        yield {}
+        return
+    session = Session()
+    proxy = Proxy({}, asides=True)
+    await proxy.start()
+    try:
+        yield {"proxy": proxy.open(session)}
+    finally:
+        with Path(log).open("a", encoding="utf-8") as file:
+            file.writelines(f"{each.question.title} {each.answer.status}\n" for each in session.exchanges())
+        await proxy.close()
+
+
 async def play_all(
     module: str,
     targets: Iterable[str],
@@ -67,11 +88,14 @@ async def play_all(
     later: Iterable[str] = ("agent", "graph"),
 ) -> tuple[dict[str, Played], Any]:
     environment = {**os.environ, **env}
-    async with await start_host(FOLDER, environment, permission=ALLOWED, interpreter=interpreter) as host:
-        played = {target: await play(host, f"{module}:{target}", REQUEST) for target in targets}
+    async with (
+        _by_way() as more,
+        await start_host(FOLDER, environment, permission=ALLOWED, interpreter=interpreter) as host,
+    ):
+        played = {target: await play(host, f"{module}:{target}", REQUEST, **more) for target in targets}
         for target in later:
             if target in played:
-                played[f"{target}, later"] = await play(host, f"{module}:{target}", LATER)
+                played[f"{target}, later"] = await play(host, f"{module}:{target}", LATER, **more)
         truth = None
         with suppress(RaisedError):
             truth = await host.call("tool", f"{module}:truth", arguments={})

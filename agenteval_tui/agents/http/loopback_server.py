@@ -93,10 +93,14 @@ class LoopbackServer:
         self._server: asyncio.Server | None = None
         self._own: list[tuple[str, int]] = []
 
-    async def start(self, host: str, port: int) -> None:
-        """Listen from now on; port 0 takes a free one. Raises OSError when the port can't be had."""
+    async def start(self, host: str, port: int, listening: socket.socket | None = None) -> None:
+        """Listen from now on; port 0 takes a free one. Raises OSError when the port can't be had. `listening`: a socket
+        that listens already."""
         try:
-            self._server = await asyncio.start_server(self._connected, require_host(host), port)
+            if listening is not None:
+                self._server = await asyncio.start_server(self._connected, sock=listening)
+            else:
+                self._server = await asyncio.start_server(self._connected, require_host(host), port)
         except (OSError, UnicodeError) as error:
             raise OSError(getattr(error, "errno", None), why_not_listening(error)) from None
         self._own = [socket.getsockname()[:2] for socket in self._server.sockets]

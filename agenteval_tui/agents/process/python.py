@@ -204,6 +204,8 @@ class PythonAgent:
             yield Failed(RunError.told("bad_request", error.what, error.fix))
             return
         place = {} if request.workdir is None else self._place(request.workdir)
+        if request.proxy:
+            place["proxy"] = request.proxy
         asking = host.events(
             "agent", options.callable, limit=limit, request=document, how=how, last=not options.reuse, **place
         )

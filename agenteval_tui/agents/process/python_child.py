@@ -18,7 +18,7 @@ do: "fork"      comes with a socket and the end of a pipe: a process that goes o
     "find"      the callable is there: its name
     "find agent"    the same, or an agent of a framework
     "agent"     `request`: call it with what its parameters ask for, or run it; {"prepared"} once it is there, events;
-                `cwd`, `env`: where it works, if that is not the suite's folder
+                `cwd`, `env`: where it works, if that is not the suite's folder; `proxy`: by way of which it asks models
     "describe"  its name, docstring and parameters as a JSON Schema
     "tool"      `arguments`: call it with these; runs beside others, in a thread or in the loop of all async tools
     "metric"    `value`, `arguments`, `offered`: what an evaluator says of a run (`python_evaluator`)
@@ -408,7 +408,8 @@ def _do_agent(request: dict[str, Any]) -> None:
     output.begin(lambda piece: _say(request["id"], output=piece))
     handler = _signal.signal(_SIGTERM, _made_late) or 0
     try:
-        call.run(agent, request["target"], request["request"], **ways)
+        with _sibling("python_http_clients").by_way_of(request.get("proxy") or ""):
+            call.run(agent, request["target"], request["request"], **ways)
     finally:
         if _signal.getsignal(_SIGTERM) is _made_late:
             _signal.signal(_SIGTERM, handler)
@@ -419,7 +420,7 @@ def _do_agent(request: dict[str, Any]) -> None:
 def _call() -> ModuleType:
     for name in (
         *("errors", "salvage", "usage", "pieces", "signature", "context"),
-        *("frameworks", "conversation", "run_data", "answers", "objects", "model_requests"),
+        *("frameworks", "conversation", "run_data", "answers", "objects", "model_requests", "http_clients"),
     ):
         _sibling("python_" + name)
     return _sibling("python_call")

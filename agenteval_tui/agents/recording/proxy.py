@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import socket
 import time
 import zlib
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 
 from agenteval_tui.agents.http.connection_pool import Connections
 from agenteval_tui.agents.http.loopback_server import LoopbackServer, ServedRequest, ServerConnection
+from agenteval_tui.agents.process.python_http_clients import SERVER, UNREACHED
 from agenteval_tui.agents.recording.exchange import STREAM, Answer, Question, events_of, received
 from agenteval_tui.agents.recording.keys import sent_keys
 from agenteval_tui.agents.recording.mcp_requests import (
@@ -40,6 +42,7 @@ HOST = "127.0.0.1"
 LARGEST = 64_000_000
 """Bytes that are kept. A larger request is refused, a larger answer is passed on and not kept."""
 _TIMEOUT = httpx.Timeout(None, connect=30.0)
+_SHORT_TIMEOUT = httpx.Timeout(None, connect=5.0)  # then the program tries it
 # Of one connection, not of the message.
 _HOP = frozenset(
     (
@@ -57,25 +60,38 @@ _HOP = frozenset(
         "expect",
     )
 )
-_NOT_SENT = _HOP | {"accept-encoding"}
+_NOT_SENT = _HOP | {"accept-encoding", SERVER}
 _UNREACHED = 502
+_UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
 
 
 class Proxy:
-    """The proxy of one process. `open` gives a run of a program its address."""
+    """The proxy of one process. `open` gives a run of a program its address. `asides`: it steps aside where it can't
+    reach a server, and the program sees what it would see without a proxy. `session_of` finds the run of an address
+    that `open` has not given."""
 
-    def __init__(self, upstreams: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        upstreams: Mapping[str, str],
+        *,
+        asides: bool = False,
+        session_of: Callable[[str], Session | None] = lambda secret: None,
+    ) -> None:
         self._upstreams = upstreams
+        self._asides = asides
+        self._session_of = session_of
         self._connections = Connections()
         self._sessions: dict[str, Session] = {}
+        self._in_flight: dict[Session, set[asyncio.Task[object]]] = {}
         self._server = LoopbackServer(self._answer, LARGEST)
         self.alone: Session | None = None
         """The session of requests whose address has no secret, as of a program that was started before."""
 
-    async def start(self, port: int = 0) -> None:
-        """Listen from now on. Raises `InfrastructureError` when the port can't be had."""
+    async def start(self, port: int = 0, listening: socket.socket | None = None) -> None:
+        """Listen from now on, or with a socket that listens already. Raises `InfrastructureError` when the port can't
+        be had."""
         try:
-            await self._server.start(HOST, port)
+            await self._server.start(HOST, port, listening)
         except OSError as error:
             raise InfrastructureError(
                 f"port {port} can't be had: {error.strerror}",
@@ -99,6 +115,11 @@ class Proxy:
         session.over.set()
         self._sessions = {secret: own for secret, own in self._sessions.items() if own is not session}
 
+    def cut(self, session: Session) -> None:
+        """End what is in flight of a run that was stopped: its servers need not answer any more."""
+        for task in self._in_flight.get(session, ()):
+            task.cancel()
+
     async def close(self) -> None:
         """Stop listening, and end what is in flight."""
         await self._server.close()
@@ -111,14 +132,17 @@ class Proxy:
             await client.refuse(403, "this address is for programs of this machine")
             return
         first, _, rest = target.path.lstrip("/").partition("/")
-        session, path = self._sessions.get(first), rest
+        session, path = self._sessions.get(first) or self._session_of(first), rest
         if session is not None and rest == MCP and request.method == "POST":
             await self._take_mcp(client, session, request)
             return
         if session is None:
             session, path = self.alone, target.path.lstrip("/")
-        place = provider_of(path)
-        if session is None or place is None or place[0].name not in self._upstreams:
+        place, server = provider_of(path), headers.get(SERVER)
+        if session is None and server is not None and self._asides:
+            await _step_aside(client)  # its run is over
+            return
+        if session is None or place is None or (server is None and place[0].name not in self._upstreams):
             await client.refuse(
                 404,
                 "there is nothing here; the address of a run is in its program's OPENAI_BASE_URL and similar variables",
@@ -133,13 +157,13 @@ class Proxy:
             {key: value for key, value in query if not is_secret_name(key)},
             received(_unpacked(request.body, headers.get("content-encoding", "")), kind),
         )
-        async with session.asking(question) as open_exchange:
+        async with self._cuttable(session), session.asking(question) as open_exchange:
             answer = await session.answer(open_exchange)
             if answer is not None:
                 await play(client, answer, session.pace, lambda: session.tell(open_exchange))
                 return
             provider, behind = place
-            address = self._upstreams[provider.name] + behind + (f"?{target.query}" if target.query else "")
+            address = (server or self._upstreams[provider.name]) + behind + (f"?{target.query}" if target.query else "")
             sent = [(name, value) for name, value in request.sent if name.decode("latin-1").lower() not in _NOT_SENT]
             pieces = _Pieces(session.news.set, lambda: session.tell(open_exchange))
             open_exchange.so_far = pieces.answer
@@ -148,9 +172,28 @@ class Proxy:
             except _UnreachableError as error:
                 message = f"agenteval's proxy can't reach {urlsplit(address).netloc.rpartition('@')[2]}: {error}"
                 pieces.error, open_exchange.unreached = message, True
+                if self._asides and error.sent_nothing and server is not None:
+                    session.has_stepped_aside = True
+                    await _step_aside(client)
+                    return
+                if self._asides:
+                    client.abort()
                 await play(client, error_answer(question, _UNREACHED, message), 0, lambda: session.tell(open_exchange))
             finally:
                 open_exchange.answered(pieces.answer(), live=True)
+
+    @asynccontextmanager
+    async def _cuttable(self, session: Session) -> AsyncIterator[None]:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks = self._in_flight.setdefault(session, set())
+        tasks.add(task)
+        try:
+            yield
+        finally:
+            tasks.discard(task)
+            if not tasks:
+                self._in_flight.pop(session, None)
 
     async def _take_mcp(self, client: ServerConnection, session: Session, request: ServedRequest) -> None:
         """What the shim of an MCP server tells: a request (whether the server is to be asked), or the answer to one."""
@@ -191,7 +234,7 @@ class Proxy:
         try:
             wire = self._connections.to(address).client
         except AgentevalError as error:
-            raise _UnreachableError(error.sentence) from None
+            raise _UnreachableError(error.sentence, sent_nothing=True) from None
         # What is packed could not be read on its way.
         try:
             upstream_request = wire.build_request(
@@ -201,12 +244,12 @@ class Proxy:
                 content=request.body or None,
             )
         except (httpx.InvalidURL, ValueError) as error:
-            raise _UnreachableError(f"this address can't be asked: {error}") from None
-        upstream_request.extensions["timeout"] = _TIMEOUT.as_dict()
+            raise _UnreachableError(f"this address can't be asked: {error}", sent_nothing=True) from None
+        upstream_request.extensions["timeout"] = (_SHORT_TIMEOUT if self._asides else _TIMEOUT).as_dict()
         try:
             answer = await wire.send(upstream_request, stream=True)
         except httpx.HTTPError as error:
-            raise _UnreachableError(_words(error)) from None
+            raise _UnreachableError(_words(error), sent_nothing=isinstance(error, _UNSENT)) from None
         try:
             pieces.begin(answer.status_code, answer.headers)
             await client.begin(answer.status_code, _passed(answer.headers))
@@ -223,7 +266,17 @@ class Proxy:
 
 
 class _UnreachableError(Exception):
-    pass
+    """There is no answer. `sent_nothing`: the server did not even get the request."""
+
+    def __init__(self, message: str, *, sent_nothing: bool) -> None:
+        super().__init__(message)
+        self.sent_nothing = sent_nothing
+
+
+async def _step_aside(client: ServerConnection) -> None:
+    """Let the program ask the server by itself."""
+    await client.begin(_UNREACHED, [(UNREACHED.encode(), b"1"), (b"content-length", b"0")])
+    await client.end()
 
 
 def _told(body: bytes) -> Told | None:

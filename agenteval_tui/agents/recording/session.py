@@ -73,6 +73,8 @@ class Session:
         """Models whose price is not known."""
         self.uncounted: dict[str, int] = {}
         """Models that answered without a count of tokens, and how often. The cost of these answers is not known."""
+        self.has_stepped_aside = False
+        """Whether the program asked a server by itself, because the proxy could not reach it."""
         self.missed: dict[str, int] = {}
         """How many messages of MCP servers (by name) did not reach the recording."""
         self._answers = answers

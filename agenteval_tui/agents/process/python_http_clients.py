@@ -1,0 +1,328 @@
+"""HTTP clients in the child, whose requests to models go by way of agenteval's proxy. Only the standard library.
+
+The clients of model servers stand on few HTTP libraries. Below those, where a request leaves, it is sent to the proxy
+with the address that it was meant for; the answer comes back in its place. Nothing above sees another address, and no
+variable is set: libraries behave otherwise where they know a base URL that is not the vendor's own (openai-agents asks
+for no usage then). Where the proxy can't reach the server, the request goes there by itself, as without a proxy.
+
+Requests are told by their paths, whatever the host. All else is left alone, and so is every request outside of a call
+of an agent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+SERVER = "x-agenteval-server"
+"""The header that tells the proxy which server a request is for: its address, without the path that the proxy knows."""
+UNREACHED = "x-agenteval-unreached"
+"""The header by which the proxy says that it can't reach that server, and sent nothing."""
+_MOST = 32_000_000  # bytes of a request
+_HOST = "127.0.0.1"
+_OPENAI = re.compile("(.*?)(/chat/completions|/completions|/responses|/embeddings)")
+_ANTHROPIC = re.compile("(.*?)(/v1/messages)")
+_GEMINI = re.compile(
+    "(.*?)(/v1(?:beta|alpha)?/(?:models|tunedModels)/[^/]+"
+    ":(?:generateContent|streamGenerateContent|embedContent|batchEmbedContents))"
+)
+_proxy = ""
+"""The proxy of the call that is running: the address that is the run's own. "": there is none."""
+_added: set[str] = set()  # the libraries whose requests are seen
+
+
+@contextlib.contextmanager
+def by_way_of(proxy: str) -> Iterator[None]:
+    """Send the requests to models that are made inside to the proxy at this address; "": to none."""
+    global _proxy
+    if not proxy:
+        yield
+        return
+    for name in _HOOKS:
+        if name in sys.modules:
+            _add(name)
+    if _late not in sys.meta_path:
+        sys.meta_path.insert(0, _late)
+    _proxy = proxy
+    try:
+        yield
+    finally:
+        _proxy = ""
+        with contextlib.suppress(ValueError):
+            sys.meta_path.remove(_late)
+
+
+def _add(name: str) -> None:
+    if name not in _added:
+        _added.add(name)
+        with contextlib.suppress(Exception):  # a version of another shape: its requests are not seen
+            _HOOKS[name](sys.modules[name])
+
+
+class _Late:
+    """Sees a library that is first imported while the agent runs."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> object:
+        if name not in _HOOKS or name in _added:
+            return None
+        others: list[Any] = [finder for finder in sys.meta_path if finder is not _late]
+        for finder in others:
+            spec = finder.find_spec(name, path, target) if hasattr(finder, "find_spec") else None
+            if spec is not None:
+                with contextlib.suppress(AttributeError):  # a loader that can't be changed
+                    self._see(name, spec.loader)
+                return spec
+        return None
+
+    def _see(self, name: str, loader: Any) -> None:
+        execute = loader.exec_module
+
+        def exec_module(module: Any) -> None:
+            execute(module)
+            _add(name)
+
+        loader.exec_module = exec_module
+
+
+_late: Any = _Late()
+
+
+def detour(method: str, url: str, body: object, is_anthropic: Callable[[], bool]) -> tuple[str, str] | None:
+    """(The address of a request at the proxy, what is before that path at its server), where it is one to a model."""
+    size = len(body) if isinstance(body, (bytes, str)) else 0
+    if not _proxy or method.upper() != "POST" or not size or size > _MOST:
+        return None
+    scheme, slashes, rest = url.partition("://")
+    if not slashes or scheme not in ("http", "https"):
+        return None
+    place, query = rest.partition("#")[0].partition("?")[::2]
+    host, slash, path = place.partition("/")
+    path = slash + path
+    if host.rpartition("@")[2] == _proxy.partition("://")[2].partition("/")[0]:
+        return None  # it goes there by itself
+    prefix, before = "", ""
+    if (match := _GEMINI.fullmatch(path)) is not None:
+        prefix = "gemini"
+    elif (match := _ANTHROPIC.fullmatch(path)) is not None:
+        prefix = "anthropic" if is_anthropic() else ""
+    elif (match := _OPENAI.fullmatch(path)) is not None and (
+        match.group(2) == "/chat/completions" or _names_model(body)
+    ):
+        prefix = "openai/v1"
+    if match is None or not prefix:
+        return None
+    before, rest = match.groups()
+    if prefix == "openai/v1" and ("/openai/deployments/" in path or host == "api.groq.com"):
+        prefix, before, rest = "groq" if host == "api.groq.com" else "azure", "", path
+    return _proxy + "/" + prefix + rest + ("?" + query if query else ""), scheme + "://" + host + before
+
+
+def _names_model(body: object) -> bool:
+    return '"model"' in body if isinstance(body, str) else isinstance(body, bytes) and b'"model"' in body
+
+
+def _own_host() -> str:
+    return _proxy.partition("://")[2].partition("/")[0]
+
+
+def _has_proxies() -> bool:
+    """Whether the environment names proxies, which agenteval uses, too."""
+    from urllib.request import getproxies
+
+    return bool(getproxies())
+
+
+# httpx, and httpx2, which came from it
+
+
+def _add_to_httpx(module: Any) -> None:
+    sync, asynchronous = module.HTTPTransport, module.AsyncHTTPTransport
+    send, send_async = sync.handle_request, asynchronous.handle_async_request
+    secure: list[Any] = []
+
+    def to_proxy(kind: Any) -> object:
+        """A way of its own to the proxy: the client's may lead through a proxy of the network."""
+        import ssl  # the library has loaded it, and a process that asks no model need not
+
+        if not secure:
+            secure.append(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))  # plain HTTP needs no certificates: they take long
+        return kind(verify=secure[0], trust_env=False, limits=module.Limits(max_keepalive_connections=0))
+
+    def led(transport: Any, request: Any) -> object:
+        """The request as it goes to the proxy; None: it is left alone."""
+        if not _proxy or not isinstance(request.stream, module.ByteStream):
+            return None
+        pool = transport._pool
+        if getattr(pool, "_uds", None) or ("Proxy" in type(pool).__name__ and not _has_proxies()):
+            return None
+        way = detour(request.method, str(request.url), request.content, lambda: "anthropic-version" in request.headers)
+        if way is None:
+            return None
+        headers = [pair for pair in request.headers.raw if pair[0].lower() != b"host"]
+        headers = [(b"Host", _own_host().encode()), (SERVER.encode(), way[1].encode()), *headers]
+        return module.Request(
+            request.method, way[0], headers=headers, stream=request.stream, extensions=request.extensions
+        )
+
+    @functools.wraps(send)
+    def handle_request(self: Any, request: Any) -> object:
+        copy = led(self, request)
+        if copy is None:
+            return send(self, request)
+        try:
+            response = send(to_proxy(sync), copy)
+        except module.ConnectError:
+            return send(self, request)
+        if UNREACHED in response.headers:
+            response.close()
+            return send(self, request)
+        return response
+
+    @functools.wraps(send_async)
+    async def handle_async_request(self: Any, request: Any) -> object:
+        copy = led(self, request)
+        if copy is None:
+            return await send_async(self, request)
+        try:
+            response = await send_async(to_proxy(asynchronous), copy)
+        except module.ConnectError:
+            return await send_async(self, request)
+        if UNREACHED in response.headers:
+            await response.aclose()
+            return await send_async(self, request)
+        return response
+
+    sync.handle_request = handle_request
+    asynchronous.handle_async_request = handle_async_request
+
+
+# requests
+
+
+def _add_to_requests(module: Any) -> None:
+    adapter = module.adapters.HTTPAdapter
+    send = adapter.send
+
+    @functools.wraps(send)
+    def sending(self: Any, request: Any, *arguments: Any, **named: Any) -> object:
+        plain = type(self) is adapter and not arguments and not named.get("cert")
+        way = None
+        if _proxy and plain and not (named.get("proxies") and not _has_proxies()):
+            way = detour(request.method, request.url, request.body, lambda: "anthropic-version" in request.headers)
+        if way is None:
+            return send(self, request, *arguments, **named)
+        copy = request.copy()
+        copy.url = way[0]
+        copy.headers.pop("Host", None)
+        copy.headers[SERVER] = way[1]
+        try:
+            response = send(self, copy, **dict(named, proxies={}))
+        except module.exceptions.ConnectionError as error:
+            reason = getattr(error.args[0] if error.args else None, "reason", None)
+            if type(reason).__name__ != "NewConnectionError":
+                raise
+            return send(self, request, **named)
+        if UNREACHED in response.headers:
+            response.close()
+            return send(self, request, **named)
+        response.request, response.url = request, request.url
+        return response
+
+    adapter.send = sending
+
+
+# aiohttp
+
+
+def _add_to_aiohttp(module: Any) -> None:
+    session = module.ClientSession
+    send = session._request
+
+    @functools.wraps(send)
+    async def sending(self: Any, method: str, str_or_url: Any, **named: Any) -> object:
+        way, headers = None, module.client.CIMultiDict(named.get("headers") or ())
+        url: Any = None
+        body = "{}" if named.get("json") is not None else named.get("data")
+        own_way = named.get("proxy") or getattr(self, "_default_proxy", None) or (self._trust_env and _has_proxies())
+        if _proxy and not own_way and not (named.get("json") is not None and named.get("data") is not None):
+            url = self._build_url(str_or_url)
+            if named.get("json") is not None:
+                body = '"model"'
+            way = detour(method, str(url), body, lambda: "anthropic-version" in (*headers, *self.headers))
+        if way is None or named.get("params"):
+            return await send(self, method, str_or_url, **named)
+        headers.popall("Host", None)
+        headers[SERVER] = way[1]
+        try:
+            response = await send(self, method, type(url)(way[0], encoded=True), **dict(named, headers=headers))
+        except module.ClientConnectorError:
+            return await send(self, method, str_or_url, **named)
+        if UNREACHED in response.headers:
+            response.close()
+            return await send(self, method, str_or_url, **named)
+        with contextlib.suppress(Exception):  # what an error would name
+            response._url = response._real_url = url
+            response._request_info = response._request_info._replace(url=url, real_url=url)
+        return response
+
+    session._request = sending
+
+
+# urllib
+
+
+def _add_to_urllib(module: Any) -> None:
+    director = module.OpenerDirector
+    open_url = director.open
+    direct: list[Any] = []
+
+    def is_plain(opener: Any) -> bool:
+        return all(
+            type(handler).__module__ == "urllib.request" and not isinstance(handler, module.HTTPCookieProcessor)
+            for handler in opener.handlers
+        )
+
+    @functools.wraps(open_url)
+    def opening(self: Any, fullurl: Any, data: Any = None, *arguments: Any, **named: Any) -> object:
+        way = None
+        if _proxy and is_plain(self) and not (direct and self is direct[0]):
+            asked = module.Request(fullurl, data) if isinstance(fullurl, str) else fullurl
+            body = asked.data if data is None else data
+            way = detour(asked.get_method(), asked.full_url, body, lambda: asked.has_header("Anthropic-version"))
+        if way is None:
+            return open_url(self, fullurl, data, *arguments, **named)
+        if not direct:
+            direct.append(module.build_opener(module.ProxyHandler({})))
+        headers = dict(self.addheaders)
+        headers.update(asked.header_items(), **{SERVER: way[1]})
+        headers.pop("Host", None)
+        copy = module.Request(way[0], body, headers, method="POST")
+        try:
+            response = open_url(direct[0], copy, None, *arguments, **named)
+        except module.HTTPError as error:
+            if UNREACHED in error.headers:
+                error.close()
+                return open_url(self, fullurl, data, *arguments, **named)
+            error.url = error.filename = asked.full_url
+            raise
+        except module.URLError as error:
+            if isinstance(error.reason, ConnectionRefusedError):
+                return open_url(self, fullurl, data, *arguments, **named)
+            raise
+        response.url = asked.full_url
+        return response
+
+    director.open = opening
+
+
+_HOOKS: dict[str, Callable[[Any], None]] = {
+    "httpx": _add_to_httpx,
+    "httpx2": _add_to_httpx,
+    "requests": _add_to_requests,
+    "aiohttp": _add_to_aiohttp,
+    "urllib.request": _add_to_urllib,
+}
