@@ -50,7 +50,7 @@ from agenteval_tui.transcripts.model import (
     Transcript,
     last_answer,
 )
-from agenteval_tui.transcripts.observed import DUMPED, TOLD_BY_AGENT
+from agenteval_tui.transcripts.observed import DUMPED, TOLD_BY_AGENT, ObservedKind, unseen
 from agenteval_tui.transcripts.possible_figures import with_possible_figures
 from agenteval_tui.transcripts.traceback import Traceback
 
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from agenteval_tui.agents.recording.conversation import Asked
 
 _PROMPTS = ("system", "developer")
+_CALLS = frozenset[ObservedKind](("tool_calls", "tool_results"))
 NOTES_KEPT = 50
 OUTPUT_KEPT = 64 * 1024
 """Characters of what code printed and logged: the end of it."""
@@ -130,7 +131,7 @@ class Recorder:
         self._error: RunError | None = None
         self._recorded: Transcript | None = None
         self._captured: Transcript | None = None
-        self._captured_answers = False
+        self._captured_answers = self._captured_beside = False
         self._asked: list[Asked | None] = []
         self._log = ""
         self._output = deque[Output]()
@@ -198,8 +199,9 @@ class Recorder:
                 self._log = f"{self._log}{text}"[-LOG_KEPT:]
             case Recorded(transcript):
                 self._recorded = with_possible_figures(transcript)
-            case Captured(transcript, _, answers):
+            case Captured(transcript, _, answers, beside):
                 self._captured, self._captured_answers = with_possible_figures(transcript), answers
+                self._captured_beside = beside
             case Done(reason, model, outputs):
                 self._end_turn()
                 self._ended, self._finish = self._now, reason
@@ -236,6 +238,8 @@ class Recorder:
         recorded, captured = self.transcript(), self._captured
         if captured is None or not captured.messages:
             return self._with_told_requests(recorded)
+        if self._captured_beside and self._tells_calls(recorded):
+            return self._with_captured_requests(self._with_told_requests(recorded), captured)
 
         def at(moment: float | None) -> float | None:
             """On the clock of the run: the one that measured the requests did not stop while something was started."""
@@ -318,6 +322,21 @@ class Recorder:
         from agenteval_tui.agents.recording.told_requests import with_requests
 
         return with_requests(transcript, self._asked, len(self._given))
+
+    def _tells_calls(self, transcript: Transcript) -> bool:
+        """Whether the agent said itself what it did."""
+        if self._recorded is not None:
+            return True
+        answered = any(message.role == "assistant" for message in transcript.messages[len(self._given) :])
+        return answered and unseen(transcript, _CALLS) is None
+
+    def _with_captured_requests(self, transcript: Transcript, captured: Transcript) -> Transcript:
+        if transcript.requests is not None or self._recorded is not None:
+            return transcript
+        # As in `_as_asked`.
+        from agenteval_tui.agents.recording.told_requests import with_requests_of
+
+        return with_requests_of(transcript, captured, len(self._given))
 
     def _as_asked(self, event: ModelAsked) -> Asked | None:
         # 80 ms of httpx, which who grades a stored run does not need.

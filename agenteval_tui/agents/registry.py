@@ -17,7 +17,7 @@ from agenteval_tui.agents.embedders.base import Embedder, LocalEmbedder
 from agenteval_tui.agents.options import AgentOptions, read_options
 from agenteval_tui.agents.options import option_problems as problems_of
 from agenteval_tui.agents.permission import NOTHING, Permission
-from agenteval_tui.agents.recording.options import require_otlp
+from agenteval_tui.agents.recording.options import NONE, require_otlp
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import AGENT_OPTIONS, AGENTS, CAPTURES, EMBEDDERS, LOCAL_EMBEDDERS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError
@@ -57,7 +57,7 @@ def make_agent(
             where=f"agent {name!r}",
             fix="an agent has `run`, `check` and `close` (see agents/base.py)",
         )
-    if full.get("capture") or full.get("cassette"):
+    if (full.get("capture") or NONE) != NONE or full.get("cassette"):
         model = options_model(str(full.get("kind")))
         return agent if model is None else _captured(agent, setup, read_options(model, name, full))
     return agent

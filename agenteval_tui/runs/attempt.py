@@ -564,7 +564,8 @@ class RunAttempts:
             elif kind is Seen:
                 self._show(cast(Seen, event).transcript)
             elif kind is Captured:
-                self._show(cast(Captured, event).transcript)
+                if not cast(Captured, event).beside:
+                    self._show(cast(Captured, event).transcript)
                 tape = list(cast(Captured, event).tape)
                 self.tape = tuple(self._withheld.data(tape) if self._withheld else tape)
             elif kind is Recorded:

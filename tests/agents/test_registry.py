@@ -84,6 +84,6 @@ def test_a_capture_of_a_plug_in_is_taken_by_its_name(tmp_path: Path, monkeypatch
         assert option_problems("a", {**config, "capture": "${HOW}"}, as_written=True) == []
         assert "`capture: ebpf` has no `cassette`" in str(option_problems("a", {**config, "cassette": "c"}))
         (names, _) = CommandOptions.model_json_schema()["properties"]["capture"]["anyOf"]
-        assert names["enum"] == ["ebpf", "model", "otel"]
+        assert names["enum"] == ["auto", "ebpf", "model", "none", "otel"]
     finally:
         entry_points._plugins.cache_clear()

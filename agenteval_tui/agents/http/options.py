@@ -17,7 +17,14 @@ from agenteval_tui.agents.network_options import (
     names_a_key,
 )
 from agenteval_tui.agents.options import AgentOptions, OptionGroup
-from agenteval_tui.agents.recording.options import CAPTURE_RULE, OWN_CAPTURES, Capture, CassetteOption, checked_capture
+from agenteval_tui.agents.recording.options import (
+    AUTO,
+    CAPTURE_RULE,
+    OWN_CAPTURES,
+    Capture,
+    CassetteOption,
+    checked_capture,
+)
 from agenteval_tui.core.schema_rules import given, set_to, where
 from agenteval_tui.grading.json_paths import PathError, compile_path
 from agenteval_tui.suites.templates import template_problems
@@ -170,6 +177,8 @@ class HttpOptions(AgentOptions):
     @model_validator(mode="after")
     def _captured_where(self) -> Self:
         checked_capture(self.capture, self.cassette)
+        if self.capture == AUTO:
+            raise ValueError("`capture: auto` is for programs that agenteval starts; a server needs `capture: model`")
         if (self.capture in OWN_CAPTURES or self.cassette) and self.capture_port is None:
             does = "sends its spans to" if self.capture == "otel" else "asks its model at"
             raise ValueError(f"`capture` of a server needs `capture_port`: the port that the server {does}")

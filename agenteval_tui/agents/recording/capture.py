@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -163,7 +163,7 @@ class CapturingAgent:
             if self._proxy is None:
                 if self._options is not None:
                     self._recorded = await asyncio.to_thread(self._index, self._options)
-                self._cost = await asyncio.to_thread(_prices)
+                self._cost = await asyncio.to_thread(known_prices)
                 proxy = Proxy(upstreams(self._env(self._setup.config)))
                 await proxy.start(self._port)
                 self._proxy = proxy
@@ -264,7 +264,7 @@ class CapturingAgent:
         tape = tuple(documents(cassette)) if cassette.exchanges else ()
         # What nobody has answered yet was broken off: what had come of it may say what it used.
         cut = tuple([exchange for number, exchange in enumerate(new, start) if number not in counted])
-        events: list[AgentEvent] = [*used, *self._usage(cut), Captured(transcript, tape, self._answers)]
+        events: list[AgentEvent] = [*used, *usage_of(cut, self._cost), Captured(transcript, tape, self._answers)]
         if session.misses and session.on_miss == "error":
             message = session.misses[0].said
             fix = "record it again, or set `on_miss: live` of the cassette"
@@ -288,20 +288,21 @@ class CapturingAgent:
         """What the answers of this turn used that were not `counted`: they are from now on."""
         new = [entry for entry in session.ended(self._told.get(request.run, 0)) if entry[0] not in counted]
         counted.update(number for number, _ in new)
-        return self._usage(tuple([exchange for _, exchange in new]))
+        return usage_of([exchange for _, exchange in new], self._cost)
 
-    def _usage(self, exchanges: tuple[Exchange, ...]) -> list[AgentEvent]:
-        """What each answer used. What came from the cassette was paid for when it was recorded."""
-        events: list[AgentEvent] = []
-        for exchange in exchanges:
-            model, usage = used_by(exchange.question, exchange.answer) or ("", Usage())
-            if usage == Usage() and not (model and exchange.live):
-                continue
-            cost: float | None = 0.0
-            if exchange.live:
-                cost = self._cost(model, usage) if self._cost is not None else None
-            events.append(UsageReported(replace(usage, cost=cost), model))
-        return events
+
+def usage_of(exchanges: Iterable[Exchange], price: Cost | None) -> list[AgentEvent]:
+    """What each answer used. What came from the cassette was paid for when it was recorded."""
+    events: list[AgentEvent] = []
+    for exchange in exchanges:
+        model, usage = used_by(exchange.question, exchange.answer) or ("", Usage())
+        if usage == Usage() and not (model and exchange.live):
+            continue
+        cost: float | None = 0.0
+        if exchange.live:
+            cost = price(model, usage) if price is not None else None
+        events.append(UsageReported(replace(usage, cost=cost), model))
+    return events
 
 
 async def _watched(events: AsyncIterator[AgentEvent], session: Session) -> AsyncGenerator[AgentEvent]:
@@ -357,7 +358,8 @@ def not_recorded(session: Session) -> RunError:
     return RunError("recording", message, "let it ask the model", ErrorCode.NOT_RECORDED, fields)
 
 
-def _prices() -> Cost | None:
+def known_prices() -> Cost | None:
+    """What models cost; None where the list can't be read."""
     try:
         return Prices.load(config_dir()).cost
     except AgentevalError:

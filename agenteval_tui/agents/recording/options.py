@@ -14,6 +14,7 @@ from agenteval_tui.core.entry_points import CAPTURES
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.schema_rules import given, set_to, where, without
 
+AUTO, NONE = "auto", "none"
 MODEL = "model"
 """The capture that a `cassette` implies, and that alone has one."""
 OWN_CAPTURES = (MODEL, "otel")
@@ -36,19 +37,23 @@ class CassetteOptions(OptionGroup):
 def _known(name: str | None) -> str | None:
     """The name, if a capture has it. Raises `ValueError` with a sentence otherwise."""
     try:
-        if name is None or entry_points.find(CAPTURES, name) is not None:
+        if name in (None, NONE) or entry_points.find(CAPTURES, str(name)) is not None:
             return name
     except AgentevalError as error:  # two plug-ins do
         raise ValueError(error.sentence) from None
-    names = entry_points.names(CAPTURES)
+    names = _names()
     near = get_close_matches(name, names, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
     raise ValueError(f"there is no capture {name!r} ({hint})")
 
 
+def _names() -> list[str]:
+    return sorted((NONE, *entry_points.names(CAPTURES)))
+
+
 def _list_names(schema: dict[str, Any]) -> None:
     """For editors: the existing names."""
-    schema["anyOf"] = [{"type": "string", "enum": list(entry_points.names(CAPTURES))}, {"type": "null"}]
+    schema["anyOf"] = [{"type": "string", "enum": _names()}, {"type": "null"}]
 
 
 Capture = Annotated[
@@ -57,8 +62,9 @@ Capture = Annotated[
     Field(
         default=None,
         description="model: its requests to model servers go through a proxy on this machine, and become the "
-        "transcript. otel: the OpenTelemetry spans that it sends become the transcript (needs the extra `otel`). "
-        "Packages can add others.",
+        "transcript. auto: its requests are recorded where that changes nothing in the agent. otel: the OpenTelemetry "
+        "spans that it sends become the transcript (needs the extra `otel`). none: nothing is recorded. Packages can "
+        "add others.",
         json_schema_extra=_list_names,
     ),
 ]

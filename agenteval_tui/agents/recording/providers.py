@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -60,6 +61,32 @@ def upstreams(env: Mapping[str, str], own_addresses: Mapping[str, str] | None = 
                 address, variable if provider.name not in own_addresses else f"--upstream {provider.name}"
             )
     return addresses
+
+
+def usable_upstreams(env: Mapping[str, str]) -> dict[str, str]:
+    """The servers that an environment names itself, by the provider's name; without those whose variables differ or are
+    no address."""
+    addresses = {}
+    for provider in PROVIDERS:
+        values = {env[name].strip().rstrip("/") for name in provider.variables if env.get(name, "").strip()}
+        if len(values) == 1:
+            with suppress(AgentevalError):
+                addresses[provider.name] = _checked(values.pop(), "")
+    return addresses
+
+
+def leading(base: str, addresses: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
+    """The variables of an environment that lead a program to the proxy at `base`, for the providers in `addresses`:
+    none that it does not have. A proxy of the network must not be asked for this machine."""
+    variables = {
+        name: f"{base}/{provider.prefix}{'/' if env[name].strip().endswith('/') else ''}"
+        for provider in PROVIDERS
+        if provider.name in addresses
+        for name in provider.variables
+        if env.get(name, "").strip()
+    }
+    has_proxies = any(value and name.lower().endswith("_proxy") for name, value in env.items())
+    return {**variables, **(past_proxies(env) if variables and has_proxies else {})}
 
 
 def environment(base: str, addresses: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:

@@ -115,7 +115,11 @@ def with_requests(transcript: Transcript, requests: Iterable[Asked | None], give
     complete = [request for request in listed if request is not None]
     if not complete or len(complete) < len(listed):
         return transcript
-    whole = transcript_of_asked(complete)
+    return with_requests_of(transcript, transcript_of_asked(complete), given)
+
+
+def with_requests_of(transcript: Transcript, whole: Transcript, given: int = 0) -> Transcript:
+    """The transcript with the requests of another one of the same run, as with `with_requests`."""
     if whole.requests is None:
         return transcript
     places: dict[tuple[Any, ...], deque[int]] = {}

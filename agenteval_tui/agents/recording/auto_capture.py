@@ -1,0 +1,161 @@
+"""`capture: auto`: what an agent's models were asked and answered is kept beside its run, and changes nothing in it.
+
+A Python agent asks its models by way of a proxy without knowing it (`python_http_clients`). A command is led there only
+by variables that its environment has already, as many programs do something else where one is set.
+
+Until the first request comes there is nothing but a socket: the proxy takes 100 ms to load.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
+
+from agenteval_tui.agents.base import (
+    Agent,
+    AgentEvent,
+    AgentRequest,
+    AgentSetup,
+    CheckReport,
+    Closable,
+    Done,
+    Failed,
+    UsageReported,
+)
+from agenteval_tui.agents.options import AgentOptions
+from agenteval_tui.agents.recording.open_run import OpenRun
+from agenteval_tui.agents.recording.providers import leading, usable_upstreams
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.recording.run_proxy import RunProxy
+
+_HOST = "127.0.0.1"
+_WAITING = 128  # connections, until the proxy is there
+
+
+class AutoCapturingAgent:
+    """Another agent, whose requests to models are recorded where that changes nothing."""
+
+    def __init__(self, inner: Agent, setup: AgentSetup, options: AgentOptions) -> None:
+        self._inner = inner
+        self._setup = setup
+        self._is_command = setup.config.get("kind") == "command"
+        self._socket: socket.socket | None = None
+        self._proxy: asyncio.Task[RunProxy] | None = None
+        self._open: dict[str, OpenRun] = {}  # those that may ask now, by their secret
+        self._runs: dict[str, OpenRun] = {}  # by `AgentRequest.run`
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        """The agent's events; before the last one, the requests to its models."""
+        run = self._run_of(request)
+        self._open[run.secret] = run
+        has_ended = False
+        try:
+            async with aclosing(cast(Any, self._inner.run(self._led(request, run)))) as events:
+                async for event in events:
+                    if isinstance(event, UsageReported):
+                        run.tells_usage = True
+                    elif isinstance(event, Done | Failed):
+                        has_ended = True
+                        for before in await self._recorded(run):
+                            yield before
+                    yield event
+        finally:
+            del self._open[run.secret]
+            if not has_ended and (proxy := self._started_proxy()) is not None:
+                proxy.cut(run)
+
+    async def check(self, thorough: bool = False) -> CheckReport:
+        """As the agent itself says."""
+        return await self._inner.check(thorough)
+
+    def release(self, run: str) -> None:
+        """The run is over."""
+        over = self._runs.pop(run, None)
+        if over is not None and (proxy := self._started_proxy()) is not None:
+            proxy.forget(over)
+        if isinstance(self._inner, Closable):
+            self._inner.release(run)
+
+    async def close(self) -> None:
+        """Stop the proxy, and close the agent."""
+        try:
+            await self._inner.close()
+        finally:
+            if self._proxy is not None:
+                await (await self._proxy).close()
+            elif self._socket is not None:
+                asyncio.get_running_loop().remove_reader(self._socket)
+            if self._socket is not None:
+                self._socket.close()
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The files of the project that the agent's processes have imported or read by now."""
+        files: frozenset[str] = getattr(self._inner, "files", frozenset())
+        return files
+
+    def _run_of(self, request: AgentRequest) -> OpenRun:
+        """The run: a new one in each attempt, the same in all turns."""
+        run = self._runs.get(request.run)
+        if run is not None and request.turn > 1:
+            return run
+        if run is not None and (proxy := self._started_proxy()) is not None:
+            proxy.forget(run)
+        env = self._env(request.config or self._setup.config)
+        run = OpenRun(secrets.token_hex(8), f"{request.test_id}#{request.repetition}", env, request.paid)
+        if request.run:
+            self._runs[request.run] = run
+        return run
+
+    def _env(self, config: Mapping[str, Any]) -> Mapping[str, str]:
+        own_env = config.get("env")
+        return {**self._setup.env, **own_env} if isinstance(own_env, Mapping) and own_env else self._setup.env
+
+    def _led(self, request: AgentRequest, run: OpenRun) -> AgentRequest:
+        """The request with the proxy's address, where the agent's requests can be sent there."""
+        if not self._is_command:
+            return replace(request, proxy=self._address(run))
+        upstreams = usable_upstreams(run.env)
+        if not upstreams or upstreams != usable_upstreams(self._env(self._setup.config)):
+            return request
+        config = dict(request.config or self._setup.config)
+        config["env"] = {**(config.get("env") or {}), **leading(self._address(run), upstreams, run.env)}
+        return replace(request, config=config)
+
+    def _address(self, run: OpenRun) -> str:
+        if self._socket is None:
+            self._socket = socket.socket()
+            self._socket.setblocking(False)
+            self._socket.bind((_HOST, 0))
+            self._socket.listen(_WAITING)
+            asyncio.get_running_loop().add_reader(self._socket, self._connected)
+        return f"http://{_HOST}:{self._socket.getsockname()[1]}/{run.secret}"
+
+    def _connected(self) -> None:
+        """Somebody asks for the first time."""
+        assert self._socket is not None
+        asyncio.get_running_loop().remove_reader(self._socket)
+        self._proxy = asyncio.create_task(self._start(self._socket))
+
+    async def _start(self, listening: socket.socket) -> RunProxy:
+        module = await asyncio.to_thread(import_module, "agenteval_tui.agents.recording.run_proxy")
+        proxy: RunProxy = module.RunProxy(usable_upstreams(self._env(self._setup.config)), self._open)
+        await proxy.start(listening)
+        return proxy
+
+    def _started_proxy(self) -> RunProxy | None:
+        task = self._proxy
+        return task.result() if task is not None and task.done() and task.exception() is None else None
+
+    async def _recorded(self, run: OpenRun) -> list[AgentEvent]:
+        if self._proxy is None:
+            return []
+        return await (await self._proxy).recorded(run)

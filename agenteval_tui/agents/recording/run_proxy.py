@@ -1,0 +1,72 @@
+"""The proxy of `capture: auto`: what each run asked of models, and the events that tell of it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from agenteval_tui.agents.base import AgentEvent, Captured
+from agenteval_tui.agents.recording.capture import known_prices, usage_of
+from agenteval_tui.agents.recording.cassette import Cassette, documents
+from agenteval_tui.agents.recording.conversation import transcript_of
+from agenteval_tui.agents.recording.keys import keys_of
+from agenteval_tui.agents.recording.open_run import OpenRun
+from agenteval_tui.agents.recording.proxy import Proxy
+from agenteval_tui.agents.recording.session import Cost, Session
+
+
+class RunProxy:
+    """A proxy for the runs in `open_runs`, by the secrets in their addresses."""
+
+    def __init__(self, upstreams: Mapping[str, str], open_runs: Mapping[str, OpenRun]) -> None:
+        self._open = open_runs
+        self._sessions: dict[str, Session] = {}
+        self._cost: Cost | None = None
+        self._proxy = Proxy(upstreams, asides=True, session_of=self._session_of)
+
+    async def start(self, listening: socket.socket) -> None:
+        """Serve from now on. The first clients wait already."""
+        self._cost = await asyncio.to_thread(known_prices)
+        await self._proxy.start(listening=listening)
+
+    async def recorded(self, run: OpenRun) -> list[AgentEvent]:
+        """What this turn of the run asked, as events. What the agent says itself of its usage counts alone."""
+        session = self._sessions.get(run.secret)
+        if session is None or session.has_stepped_aside:
+            return []
+        exchanges = session.exchanges()
+        new, run.before = exchanges[run.before :], len(exchanges)
+        tape = tuple([exchange for exchange in exchanges if not exchange.refused])
+        if not tape:
+            return []
+        transcript = transcript_of(exchanges)
+        transcript = replace(transcript, notes=(*transcript.notes, *session.notes))
+        events: list[AgentEvent] = [] if run.tells_usage else usage_of(new, self._cost)
+        return [*events, Captured(transcript, tuple(documents(Cassette(tape))), beside=True)]
+
+    def cut(self, run: OpenRun) -> None:
+        """The run was stopped: nobody waits for what it asks."""
+        if (session := self._sessions.get(run.secret)) is not None:
+            self._proxy.cut(session)
+
+    def forget(self, run: OpenRun) -> None:
+        """The run is over."""
+        self._sessions.pop(run.secret, None)
+
+    async def close(self) -> None:
+        """Stop listening, and end what is in flight."""
+        await self._proxy.close()
+
+    def _session_of(self, secret: str) -> Session | None:
+        run = self._open.get(secret)
+        if run is None:
+            return None
+        session = self._sessions.get(secret)
+        if session is None:
+            keep = None if run.paid is None else run.paid.add
+            session = Session(run.name, keys=keys_of(run.env), cost=self._cost, keep=keep, paid=run.paid)
+            self._sessions[secret] = session
+        return session
