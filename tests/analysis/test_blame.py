@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.analysis.blame.data_flow import has_value, origin_of
-from agenteval_tui.analysis.blame.free_answer import Repetitions, free_answer
+from agenteval_tui.analysis.blame.free_answer import Repetitions, clues_in, free_answer
 from agenteval_tui.analysis.blame.model import STRENGTH, Blame, ClueCode
 from agenteval_tui.analysis.divergence import Trajectory, acts_of, first_divergence, tree_of
 from agenteval_tui.grading.compile import compile_criterion
@@ -160,6 +160,15 @@ def test_where_passing_and_failing_repetitions_part() -> None:
     assert (blame.reproduces, blame.possible, blame.passed, blame.runs) == ("mostly", "yes", 4, 9)
     assert [(one.step, one.runs, one.passed) for one in blame.prefixes] == [(1, 9, 4), (3, 5, 0), (5, 5, 0)]
     assert [bar.level for bar in bars(blame)] == [0, 0, 0, 7, 0, 4]
+
+
+@pytest.mark.parametrize(("passing", "failing", "code"), [(4, 3, ClueCode.PARTED), (1, 2, ClueCode.FEW_PARTED)])
+def test_a_parting_that_chance_explains_is_another_kind_of_evidence(passing: int, failing: int, code: ClueCode) -> None:
+    bad, good = (conversation(("user", "q"), (tool, {}, "x"), ("agent", "it is so")) for tool in ("guess", "check"))
+    spec = CriterionSpec("Right", "TextResponse", {"metrics": [{"type": "TextMatch", "contains": "right"}]})
+    results = [compile_criterion(spec).check(bad, {})]
+    clues = clues_in("run", bad, results, {spec.hash: spec}, repeated(bad, passing, failing, good))
+    assert [clue.code for clue in clues if clue.code in (ClueCode.PARTED, ClueCode.FEW_PARTED)] == [code]
 
 
 def test_a_run_that_mostly_passes_is_luck_and_no_step_decides() -> None:

@@ -19,7 +19,7 @@ from agenteval_tui.analysis.lost_from_sight import (
     needed_from_sight,
 )
 from agenteval_tui.analysis.repetitions import BESIDE, divergence_among, repetitions
-from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.analysis.statistics import fisher_exact, wilson
 from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.results import CriterionResult, Outcome
@@ -34,6 +34,7 @@ from agenteval_tui.transcripts.model import Transcript
 OTHERS = 2
 """Steps that are named beside the decisive one."""
 _NEVER = 0.3  # an upper end of the interval below which "never" is said: from 9 runs on, none of which passed
+_CHANCE = 0.05  # a p value above which chance may explain where runs part
 
 
 class NothingToBlameError(AgentevalError):
@@ -299,4 +300,6 @@ def _parted(run: str, transcript: Transcript, stored: Repetitions) -> Clue | Non
         "after_passed": branch.passed,
     }
     fault: Literal["agent", "environment"] = "environment" if branch.act.kind == "error" else "agent"
-    return Clue(ClueCode.PARTED, path[parting.step - 1][0], fault, None, fields)
+    elsewhere = parting.node.passed - branch.passed, parting.node.number - branch.number
+    by_chance = fisher_exact(branch.passed, branch.number, *elsewhere) > _CHANCE
+    return Clue(ClueCode.FEW_PARTED if by_chance else ClueCode.PARTED, path[parting.step - 1][0], fault, None, fields)

@@ -131,7 +131,14 @@ def with_sampling(blame: Blame, sampled: SampledAnswer) -> Blame:
 # Inside
 
 # What an explanation says already, or what says nothing beside it.
-_SAID = (ClueCode.PARTED, ClueCode.SIGHT_CHANGED, ClueCode.ANSWER, ClueCode.WRONG_TEXT, ClueCode.FIRST_RESULT)
+_SAID = (
+    ClueCode.PARTED,
+    ClueCode.FEW_PARTED,
+    ClueCode.SIGHT_CHANGED,
+    ClueCode.ANSWER,
+    ClueCode.WRONG_TEXT,
+    ClueCode.FIRST_RESULT,
+)
 
 
 def _is_sample(origin: ForkOrigin) -> bool:

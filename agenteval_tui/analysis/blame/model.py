@@ -42,6 +42,8 @@ class ClueCode(StrEnum):
     PARTED = "parted"
     """Runs that did the same up to here and then another step passed. `passed` of `runs` before, `after_passed` of
     `after_runs` with this step."""
+    FEW_PARTED = "few_parted"
+    """As `parted`, but of so few runs that chance may explain it (Fisher's exact test gives more than 5 %)."""
     OUT_OF_ORDER = "out_of_order"
     """A write to `value`, after which the expected call of `tool` on it failed or was never made."""
     UNEXPECTED_WRITE = "unexpected_write"
@@ -86,6 +88,7 @@ class ClueCode(StrEnum):
 STRENGTH: tuple[tuple[ClueCode, ...], ...] = (
     (ClueCode.OUT_OF_SIGHT,),
     (ClueCode.PARTED,),
+    (ClueCode.FEW_PARTED,),
     (ClueCode.REQUEST_LOST,),
     (ClueCode.OUT_OF_ORDER,),
     (ClueCode.CHOSEN_BY_USER,),
