@@ -2,10 +2,13 @@
 
     python -m benchmarks.accuracy.blame DATA [--write]
 
-DATA is a folder with `agentrx/` (Barke et al.: failures of tau-bench retail and Magentic-One, with their root causes)
-and `who_and_when/` (Zhang et al.: failures of several agents, with the decisive step). `--write` puts the tables into
-docs/blame.md. `analysis/blame` fixes the rules and their order; the last column shows the result if the order is
-learned from all other cases and tried on the case left out.
+DATA is a folder with `agentrx/` (Barke et al.: failures of tau-bench retail and Magentic-One, with their root causes),
+`who_and_when/` (Zhang et al.: failures of several agents, with the decisive step), and `tau_bench/`, whose recordings
+get planted losses. `--write` puts the tables into docs/blame.md, and how often each kind of evidence was right into
+analysis/blame/measurements.py: by these counts `blame` calls a step decisive, or does not.
+
+`analysis/blame` fixes the rules and their order; the last column of the table of all answers shows the result if the
+order is learned from all other cases and tried on the case left out.
 
 The rules for conversations of Magentic-One were chosen on one part of the cases and confirmed on the other (`part_of`).
 """
@@ -24,7 +27,10 @@ from msgspec import Struct
 from agenteval_tui.analysis.blame.data_flow import call_steps
 from agenteval_tui.analysis.blame.expectation import expectation_of
 from agenteval_tui.analysis.blame.free_answer import OTHERS, clues_in, suspects_of
-from agenteval_tui.analysis.blame.model import Clue, ClueCode
+from agenteval_tui.analysis.blame.model import STRENGTH, Clue, ClueCode
+from agenteval_tui.analysis.blame.reliability import is_reliable
+from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.core.numbers import percent_interval
 from agenteval_tui.extensions.multi_agent import importer as multi_agent
 from agenteval_tui.formats.importers import tau_bench
 from agenteval_tui.formats.importers.derived_criteria import DerivedGrader
@@ -34,10 +40,15 @@ from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.tool_verbs import changes_something
+from benchmarks.accuracy.blame_planted import LOST, SIMULATED, losses, repetitions
 
 PAGE = Path(__file__).parents[2] / "docs" / "blame.md"
+MEASUREMENTS_FILE = Path(__file__).parents[2] / "agenteval_tui" / "analysis" / "blame" / "measurements.py"
+SHOWN_BEGIN, SHOWN_END = "<!-- shown: made by python -m benchmarks.accuracy.blame -->", "<!-- end of shown -->"
+KINDS_BEGIN, KINDS_END = "<!-- kinds: made by python -m benchmarks.accuracy.blame -->", "<!-- end of kinds -->"
 BEGIN, END = "<!-- accuracy: made by python -m benchmarks.accuracy.blame -->", "<!-- end of accuracy -->"
 HELD_BEGIN, HELD_END = "<!-- held out: made by python -m benchmarks.accuracy.blame -->", "<!-- end of held out -->"
+RECORDINGS = "gpt-4o-airline-tasks-00-24.json"
 NEAR = 3
 TAU, MAGENTIC = "tau-bench retail (AgentRx)", "Magentic-One (AgentRx)"
 BY_HAND, GENERATED = "hand-crafted (Who&When)", "algorithm-generated (Who&When)"
@@ -46,6 +57,10 @@ BY_HAND, GENERATED = "hand-crafted (Who&When)", "algorithm-generated (Who&When)"
 BESIDE = (ClueCode.SEEN_IN_PART, ClueCode.CALLED_DONE)
 """Clues that name further steps, and the decisive step only if there is no other clue."""
 _LATE = 10  # the first step at which the end of a broken-off run is a late end
+
+
+_WIDTH = 120  # of a line of code
+Measurements = dict[ClueCode, dict[str, tuple[int, int]]]
 
 
 class Case(Struct, frozen=True):
@@ -120,6 +135,114 @@ def cases_of(data: Path) -> list[Case]:
         *magentic_cases(data / "agentrx"),
         *who_and_when_cases(data / "who_and_when"),
     ]
+
+
+class Outcome(Struct, frozen=True):
+    """A measured failure of the set `source`: the kind of its strongest evidence, None where there is none, and whether
+    that names the right step."""
+
+    source: str
+    code: ClueCode | None
+    right: bool
+
+
+def outcomes_of(cases: Sequence[Case], data: Path) -> list[Outcome]:
+    """All measured failures: those that people labelled, and those with a planted step."""
+    outcomes = []
+    for case in cases:
+        suspects = suspects_of(case.clues)
+        code = suspects[0].clues[0].code if suspects else None
+        outcomes.append(Outcome(case.source, code, case.answer == case.truth))
+    planted = ((LOST, losses(data / "tau_bench" / RECORDINGS)), (SIMULATED, repetitions()))
+    outcomes += [Outcome(source, one.code, one.right) for source, answered in planted for one in answered]
+    return outcomes
+
+
+def counts_of(outcomes: Iterable[Outcome]) -> Measurements:
+    """For each kind of evidence and each set in which it was the strongest, how often it was right, of how many."""
+    counts: Measurements = {}
+    for outcome in outcomes:
+        if outcome.code is not None:
+            by_source = counts.setdefault(outcome.code, {})
+            right, n = by_source.get(outcome.source, (0, 0))
+            by_source[outcome.source] = right + outcome.right, n + 1
+    return {code: counts[code] for codes in STRENGTH for code in codes if code in counts}
+
+
+def measurements_text(counts: Measurements) -> str:
+    """The module that holds the counts."""
+    lines = [
+        '"""How often each kind of evidence named the right step: (right, of how many), by the set of failures.',
+        "",
+        "Made by `python -m benchmarks.accuracy.blame DATA --write`, as are the tables of docs/blame.md. A failure counts",
+        "for the kind of its strongest evidence.",
+        '"""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "MEASUREMENTS: dict[str, dict[str, tuple[int, int]]] = {",
+    ]
+    for code, by_source in counts.items():
+        entries = ", ".join(f'"{source}": ({right}, {n})' for source, (right, n) in by_source.items())
+        one_line = f'    "{code}": {{{entries}}},'
+        if len(one_line) <= _WIDTH:
+            lines.append(one_line)
+        else:
+            entry_lines = [f'        "{source}": ({right}, {n}),' for source, (right, n) in by_source.items()]
+            lines += [f'    "{code}": {{', *entry_lines, "    },"]
+    return "\n".join([*lines, "}", ""])
+
+
+def kinds_table(counts: Measurements) -> str:
+    """The reliability of each kind of evidence, and whether its step is called decisive."""
+    rows = [
+        "| evidence | right, by set of failures | in all | 95 % interval | called decisive |",
+        "|---|---|---|---|---|",
+    ]
+    for code, by_source in counts.items():
+        right, n = map(sum, zip(*by_source.values(), strict=True))
+        low, high = percent_interval(*wilson(right, n))
+        sets = "; ".join(f"{source} {right} of {n}" for source, (right, n) in by_source.items())
+        decisive = "**yes**" if is_reliable(list(by_source.values())) else "no"
+        rows.append(f"| `{code}` | {sets} | {right} of {n} | {low} to {high} % | {decisive} |")
+    return "\n".join(rows)
+
+
+def shown_table(outcomes: Sequence[Outcome]) -> str:
+    """By set of failures: how many steps are called decisive and how many of these are right; the same where the counts
+    are those of all other failures; and how it would be if the strongest evidence always decided."""
+    counts = counts_of(outcomes)
+    rows = [
+        "| failures | n | a step is named | of these right | named and right, if decided by all other failures |"
+        " if a step were always named, right |",
+        "|---|---|---|---|---|---|",
+    ]
+    for source in dict.fromkeys(outcome.source for outcome in outcomes):
+        group = [outcome for outcome in outcomes if outcome.source == source]
+        shown = [outcome for outcome in group if _is_shown(outcome, counts)]
+        right = sum(outcome.right for outcome in shown)
+        left = [outcome for outcome in group if _is_shown(outcome, without(counts, outcome))]
+        rows.append(
+            f"| {source} | {len(group)} | {len(shown)} ({100 * len(shown) / len(group):.0f} %) |"
+            f" {f'{right} ({100 * right / len(shown):.0f} %)' if shown else '–'} |"
+            f" {len(left)}, {sum(outcome.right for outcome in left)} | {sum(outcome.right for outcome in group)} |"
+        )
+    return "\n".join(rows)
+
+
+def without(counts: Measurements, outcome: Outcome) -> Measurements:
+    """The counts without one failure."""
+    if outcome.code is None:
+        return counts
+    by_source = dict(counts[outcome.code])
+    right, n = by_source.pop(outcome.source)
+    if n > 1:
+        by_source[outcome.source] = right - outcome.right, n - 1
+    return {**counts, outcome.code: by_source}
+
+
+def _is_shown(outcome: Outcome, counts: Measurements) -> bool:
+    return outcome.code is not None and is_reliable(list(counts[outcome.code].values()))
 
 
 def score(cases: Sequence[Case], answer: Callable[[Case], int]) -> Score:
@@ -242,7 +365,16 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     cases = cases_of(given.data)
-    for begin, made, end in ((BEGIN, table(cases), END), (HELD_BEGIN, held_out_table(cases), HELD_END)):
+    outcomes = outcomes_of(cases, given.data)
+    counts = counts_of(outcomes)
+    if given.write:
+        MEASUREMENTS_FILE.write_text(measurements_text(counts), encoding="utf-8")
+    for begin, made, end in (
+        (SHOWN_BEGIN, shown_table(outcomes), SHOWN_END),
+        (KINDS_BEGIN, kinds_table(counts), KINDS_END),
+        (BEGIN, table(cases), END),
+        (HELD_BEGIN, held_out_table(cases), HELD_END),
+    ):
         print(made)
         if given.write:
             head, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
