@@ -9,6 +9,7 @@ from agenteval_tui.analysis.blame.model import Blame as Answers
 from agenteval_tui.analysis.blame.model import SampledAnswer
 from agenteval_tui.analysis.blame.options import BlameOptions
 from agenteval_tui.analysis.blame.sampled_answer import Sampling
+from agenteval_tui.analysis.blame.sampling_price import with_price
 from agenteval_tui.api.runs import File, Run
 from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories
@@ -31,8 +32,14 @@ class Blame(Shown):
 
     @property
     def step(self) -> int | None:
-        """The decisive step, as `agenteval show` numbers messages, from 1; None: no step decides, or none was found."""
+        """The decisive step, as `agenteval show` numbers messages, from 1; None: `decision` says why there is none."""
         return None if self.answers.decisive is None else self.answers.decisive.step + 1
+
+    @property
+    def decision(self) -> str:
+        """step, none (sampling found that no step decides), luck, criterion (a person called the run good), or
+        not_known: no evidence is reliable enough. `answers.sampling_price` is what sampling would then cost."""
+        return self.answers.decision
 
     @property
     def fault(self) -> str:
@@ -70,9 +77,10 @@ def blame(
     """Which step a stored run was lost at, and whose fault that is. A test's id is its newest run that failed; "": the
     newest of all.
 
-    Without `samples` no agent is called. With `samples` (8 is a good start) the run is also continued from some of its
-    steps, at most this many times from each; that may cost money, `max_cost` US dollars at most. What was asked before
-    is not asked again. `trust`: programs and functions of the suite's folder may run.
+    Without `samples` no agent is called, and a step is named only for evidence of a kind that proved reliable. With
+    `samples` (8 is a good start) the run is also continued from some of its steps, at most this many times from each;
+    that may cost money, `max_cost` US dollars at most. What was asked before is not asked again. `trust`: programs and
+    functions of the suite's folder may run.
 
     Works where an event loop runs already, as in a notebook. Raises `AgentevalError`: an option outside its limits, no
     such run, a run that passed, or, with `samples`, an agent that can't continue a conversation.
@@ -83,7 +91,7 @@ def blame(
         row = run.row if isinstance(run, Run) else References(store, projects_open()).failed_run(run)
         transcript = store.transcript(row.id)
         if samples is None:
-            answers = known_blame(store, row, Given(transcript))
+            answers = with_price(store, row, known_blame(store, row, Given(transcript)), transcript)
         else:
             answers = blame_of(store, row, Given(transcript))
             oracle = Oracle(store, row, options, purpose="blame")

@@ -9,6 +9,7 @@ from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import SampledAnswer
 from agenteval_tui.analysis.blame.options import SAMPLES, BlameOptions
 from agenteval_tui.analysis.blame.sampled_answer import Sampling
+from agenteval_tui.analysis.blame.sampling_price import with_price
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.continuation_options import Asking
 from agenteval_tui.cli.continuation_prompts import agree_to_price, permit_oracle
@@ -27,7 +28,7 @@ def blame_free(invocation: Invocation, reference: str, *, as_json: bool) -> int:
     with invocation.store(to_look=True) as store:
         row = invocation.references(store).failed_run(reference)
         transcript = store.transcript(row.id)
-        blame = known_blame(store, row, Given(transcript))
+        blame = with_price(store, row, known_blame(store, row, Given(transcript)), transcript)
     if as_json:
         invocation.out.json(blame_document(blame))
     else:

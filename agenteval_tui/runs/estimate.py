@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, TypeVar
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.core.document import Count, Document
 from agenteval_tui.history.estimates import RunUsage
@@ -104,6 +105,15 @@ class Estimate(Document, frozen=True):
         cost = self.total_cost
         return cost.expected if cost is not None and cost.whole else None
 
+    def of_requests(self, share: float) -> Estimate:
+        """The same, where agents are asked only this share of the requests of whole runs."""
+        return replace(
+            self,
+            seconds=_share_of(self.seconds, share),
+            tokens=_share_of(self.tokens, share),
+            cost=_share_of(self.cost, share),
+        )
+
     def _total(self, agents: Range | None, judges: Range | None, users: Range | None) -> Total | None:
         parts = (self.runs, agents), (self.judges.asked, judges), (self.users.asked, users)
         known = [one for _, one in parts if one is not None]
@@ -111,6 +121,13 @@ class Estimate(Document, frozen=True):
             return None
         whole = not any(asked and one is None for asked, one in parts) and not any(one.unknown for one in known)
         return Total(sum(one.expected for one in known), whole)
+
+
+def _share_of(whole: Range | None, share: float) -> Range | None:
+    if whole is None:
+        return None
+    low, expected, high = (_two_digits(one * share) for one in (whole.low, whole.expected, whole.high))
+    return replace(whole, low=low, expected=expected, high=high)
 
 
 def estimate(plan: Plan, store: Store | None) -> Estimate:

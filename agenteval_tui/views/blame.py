@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Fault, SampledAnswer, StepRate, Suspect
+from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Decision, Fault, SampledAnswer, StepRate, Suspect
+from agenteval_tui.analysis.blame.reliability import reliability_of
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count, dollars, percent_interval
 from agenteval_tui.core.phrasing import listed, on_one_line, shown
@@ -33,7 +34,14 @@ DECISIVE: Span = ("◆", "bad")
 OTHER: Span = ("◇", "warn")
 """The sign of a step that is named beside it."""
 _SHOWN = 60
+_STANDS_OUT = "What stands out, though it may not be the cause:"
 _FROM_HERE = "from this step on it no longer passes"
+
+_STEPLESS: dict[Decision, str] = {
+    "none": "none",
+    "luck": "none: it was bad luck",
+    "criterion": "none: a person labelled the run good",
+}
 
 FAULTS: dict[Fault, str] = {
     "agent": "the agent's",
@@ -120,14 +128,14 @@ def blame_view(blame: Blame, transcript: Transcript | None = None, options: str 
         Paragraph(strip_text(blame)),
         *evidence_view(blame, transcript),
         *_unblamed(blame, options),
+        *_sampling_command(blame, options),
         *sampled,
     )
 
 
 def _unblamed(blame: Blame, options: str) -> View:
     """What left the model's sight, and no clue names."""
-    named = (*((blame.decisive,) if blame.decisive is not None else ()), *blame.others)
-    numbers = {clue.fields.get("request") for suspect in named for clue in suspect.clues}
+    numbers = {clue.fields.get("request") for suspect in blame.named for clue in suspect.clues}
     return lost_view([lost for lost in blame.lost if lost.request not in numbers], blame.run, options)
 
 
@@ -161,8 +169,7 @@ def sampled_view(sampled: SampledAnswer) -> View:
 
 def suspects_in(blame: Blame) -> tuple[int, ...]:
     """The steps that are named, the decisive one first."""
-    named = (*((blame.decisive,) if blame.decisive is not None else ()), *blame.others)
-    return tuple(suspect.step for suspect in named)
+    return tuple(suspect.step for suspect in blame.named)
 
 
 def sign_of(blame: Blame, step: int) -> Span:
@@ -174,9 +181,10 @@ def sign_of(blame: Blame, step: int) -> Span:
 
 def step_view(blame: Blame, step: int) -> View:
     """What is known of one step: its evidence, and how often runs passed that did the same, or did it anew."""
-    named = [*((blame.decisive,) if blame.decisive is not None else ()), *blame.others]
-    clues = next((_distinct(suspect.clues) for suspect in named if suspect.step == step), [])
+    clues = next((_distinct(suspect.clues) for suspect in blame.named if suspect.step == step), [])
     lines = [text((one_line(clue_text(clue)), "code")) for clue in clues]
+    if blame.decisive is not None and blame.decisive.step == step and clues:
+        lines += [text((words, "dim")) for words in _reliability_texts(blame)]
     if not lines:
         lines.append(text(("no evidence against this step", "dim")))
     for counted in blame.prefixes:
@@ -190,9 +198,11 @@ def step_view(blame: Blame, step: int) -> View:
 
 def evidence_view(blame: Blame, transcript: Transcript | None = None) -> View:
     """The steps with their evidence, the decisive one first."""
-    named = [*((blame.decisive, DECISIVE),) * (blame.decisive is not None), *((other, OTHER) for other in blame.others)]
-    nodes = tuple(_node(suspect, sign, transcript) for suspect, sign in named if suspect is not None)
-    return (Tree(nodes),) if nodes else ()
+    nodes = tuple(_node(suspect, blame, transcript) for suspect in blame.named)
+    if not nodes:
+        return ()
+    head = (Paragraph(text((_STANDS_OUT, "dim"))),) if blame.decision == "not_known" else ()
+    return (*head, Tree(nodes))
 
 
 def blame_line(blame: Blame, transcript: Transcript | None = None) -> str:
@@ -205,13 +215,21 @@ def blame_line(blame: Blame, transcript: Transcript | None = None) -> str:
     return one_line(f"{step_text(transcript, blame.decisive.step)}: {reason}")
 
 
+def standout_line(blame: Blame, transcript: Transcript | None = None) -> str:
+    """The step with the strongest evidence where it is not known which one decided, on one line; "" elsewhere."""
+    if blame.decision != "not_known" or not blame.named:
+        return ""
+    first = blame.named[0]
+    return one_line(f"{step_text(transcript, first.step)}: {clue_text(first.clues[0])}")
+
+
 def suspect_line(blame: Blame, step: int) -> str:
     """What was found against a step that is named, as a sentence."""
-    named = (*((blame.decisive,) if blame.decisive is not None else ()), *blame.others)
-    clues = next((suspect.clues for suspect in named if suspect.step == step), ())
-    decides = blame.decisive is not None and blame.decisive.step == step
+    clues = next((suspect.clues for suspect in blame.named if suspect.step == step), ())
     reason = clue_text(clues[0]) if clues else _FROM_HERE
-    return sentence(f"step {step + 1}{'' if decides else ', also suspected'}: {reason}")
+    role = " stands out, though it may not be the cause" if blame.decision == "not_known" else ", also suspected"
+    decides = blame.decisive is not None and blame.decisive.step == step
+    return sentence(f"step {step + 1}{'' if decides else role}: {reason}")
 
 
 class Bar(Struct, frozen=True):
@@ -247,18 +265,56 @@ def strip_text(blame: Blame) -> Text:
 def _which(blame: Blame, transcript: Transcript | None) -> Text:
     if blame.decisive is not None:
         return text((one_line(step_text(transcript, blame.decisive.step, blame.steps)), "bold"))
-    if blame.sampled is not None and blame.sampled.answer == "none":
-        return text("none")
-    if blame.reproduces == "luck":
-        return text("none: it was bad luck")
-    if blame.fault == "criterion":
-        return text("none: a person labelled the run good")
-    return text("none found")
+    return text(_STEPLESS.get(blame.decision) or unknown_text(blame))
 
 
-def _node(suspect: Suspect, sign: Span, transcript: Transcript | None) -> Node:
-    children = tuple(Node(text((one_line(clue_text(clue)), "code"))) for clue in _distinct(suspect.clues))
-    return Node(text((one_line(step_text(transcript, suspect.step)), "bold")), children, sign)
+def unknown_text(blame: Blame) -> str:
+    """That the decisive step is not known, and what it would cost to find it by sampling."""
+    if blame.sampled is not None:
+        return "not known: sampling did not decide"
+    unknown, price = "not known from the recording", blame.sampling_price
+    if price is None:
+        return unknown
+    if price.refused:
+        return f"{unknown}, and sampling is not possible: {one_line(price.refused)}"
+    if price.cost == 0:
+        return f"{unknown}; sampling would be free"
+    if price.cost is not None:
+        return f"{unknown}; sampling would cost about {dollars(price.cost)} at most"
+    requests = count(price.requests, "request")
+    return f"{unknown}; sampling would take about {requests} at most, and their cost is not known"
+
+
+def _sampling_command(blame: Blame, options: str) -> View:
+    price = blame.sampling_price
+    if price is None or price.refused:
+        return ()
+    command = f"agenteval blame {one_line(blame.run + options)} --samples {price.samples}"
+    return (Paragraph(text((command, "dim code"))),)
+
+
+def _reliability_texts(blame: Blame) -> list[str]:
+    """How reliable the evidence is that decided; nothing where sampling did."""
+    if (
+        blame.decisive is None
+        or not blame.decisive.clues
+        or (blame.sampled is not None and blame.sampled.step is not None)
+    ):
+        return []
+    reliability = reliability_of(blame.decisive.clues[0].code)
+    if reliability is None:
+        return []
+    low, high = percent_interval(reliability.low, reliability.high)
+    failures = count(reliability.n, "measured failure")
+    return [f"evidence of this kind named the right step in {reliability.right} of {failures}, {low} to {high} %"]
+
+
+def _node(suspect: Suspect, blame: Blame, transcript: Transcript | None) -> Node:
+    lines = [text((one_line(clue_text(clue)), "code")) for clue in _distinct(suspect.clues)]
+    if suspect is blame.decisive:
+        lines += [text((words, "dim")) for words in _reliability_texts(blame)]
+    title = text((one_line(step_text(transcript, suspect.step)), "bold"))
+    return Node(title, tuple(map(Node, lines)), sign_of(blame, suspect.step))
 
 
 def _distinct(clues: Sequence[Clue]) -> list[Clue]:

@@ -15,7 +15,7 @@ from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.transcripts.model import SETUP, RunError
-from agenteval_tui.views.blame import blame_line
+from agenteval_tui.views.blame import blame_line, standout_line
 from agenteval_tui.views.comparison_text import comparison_text
 from agenteval_tui.views.divergence import parting_text
 from agenteval_tui.views.evidence_comparison import comparison_title, comparisons, hidden_differences
@@ -128,8 +128,10 @@ def explanation(explanation: Explanation, options: str = "") -> View:
         notes.append(Node(text(("not seen by the model: ", "bold"), lost_text(lost, explanation.run.id, options))))
     if parting := parting_text(explanation.divergence):
         notes.append(Node(text(("first divergence: ", "bold"), one_line(parting))))
-    if explanation.blame is not None:
-        notes.append(Node(text(("went wrong at ", "bold"), blame_line(explanation.blame))))
+    if explanation.blame is not None and (line := blame_line(explanation.blame)):
+        notes.append(Node(text(("went wrong at ", "bold"), line)))
+    if explanation.blame is not None and (line := standout_line(explanation.blame)):
+        notes.append(Node(text(("noticed at ", "bold"), line)))
     command = Paragraph(text((f"agenteval why {one_line(explanation.address + options)}", "dim code")))
     return (*(Tree(tuple(branch)) for branch in (nodes, notes) if branch), command)
 

@@ -6,16 +6,17 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.blame.data_flow import has_value, origin_of
 from agenteval_tui.analysis.blame.free_answer import Repetitions, clues_in, free_answer
-from agenteval_tui.analysis.blame.model import STRENGTH, Blame, ClueCode
+from agenteval_tui.analysis.blame.model import STRENGTH, Blame, ClueCode, SamplingPrice
 from agenteval_tui.analysis.divergence import Trajectory, acts_of, first_divergence, tree_of
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import Transcript
-from agenteval_tui.views.blame import bars, blame_line, blame_view, clue_text
+from agenteval_tui.views.blame import bars, blame_line, blame_view, clue_text, standout_line
 from agenteval_tui.views.terminal import plain_text
 
 PRODUCTS = json.dumps(
@@ -56,8 +57,8 @@ def answer(transcript: Transcript, *specs: CriterionSpec, stored: Repetitions | 
 
 
 def found(blame: Blame) -> tuple[int, ClueCode]:
-    assert blame.decisive is not None
-    return blame.decisive.step, blame.decisive.clues[0].code
+    """The step with the strongest evidence, and its kind."""
+    return blame.named[0].step, blame.named[0].clues[0].code
 
 
 def test_a_wrong_argument_that_the_user_chose_is_the_users() -> None:
@@ -73,9 +74,9 @@ def test_a_wrong_argument_that_the_user_chose_is_the_users() -> None:
     )
     blame = answer(run, expecting(("change_item", {"new": "1001"})))
     assert found(blame) == (4, ClueCode.CHOSEN_BY_USER)
-    assert blame.fault == "user"
-    assert '("black") chose' in clue_text(blame.decisive.clues[0])  # type: ignore[union-attr]
-    step = blame.others[0]
+    assert blame.named[0].fault == "user"
+    assert '("black") chose' in clue_text(blame.named[0].clues[0])
+    step = blame.named[1]
     assert step.step == 7
     (wrong,) = [clue for clue in step.clues if clue.code is ClueCode.WRONG_ARGUMENT]
     assert wrong.fields["origin"] == "result"
@@ -86,7 +87,7 @@ def test_a_wrong_argument_that_nobody_said_is_the_agents() -> None:
     run = conversation(("user", "cancel it"), ("cancel_order", {"order": "W-9"}, "done"), ("agent", "Cancelled."))
     blame = answer(run, expecting(("cancel_order", {"order": "W-1"})))
     assert found(blame) == (1, ClueCode.UNEXPECTED_WRITE)
-    assert blame.fault == "agent"
+    assert blame.named[0].fault == "agent"
     assert "nowhere before" in plain_text(blame_view(blame, run))
 
 
@@ -113,7 +114,7 @@ def test_a_number_of_the_same_form_as_the_expected_one() -> None:
     spec = CriterionSpec("Count", "TextResponse", {"metrics": [{"type": "TextMatch", "contains": "10"}]})
     blame = answer(run, spec)
     assert found(blame) == (3, ClueCode.OTHER_VALUE)
-    assert '"11", which appears nowhere before; expected "10"' in blame_line(blame, run)
+    assert '"11", which appears nowhere before; expected "10"' in standout_line(blame, run)
 
 
 def test_a_forbidden_call_with_what_a_result_asked_for() -> None:
@@ -127,14 +128,14 @@ def test_a_forbidden_call_with_what_a_result_asked_for() -> None:
     )
     blame = answer(run, CriterionSpec("None", "ToolResponse", {"metrics": [metric]}))
     assert found(blame) == (3, ClueCode.FORBIDDEN_CALL)
-    assert "all of its arguments are in what step 3 returned" in blame_line(blame, run)
+    assert "all of its arguments are in what step 3 returned" in standout_line(blame, run)
 
 
 def test_an_expected_call_that_was_never_made() -> None:
     run = conversation(("user", "cancel it"), ("agent", "Which one?"), ("user", "no matter"), ("agent", "Goodbye."))
     blame = answer(run, expecting(("cancel_order", {"order": "W-1"})))
     assert found(blame) == (2, ClueCode.NEVER_CALLED)
-    assert blame.fault == "user"
+    assert blame.named[0].fault == "user"
 
 
 def test_the_answer_is_the_last_resort() -> None:
@@ -252,12 +253,12 @@ def test_what_a_coordinator_passed_over_is_named_beside_the_first_result(
     )  # fmt: skip
     blame = answer(run)
     assert found(blame) == (3, ClueCode.FIRST_RESULT)
-    assert [(one.step, one.clues[0].code) for one in blame.others] == clues
-    for one in blame.others:
+    assert [(one.step, one.clues[0].code) for one in blame.named[1:]] == clues
+    for one in blame.named:
         assert "{" not in clue_text(one.clues[0])
     if clues and clues[0][1] is ClueCode.SEEN_IN_PART:
         much = "18 %" if "18" in shown else "page 1 of 3"
-        assert clue_text(blame.others[0].clues[0]).endswith(f"after seeing only {much} of what step 4 returned")
+        assert clue_text(blame.named[1].clues[0]).endswith(f"after seeing only {much} of what step 4 returned")
 
 
 def test_values_are_found_as_whole_words_and_numbers() -> None:
@@ -266,6 +267,50 @@ def test_values_are_found_as_whole_words_and_numbers() -> None:
     assert not has_value("10.5", "10")
     assert has_value("It costs 10.", "10")
     assert origin_of("W1", conversation(("user", "W1"), ("look", {}, "W1"), ("agent", "W1")), 9).source == "result"
+
+
+def test_a_step_is_decisive_only_for_evidence_that_proved_reliable() -> None:
+    lost = answer(several(("Lead", "Debug this script."), ("Coder", "It works.")))
+    assert (lost.decision, lost.fault, lost.free_fault) == ("step", "agent", "agent")
+    assert lost.decisive is not None
+    assert (lost.decisive.step, lost.decisive.clues[0].code) == (1, ClueCode.REQUEST_LOST)
+    words = plain_text(blame_view(lost))
+    assert "Which step?         step 2 of 3" in words
+    assert "evidence of this kind named the right step in 6 of 6 measured failures, 61 to 100 %" in words
+
+    run = conversation(("user", "cancel it"), ("cancel_order", {"order": "W-9"}, "done"), ("agent", "Cancelled."))
+    blame = answer(run, expecting(("cancel_order", {"order": "W-1"})))
+    assert (blame.decision, blame.decisive, blame.fault, blame.free_fault) == ("not_known", None, "unknown", "unknown")
+    assert [suspect.step for suspect in blame.others] == [1]
+    assert blame_line(blame, run) == ""
+    words = plain_text(blame_view(blame, run))
+    assert "Which step?         not known from the recording" in words
+    assert "Whose fault?        not known" in words
+    assert "What stands out, though it may not be the cause:\n◇ step 2, cancel_order" in words
+    assert "◆" not in words
+
+
+@pytest.mark.parametrize(
+    ("price", "words"),
+    [
+        (
+            SamplingPrice(samples=8, continuations=16, requests=24, cost=0.25),
+            "; sampling would cost about $0.2500 at most",
+        ),
+        (SamplingPrice(samples=8, continuations=16, requests=24, cost=0.0), "; sampling would be free"),
+        (
+            SamplingPrice(samples=8, continuations=16, requests=24, cost=None),
+            "; sampling would take about 24 requests at most, and their cost is not known",
+        ),
+        (SamplingPrice(samples=8, continuations=0, requests=0, cost=0.0), "; sampling would be free"),
+        (SamplingPrice(samples=8, refused="it is a replay"), ", and sampling is not possible: it is a replay"),
+    ],
+)
+def test_what_is_not_known_says_what_sampling_would_cost(price: SamplingPrice, words: str) -> None:
+    blame = replace(answer(several(("Lead", REQUEST), ("Coder", "It works."))), sampling_price=price)
+    assert f"not known from the recording{words}" in " ".join(plain_text(blame_view(blame)).split())
+    command = "agenteval blame run --samples 8"
+    assert (command in plain_text(blame_view(blame))) is (not price.refused)
 
 
 def test_every_kind_of_clue_has_its_place_and_its_sentence() -> None:

@@ -70,8 +70,7 @@ def blamed(program: Program, *specs: CriterionSpec) -> Blame:
 
 
 def clue(blame: Blame) -> Clue:
-    assert blame.decisive is not None
-    return blame.decisive.clues[0]
+    return blame.named[0].clues[0]
 
 
 def text(**metric: Any) -> CriterionSpec:

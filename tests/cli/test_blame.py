@@ -48,33 +48,46 @@ def suite(tmp_path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_from_the_free_answer_to_sampling(cli: Any, suite: Path) -> None:
     free = cli("blame", "order")
-    assert "step 2 of 4, get_order" in free.out
+    assert "Which step?         not known from the recording; sampling would be free" in free.out
+    assert "◇ step 2, get_order" in free.out
     assert '"W1042", which the user said in step 1; expected "#W1042"' in free.out
     document = cli("blame", "order", "--json").json("blame")
-    assert (document["decisive"]["step"], document["sampled"]) == (1, None)
-    assert document["decisive"]["clues"][0]["code"] == "wrong_argument"
-    assert "went wrong at step 2: get_order order_id" in cli("why", "order").out
+    assert (document["decision"], document["decisive"], document["sampled"]) == ("not_known", None, None)
+    (suspect,) = document["others"]
+    assert (suspect["step"], suspect["clues"][0]["code"], suspect["clues"][0]["reliability"]) == (
+        1,
+        "wrong_argument",
+        None,
+    )
+    price = {"samples": 8, "continuations": 16, "requests": 24, "cost": 0.0, "refused": ""}
+    assert document["sampling_price"] == price
+    assert "noticed at step 2: get_order order_id" in cli("why", "order").out
+    why = cli("why", "order", "--json").json("why")
+    assert (why["decisive"], why["stands_out"]) == (None, suspect)
 
     assert cli("blame", "order", "--price").out.startswith("at most 16 continuations, about 24 requests")
     sampled = cli("blame", "order", "--samples", 8, "--json").json("blame")
+    assert (sampled["decision"], sampled["sampling_price"]) == ("none", None)
     assert sampled["decisive"] is None, "demo-rules makes the same mistake from everywhere"
     assert sampled["sampled"]["answer"] == "none"
     assert sampled["sampled"]["rates"][0]["passed"] == 0
     assert (sampled["runs"], sampled["reproduces"]) == (1, "once"), "forks are not repetitions"
     again = cli("blame", "order", "--samples", 8)
     assert f"{sampled['sampled']['asked']} stored before" in again.out
-    # It is not one step; what the transcript says is said beside it, as what it is.
-    assert (sampled["fault"], sampled["free_fault"], document["free_fault"]) == ("unknown", "agent", "agent")
-    said = " ".join(again.out.split())
-    assert "not known: the test, the criterion or the agent's ability; less sure, by the transcript alone: the" in said
-    assert "less sure" not in free.out
+    assert (sampled["fault"], sampled["free_fault"], document["free_fault"]) == ("unknown", "unknown", "unknown")
+    assert "Whose fault?        not known" in again.out
 
 
 def test_what_is_refused(cli: Any, suite: Path) -> None:
     passed = cli("blame", "passes")
     assert passed.code == 2
     assert "there is nothing to blame: it passed" in passed.err
-    assert cli("blame", "polite").code == 0, "the free answer needs no agent"
+    polite = cli("blame", "polite")
+    assert polite.code == 0, "the free answer needs no agent"
+    assert (
+        "not known from the recording, and sampling is not possible: this agent can't continue a conversation"
+        in " ".join(polite.out.split())
+    )
     replay = cli("blame", "polite", "--samples", 4)
     assert replay.code == 2
     assert "Traceback" not in replay.err

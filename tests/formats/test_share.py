@@ -158,8 +158,8 @@ def test_the_page_shows_evidence_as_a_comparison_where_repetitions_part_and_what
     assert 'called get_order with order="W2"' in words
     assert "$0.75" in words  # of three runs
     assert words.count("Transcript: 4 messages, 1 tool call") == 3
-    assert words.count("Decisive step: step 2, get_order") == 2, "of each run that failed"
-    assert words.count("◆ decisive step") == 2
+    assert words.count("Decisive step: not known from the recording") == 2, "of each run that failed"
+    assert words.count("◇ stands out, step 2") == 2
     run = "".join(share(store, store.run("RUN-00001")).pieces)
     assert Page(run).words.count("Transcript: ") == 1
     assert len(json.loads(Page(run).embedded)) == 1

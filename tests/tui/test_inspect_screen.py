@@ -340,20 +340,23 @@ async def test_the_step_where_a_run_was_lost_is_marked_and_a_key_goes_there(
     suites, db, runs = fresh
     with Store.open_to_look(db) as store:
         export_run(store, runs[1], "markdown", suites / "bug.md")
-    assert "step 2: get" in (suites / "bug.md").read_text("utf-8").partition("went wrong at")[2], "the exported report"
+    assert "step 2: get" in (suites / "bug.md").read_text("utf-8").partition("noticed at")[2], "the exported report"
     app = app_on(suites, db)
     async with app.run_test(size=(140, 45)) as pilot:
         screen = await inspect(pilot, runs[1])
         view = screen.query_one("#transcript", TranscriptView)
-        assert "◆ step 2 (*)   4 messages" in text_of(app)
+        assert "◇ step 2 (*)   4 messages" in text_of(app)
         await pilot.press("d", "asterisk")
         await until(pilot, lambda: screen.pane == "transcript" and view.has_focus)
         assert view.cursor_key == ("message", 1)
-        assert view.render_line(view.document.top(view.cursor)).text.startswith("▌◆")
-        assert any("Step 2: get_order order_id is" in note.message for note in app._notifications)
+        assert view.render_line(view.document.top(view.cursor)).text.startswith("▌◇")
+        assert any(
+            "Step 2 stands out, though it may not be the cause: get_order order_id is" in note.message
+            for note in app._notifications
+        )
         await pilot.resize_terminal(80, 24)
         await settle(pilot)
-        assert text_of(app).split("\n")[3].endswith("◆ step 2 (*) "), "titles of panes are not shown here"
+        assert text_of(app).split("\n")[3].endswith("◇ step 2 (*) "), "titles of panes are not shown here"
         # Whoever called the run good blames the criterion: no step is decisive.
         screen = await inspect(pilot, runs[0])
         assert "◆" not in text_of(app)

@@ -11,6 +11,7 @@ from agenteval_tui.analysis.blame.clues import clues_of
 from agenteval_tui.analysis.blame.conversation import clues_of_several, is_of_several
 from agenteval_tui.analysis.blame.expectation import Expectation, expectation_of
 from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Fault, Possible, PrefixCount, Reproduces, Suspect
+from agenteval_tui.analysis.blame.reliability import decides
 from agenteval_tui.analysis.divergence import EVERYTHING, BranchPoint, Compared, Tree, placed_acts, rate_of
 from agenteval_tui.analysis.lost_from_sight import (
     LostFromSight,
@@ -32,7 +33,7 @@ from agenteval_tui.suites.row_keys import row_case
 from agenteval_tui.transcripts.model import Transcript
 
 OTHERS = 2
-"""Steps that are named beside the decisive one."""
+"""Steps that are named beside the first one."""
 _NEVER = 0.3  # an upper end of the interval below which "never" is said: from 9 runs on, none of which passed
 _CHANCE = 0.05  # a p value above which chance may explain where runs part
 
@@ -73,7 +74,7 @@ def free_answer(
     suspects = suspects_of(clues_in(run, transcript, results, specs, stored))
     named = suspects[: 1 + OTHERS]
     at_once = reproduces == "luck" or called_good
-    decisive = None if at_once or not named else named[0]
+    decisive = named[0] if named and not at_once and decides(named[0].clues[0].code) else None
     low, high = wilson(stored.passed, stored.runs)
     fault: Fault = "criterion" if called_good else decisive.fault if decisive is not None else "unknown"
     return Blame(
@@ -87,7 +88,7 @@ def free_answer(
         fault=fault,
         free_fault=fault,
         decisive=decisive,
-        others=named[:OTHERS] if decisive is None else named[1:],
+        others=named if decisive is None else named[1:],
         prefixes=_prefixes(run, transcript, stored),
         steps=len(transcript.messages),
         lost=lost_from_sight(transcript, results, expectation_of(results, specs)),

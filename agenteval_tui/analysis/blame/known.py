@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.blame.free_answer import NOTHING, Given, NothingToBlameError, blame_of
+from agenteval_tui.analysis.blame.free_answer import NOTHING, OTHERS, Given, NothingToBlameError, blame_of
 from agenteval_tui.analysis.blame.model import Blame, ClueCode, Fault, SampledAnswer, StepRate, Suspect
 from agenteval_tui.analysis.blame.sampling import Counts, Found, Search
 from agenteval_tui.core.document import extended
@@ -35,9 +35,9 @@ def blame_beside(store: Store, row: RunRow, inputs: Given = NOTHING) -> Blame | 
         blame = known_blame(store, row, inputs)
     except NothingToBlameError:
         return None
-    if blame.decisive is None:
+    if blame.decision not in ("step", "not_known") or not blame.named:
         return None
-    clues = blame.decisive.clues
+    clues = blame.named[0].clues
     return blame if blame.sampled is not None or (clues and clues[0].code not in _SAID) else None
 
 
@@ -116,14 +116,13 @@ def sampled_of(
 
 def with_sampling(blame: Blame, sampled: SampledAnswer) -> Blame:
     """The free answer with what sampling found: where it decides, it counts more."""
-    suspects = [*((blame.decisive,) if blame.decisive is not None else ()), *blame.others]
     if sampled.answer == "undecided":
         return replace(blame, sampled=sampled)
     decisive = None
     if sampled.step is not None:
-        matching = next((suspect for suspect in suspects if suspect.step == sampled.step), None)
+        matching = next((suspect for suspect in blame.named if suspect.step == sampled.step), None)
         decisive = matching or Suspect(sampled.step, "agent", ())
-    others = tuple(suspect for suspect in suspects if decisive is None or suspect.step != decisive.step)[:2]
+    others = tuple(suspect for suspect in blame.named if decisive is None or suspect.step != decisive.step)[:OTHERS]
     fault: Fault = "criterion" if blame.fault == "criterion" else decisive.fault if decisive is not None else "unknown"
     return replace(blame, sampled=sampled, decisive=decisive, others=others, fault=fault)
 

@@ -1,7 +1,7 @@
 """How often each kind of evidence named the right step: (right, of how many), by the set of failures.
 
-Made by `python -m benchmarks.accuracy.blame DATA --write`, as are the tables of docs/blame.md. A failure counts
-for the kind of its strongest evidence.
+Made by `python -m benchmarks.accuracy.blame DATA --write`, as are the tables of docs/blame.md. A failure
+counts for the kind of its strongest evidence.
 """
 
 from __future__ import annotations

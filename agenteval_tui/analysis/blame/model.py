@@ -24,6 +24,10 @@ Reproduces = Literal["always", "mostly", "luck", "once"]
 Possible = Literal["yes", "never", "unknown"]
 """yes: a run that started in the same way passed. never: none of many did. unknown: too few runs to say."""
 
+Decision = Literal["step", "none", "luck", "criterion", "not_known"]
+"""step: a step decides. none: sampling found that no step does. luck: more than half of the repetitions passed.
+criterion: a person called the run good. not_known: no evidence is reliable enough, and sampling did not decide."""
+
 
 Step = Annotated[int, Meta(ge=0, description="a message of the transcript, by its index from 0")]
 
@@ -175,6 +179,17 @@ class SampledAnswer(Document, frozen=True):
     stopped: Annotated[str, Meta(description="why it ended early; empty if it did not")] = ""
 
 
+class SamplingPrice(Document, frozen=True, kw_only=True):
+    """What sampling would take at most, with the usual number of samples. What stands before a step is not asked again,
+    and costs nothing."""
+
+    samples: Annotated[Count, Meta(description="the most continuations of one step")]
+    continuations: Annotated[Count, Meta(description="continuations that are not stored yet")] = 0
+    requests: Annotated[Count, Meta(description="requests of the agent in these")] = 0
+    cost: Annotated[float | None, Meta(description="US dollars; null if it is not known")] = None
+    refused: Annotated[str, Meta(description="why the agent can't be sampled; empty if it can")] = ""
+
+
 class BlameFigures(Document, frozen=True, kw_only=True):
     """What is published of a blame beside its suspects. `prefixes`: from the first step to the last that another run
     shared. `sampled`: what sampling found, now or before."""
@@ -198,14 +213,35 @@ class BlameFigures(Document, frozen=True, kw_only=True):
         Meta(description="by the transcript and stored runs alone: less sure than `fault` if the run was sampled"),
     ] = "unknown"
     prefixes: tuple[PrefixCount, ...] = ()
+    sampling_price: Annotated[
+        SamplingPrice | None,
+        Meta(description="what it would take to find the step by sampling; null if the step is known, or was sampled"),
+    ] = None
     sampled: Annotated[SampledAnswer | None, Meta(description="null if the run was not sampled")] = None
 
 
 class Blame(BlameFigures, frozen=True, kw_only=True):
-    """The free answer, and what sampling found. `decisive` is sampling's answer where it could decide; None where no
-    question leads to a step: the run passed, is luck, or the criterion is at fault. `others`: up to two further steps.
-    `lost`: what left the model's sight, what failed criteria need first."""
+    """The free answer, and what sampling found. `decisive`: sampling's answer where it could decide; else the step with
+    the strongest evidence, if evidence of its kind is reliable (`reliability`). `decision` says why there is none.
+    `others`: further steps with evidence, the strongest first, three steps in all. `lost`: what left the model's sight,
+    what failed criteria need first."""
 
     decisive: Suspect | None = None
     others: tuple[Suspect, ...] = ()
     lost: tuple[LostFromSight, ...] = ()
+
+    @property
+    def named(self) -> tuple[Suspect, ...]:
+        """All steps with evidence that are shown, the decisive one first."""
+        return self.others if self.decisive is None else (self.decisive, *self.others)
+
+    @property
+    def decision(self) -> Decision:
+        """The answer to which step it was."""
+        if self.decisive is not None:
+            return "step"
+        if self.sampled is not None and self.sampled.answer == "none":
+            return "none"
+        if self.reproduces == "luck":
+            return "luck"
+        return "criterion" if self.fault == "criterion" else "not_known"

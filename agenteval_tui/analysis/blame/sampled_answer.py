@@ -55,7 +55,7 @@ class Sampling:
 
     def price(self) -> tuple[Estimate, int]:
         """The highest price if no answers contradict each other (`runs` counts continuations), and the number of
-        requests."""
+        requests. What stands before a step is not asked again, so a continuation takes its share of a whole run."""
         questions = self.first
         takes = self.oracle.price(questions, self.samples)
         planned = self.oracle.plan(questions, self.samples)
@@ -63,7 +63,8 @@ class Sampling:
             len(missing) * max(len(self.steps) - self.questions.index(question), 1)
             for question, missing in zip(questions, planned.missing, strict=True)
         )
-        return takes, remaining
+        whole = takes.runs * len(self.steps)
+        return takes.of_requests(remaining / whole if whole else 0.0), remaining
 
     async def asking(self, tell: Callable[[SampledAnswer], None] | None = None) -> SampledAnswer:
         """Ask until the step is found, or can't be found. Calls `tell` with the result so far after each answer."""

@@ -144,9 +144,10 @@ def example(question: ShrinkQuestion) -> Question:
 
 
 def _blamed(store: Store, row: RunRow, transcript: Transcript) -> int:
-    """The step that is to blame, else the last one."""
-    suspect = blame_of(store, row).decisive
-    return suspect.step if suspect is not None else len(transcript.messages) - 1
+    """The step with the strongest evidence, decisive or not: shrinking checks whether the failure comes back from
+    there. Else the last one."""
+    named = blame_of(store, row).named
+    return named[0].step if named else len(transcript.messages) - 1
 
 
 def _last_given(transcript: Transcript, blamed: int) -> int:

@@ -27,6 +27,9 @@ def command(invocation: Invocation, /, reference: str, **given: Any) -> int:
     it? The answers come from the stored runs: no agent is called, and it costs nothing. RUN is as in `agenteval why`,
     but for a test it is the newest run that failed, even if a newer one passed.
 
+    A step is named only if evidence of its kind was right in at least four of five measured failures. Otherwise blame
+    shows what stands out in the run, and what it would cost to find the step by sampling.
+
     With --samples, the run is continued from some of its steps, to find the step after which it can no longer pass.
     These continuations are stored as forks: they do not count in rates, and nothing is asked twice, not even after
     Ctrl-C.

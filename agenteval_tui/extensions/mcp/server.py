@@ -189,8 +189,9 @@ class _Tools(Struct, frozen=True):
             str, Field(description="A run's id, a test's (its newest failed run), or empty: the newest.")
         ] = "",
     ) -> str:
-        """Say which step a run was lost at and whose fault it is, with the evidence: where a wrong value came from, the
-        first write that nothing expects, the step where passing and failing repetitions part. Nobody is asked."""
+        """Say which step a run was lost at and whose fault it is, if that is reliably known from the recording. Else
+        list what stands out (where a wrong value came from, the first write that nothing expects, the step where
+        repetitions part), which may not be the cause, and what sampling would cost. Nobody is asked."""
         return self._verb("blame", *_given(run))
 
     def show(

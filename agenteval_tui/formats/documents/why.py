@@ -62,6 +62,10 @@ class Why(Document, frozen=True, kw_only=True):
         SuspectDocument | None,
         Meta(description="the step where the run went wrong (`agenteval blame`); null where that adds nothing"),
     ]
+    stands_out: Annotated[
+        SuspectDocument | None,
+        Meta(description="the step with the strongest evidence where the decisive one is not known; else null"),
+    ]
     lost_from_sight: Annotated[
         tuple[LostDocument, ...],
         Meta(description="what later requests of the model did not have any more; empty too where they are not known"),
@@ -97,6 +101,9 @@ def explanation_document(explanation: Explanation) -> Why:
         decisive=None
         if explanation.blame is None or explanation.blame.decisive is None
         else suspect_document(explanation.blame.decisive),
+        stands_out=suspect_document(explanation.blame.named[0])
+        if explanation.blame is not None and explanation.blame.decision == "not_known"
+        else None,
         lost_from_sight=tuple(lost_document(lost, row.id) for lost in explanation.lost),
         labels=tuple(label_document(label) for label in explanation.labels),
         criteria=tuple(

@@ -49,7 +49,7 @@ from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.observed import calls_phrase
 from agenteval_tui.transcripts.redact import TranscriptRedactor
-from agenteval_tui.views.blame import DECISIVE, OTHER, blame_line, suspects_in
+from agenteval_tui.views.blame import DECISIVE, OTHER, blame_line, suspects_in, unknown_text
 from agenteval_tui.views.causes import causes_table
 from agenteval_tui.views.comparison_text import NOTHING
 from agenteval_tui.views.cost import costs_view, user_usage_text
@@ -310,6 +310,9 @@ def _run(run: StoredRun, blame: Blame | None) -> Iterator[str]:
         yield f"<p><b>Decisive step:</b> {line_html(blame_line(blame, transcript))}</p>"
         notes = {step: f"{OTHER[0]} also suspected, step {step + 1}" for step in suspects_in(blame)}
         notes[blame.decisive.step] = f"{DECISIVE[0]} decisive step, step {blame.decisive.step + 1}"
+    elif blame is not None and blame.decision == "not_known":
+        yield f"<p><b>Decisive step:</b> {line_html(unknown_text(blame))}</p>"
+        notes = {step: f"{OTHER[0]} stands out, step {step + 1}" for step in suspects_in(blame)}
     yield f"<details><summary>Transcript: {spent[0]}, {spent[1]}</summary>"
     yield from transcript_html(transcript, notes)
     if has_output(transcript):
