@@ -80,11 +80,11 @@ GROUPS = {
     "Live": ("ps", "attach", "pause", "continue", "cancel", "listen"),
     "Data": ("import", "export", "db"),
     "Set up": (
-        *("init", "demo", "agents", "prices", "trust", "doctor", "serve", "demo-server", "mcp", "lsp"),
+        *("init", "demo", "demo-server", "agents", "prices", "trust", "doctor"),
         *("docs", "schema", "completion", "help"),
     ),
 }
-"""agenteval's own verbs by what they are for, in the order of the help."""
+"""agenteval's own verbs by what they are for, in the order of the help. Those of extensions come last."""
 PLUGINS = "From plug-ins"
 
 
