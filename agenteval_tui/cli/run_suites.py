@@ -119,6 +119,7 @@ def _watch(
                 as_json=reports.on_stdout,
                 tools_recorded=given["recorded_tools"],
                 max_cost=options.max_cost,
+                steered=given["steer"],
             ),
         )
 

@@ -44,6 +44,8 @@ class WatchOptions(Struct, frozen=True):
     as_json: bool = False
     tools_recorded: bool = False
     max_cost: float | None = None
+    steered: bool = False
+    """Commands come on standard input, a word a line: model, real, check, stop. Its end ends the watch."""
 
 
 def watch_suites(invocation: Invocation, store: Store, plans: Plans, options: WatchOptions) -> int:
@@ -98,7 +100,11 @@ class _Session:
                 fix="watch a suite whose agents are programs of yours",
             )
         loop = asyncio.get_running_loop()
-        with handle_interrupt(loop, watch.stop), _keys(loop, self._key, wanted=self._reads_keys):
+        with (
+            handle_interrupt(loop, watch.stop),
+            _keys(loop, self._key, wanted=self._reads_keys),
+            _commands(loop, self._command, wanted=self._options.steered),
+        ):
             if self._options.once:
                 return await self._once(watch)
             await watch.run()
@@ -118,16 +124,21 @@ class _Session:
         return self._out.is_terminal and sys.stdin.isatty() and not self._options.once and not self._options.as_json
 
     def _key(self, key: str) -> None:
+        self._command({"q": "stop", "m": "model", "r": "real", "c": "check"}.get(key, ""))
+
+    def _command(self, command: str) -> None:
         watch = self._watch
-        if watch is None or self._asking:
+        if watch is None or (self._asking and command != "stop"):
             return
-        match key:
-            case "q":
+        match command:
+            case "stop":
                 watch.stop()
-            case "m":
+            case "model":
                 self._start(watch.ask_model(CheckOptions(live=True, max_cost=self._options.max_cost)))
-            case "r":
+            case "real":
                 self._start(self._run_changed(watch))
+            case "check":
+                self._start(watch.check_all())
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
@@ -190,6 +201,7 @@ class _Session:
         if self._reads_keys:
             needed = needed_text(change)
             keys = [f"m {needed}"] * bool(needed)
+            keys += ["c check all"]
             keys += ["r run the changed tests for real"] * bool(change.passes + change.fails + change.needs_model)
             out.line(("  ·  ".join([*keys, "q quit"]), "dim"))
         out.flush()
@@ -203,6 +215,31 @@ class _Session:
         if path == self._folder:
             return "this folder"
         return str(path.relative_to(self._folder)) if path.is_relative_to(self._folder) else file
+
+
+@contextlib.contextmanager
+def _commands(loop: asyncio.AbstractEventLoop, told: Callable[[str], None], *, wanted: bool) -> Iterator[None]:
+    """Calls `told` with each line on standard input, and with `stop` at its end."""
+    if not wanted:
+        yield
+        return
+    descriptor = sys.stdin.fileno()
+    left = ""
+
+    def read() -> None:
+        nonlocal left
+        text = os.read(descriptor, 4096).decode("utf-8", "replace")
+        *lines, left = (left + text).split("\n")
+        for line in lines if text else ["stop"]:
+            told(line.strip())
+        if not text:
+            loop.remove_reader(descriptor)
+
+    loop.add_reader(descriptor, read)
+    try:
+        yield
+    finally:
+        loop.remove_reader(descriptor)
 
 
 @contextlib.contextmanager

@@ -44,7 +44,7 @@ class ErrorCode(StrEnum):
     MAX_STEPS = "max_steps"
     EXIT = "exit"  # status
     NO_ANSWER = "no_answer"
-    NOT_RECORDED = "not_recorded"  # a run from its recording asks something else: request (from 1), at
+    NOT_RECORDED = "not_recorded"  # a run from its recording asks something else: request (from 1), at, change
     NOT_DONE = "not_done"  # it stopped without saying that it was done
     RUN_TIMEOUT = "run_timeout"
     CANCELLED = "cancelled"

@@ -82,6 +82,9 @@ ACTIONS: tuple[Action, ...] = (
         scope="suites",
         footer=5,
     ),
+    Action(
+        "suites.watch_code", "watch_code", "W", "watch code", "Run what is selected again after each save", "suites"
+    ),
     Action("suites.causes", "causes", "C", "causes", "See why its newest runs failed, grouped by cause", "suites"),
     Action("suites.compare", "compare", "c", "compare", "Compare the newest runs with the baseline", "suites"),
     Action("suites.fold", "toggle_fold", "f", "fold", "Open or close the selected suite or test", "suites"),
@@ -182,6 +185,22 @@ ACTIONS: tuple[Action, ...] = (
     Action("edit.suggest", "suggest", "alt+s", "suggest", "Suggest criteria from labelled runs", "edit"),
     Action("edit.filter", "filter", "slash", "filter", "Filter the tests by id or name", "edit"),
     Action("edit.editor", "open_editor", "o", "$EDITOR", "Open the suite's file in $EDITOR at the line", "edit"),
+    # Watch
+    Action("watch.open", "open", "enter", "open", "Open the new run in Inspect", scope="watch", footer=1),
+    Action(
+        "watch.difference",
+        "difference",
+        "d",
+        "side by side",
+        "Show the recorded run beside the new one",
+        scope="watch",
+        footer=2,
+    ),
+    Action("watch.model", "model", "m", "ask the model", "Let the runs that need the model ask it", "watch", 3),
+    Action("watch.real", "real", "R", "run for real", "Run the changed tests for real", scope="watch", footer=4),
+    Action("watch.everything", "everything", "a", "all", "List unchanged runs, too, or only changed ones", "watch", 5),
+    Action("watch.check", "check", "c", "check all", "Run all recorded runs again now", scope="watch", footer=6),
+    Action("watch.end", "end", "S", "stop", "Stop watching", scope="watch", footer=7),
     # Run
     Action("run.pause", "pause", "space", "pause", "Pause or continue", scope="run", footer=1),
     Action(
@@ -212,7 +231,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.detach", "detach", "", "detach", "Leave; the execution continues", "run"),
     Action("run.compare", "compare", "c", "compare", "Compare this execution with the baseline", "run"),
     Action("run.resume", "resume", "R", "resume", "Run the rest of an execution that was stopped", "run"),
-    Action("run.watch", "watch", "W", "watch another", "Choose which of the running executions to watch", "run"),
+    Action("run.watch_code", "watch_code", "W", "watch code", "Run its recorded runs again after each save", "run"),
+    Action("run.watch", "watch", "alt+w", "watch another", "Choose which of the running executions to watch", "run"),
     Action("run.causes", "causes", "C", "causes", "See why its runs failed, grouped by cause", "run"),
     Action("run.pane", "next_pane", "tab", "pane", "Switch between the cells and the transcript", "run"),
     # Inspect
@@ -313,6 +333,9 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("inspect.fork", "fork", "F", "fork", "Fork: change something here, and continue the run", "inspect"),
     Action("inspect.replay", "replay", "alt+t", "replay…", "Replay a recorded run with changed code", "inspect"),
+    Action(
+        "inspect.watch_code", "watch_code", "W", "watch code", "Run this test's runs again after each save", "inspect"
+    ),
     Action(
         "inspect.debug", "debug_run", "alt+g", "debug", "Debug: run its test here in the terminal, with pdb", "inspect"
     ),

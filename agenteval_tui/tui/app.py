@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from agenteval_tui.runs.fork.options import ForkRequest
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.runs.plan.options import PlanOptions
+    from agenteval_tui.tui.code_watch import WatchRequest
     from agenteval_tui.tui.execution_launcher import ExecutionLauncher
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 
@@ -181,6 +182,10 @@ class AgentevalApp(TerminalApp):
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
         """As `Services` says."""
         self._launcher.start_run(paths, options)
+
+    def watch_code(self, request: WatchRequest) -> None:
+        """As `Services` says."""
+        self._launcher.watch_code(request)
 
     def start_fork(self, request: ForkRequest, then: Callable[[Live], None]) -> None:
         """As `Services` says."""

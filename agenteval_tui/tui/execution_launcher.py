@@ -20,6 +20,7 @@ from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.input_queue import InputQueue
 from agenteval_tui.tui.navigation import Navigation
 from agenteval_tui.tui.notification_log import NotificationSource
@@ -77,6 +78,15 @@ class ExecutionLauncher:
             "Running this",
             lambda trust: self._session.workspace.start(paths, replace(options, trust=options.trust or trust)),
             lambda started, show: self._watch(started[0], Expected.of(started[1]), show=show),
+        )
+
+    def watch_code(self, request: WatchRequest) -> None:
+        """Watch the code of agents, in a process that ends with the app. Asks first where it would start programs."""
+        self._launch(
+            "Running this after each save",
+            lambda trust: self._session.workspace.watched(replace(request, trusted=request.trusted or trust)),
+            lambda permitted, _: self._navigation.watch_code(permitted),
+            announce=False,
         )
 
     def start_fork(self, request: ForkRequest, then: Callable[[Live], None]) -> None:

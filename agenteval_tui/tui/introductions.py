@@ -16,6 +16,8 @@ SCREENS: dict[str, str] = {
     "the left, change a field, and save with {edit.save}: only the lines that you changed are written.",
     "run": "Watch an execution: one cell per run, and the transcript of the chosen run. Press {run.next_failure} "
     "to go to the first failure, and {run.inspect} to see why it failed.",
+    "watch": "Edit an agent in your own editor: after each save its recorded runs are run again from their recordings, "
+    "and the verdicts that change are listed. Press {watch.difference} to see both runs of a row side by side.",
     "inspect": "One run: its transcript, the evidence of a criterion and the criterion's config, side by side. "
     "Read the evidence first. Press {inspect.relax} for the smallest edits that make the run pass, and "
     "{inspect.suggest} for criteria that agree with your labels.",

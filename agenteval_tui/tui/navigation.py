@@ -34,7 +34,7 @@ from agenteval_tui.views.found_agents import what_it_is
 MOVES = frozenset({"down", "up", "j", "k", "pagedown", "pageup", "home", "end", "g", "G", "ctrl+d", "ctrl+u"})
 
 # They show something only when another screen says what: no key leads to them while they are empty.
-NEED_A_RUN = ("run",)
+NEED_A_RUN = ("run", "watch")
 
 MOST_BACK = 20  # screens that one can go back to
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from agenteval_tui.grading.criterion_templates import Starter
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.tui.code_watch import WatchRequest
     from agenteval_tui.tui.presenters.run_rows import Expected
     from agenteval_tui.tui.screens.causes import CausesScreen
     from agenteval_tui.tui.screens.compare.screen import CompareScreen
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.screens.history.screen import HistoryScreen
     from agenteval_tui.tui.screens.inspect.screen import InspectScreen
     from agenteval_tui.tui.screens.run.screen import RunScreen
+    from agenteval_tui.tui.screens.watch import WatchScreen
 
 _FORM = "form"  # what is chosen instead of an agent that was found
 
@@ -338,6 +340,11 @@ class Navigation:
             self.go("run")
         screen = cast("RunScreen", self._made("run") or self._make("run"))
         screen.attach(live, expected)
+
+    def watch_code(self, request: WatchRequest) -> None:
+        """Watch the code of these tests' agents."""
+        screen: WatchScreen = self._open("watch")
+        screen.watch_code(request)
 
     def watches(self, execution: str) -> bool:
         """Does the Run screen watch it, shown or not? Then it says itself how it ended."""

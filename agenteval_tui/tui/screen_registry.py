@@ -22,6 +22,7 @@ _SCREENS = {
     "agents": "agents:AgentsScreen",
     "causes": "causes:CausesScreen",
     "review": "review:ReviewScreen",
+    "watch": "watch:WatchScreen",
 }
 """Where each is, below `agenteval_tui.tui.screens`."""
 

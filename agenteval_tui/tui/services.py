@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.runs.plan.options import PlanOptions
     from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.tui.code_watch import WatchRequest
     from agenteval_tui.tui.presenters.run_rows import Expected
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 
@@ -146,6 +147,9 @@ class Services(Protocol):
 
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
         """Start an execution in its own process and watch it; asks first where it would start programs."""
+
+    def watch_code(self, request: WatchRequest) -> None:
+        """Run recorded runs again after each save of their agents' code; asks first where that would start programs."""
 
     def start_fork(self, request: ForkRequest, then: Callable[[Live], None]) -> None:
         """Continue a run in a process of its own; `then` is called when it runs. Asks first where it would start

@@ -64,6 +64,7 @@ from agenteval_tui.suites.trust import Trust
 from agenteval_tui.suites.unquoted_hash import quote_cut_text
 from agenteval_tui.suites.yaml.save import save_config
 from agenteval_tui.tui.causes_scope import CauseScope
+from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.presenters.cause_rows import rows_of
 
 BUNDLED = "shop"
@@ -164,6 +165,11 @@ class Workspace:
             config_dir=str(directories.config_dir()),
         )
         return start(request), takes
+
+    def watched(self, request: WatchRequest) -> WatchRequest:
+        """The request, which may run. Raises as `start` does."""
+        check_trust(self._plan(request.paths, PlanOptions(tests=request.tests, trust=request.trusted)))
+        return request
 
     def preview(self, paths: Sequence[Path], options: PlanOptions) -> Preview:
         """What a run would start and take. Nothing is run. Raises `AgentevalError` as planning does."""

@@ -353,7 +353,8 @@ async def _watched(events: AsyncIterator[AgentEvent], session: Session) -> Async
 def not_recorded(session: Session) -> RunError:
     """Why a run that is made again from its recording ended: a request that the recording has no answer to."""
     number, miss = (session.missed_at or 0) + 1, session.misses[0]
-    fields = {"request": number, "at": miss.differences[0].at if miss.differences else ""}
+    at = miss.differences[0].at if miss.differences else ""
+    fields = {"request": number, "at": at, "change": miss.change}
     message = f"request {number} is not as it was recorded: {miss.change}"
     return RunError("recording", message, "let it ask the model", ErrorCode.NOT_RECORDED, fields)
 

@@ -38,6 +38,7 @@ _CHOICES = {
     "watch_live": "--watch-live",
     "once": "--once",
     "recorded_tools": "--recorded-tools",
+    "steer": "--steer",
 }
 
 
@@ -116,6 +117,7 @@ class _Run(click.Command):
 @click.option(
     "--recorded-tools", is_flag=True, help="With --watch: answer calls of MCP servers from the recordings, too."
 )
+@click.option("--steer", is_flag=True, hidden=True)
 @click.option(
     "--resume",
     metavar="ID",
@@ -188,7 +190,7 @@ def _check(given: dict[str, Any], ending: Ending, reports: ReportFiles) -> None:
 def _check_watch(given: dict[str, Any], ending: Ending, reports: ReportFiles) -> None:
     """Raise `AgentevalError` where an option does not go together with `--watch`, or needs it."""
     if not given["watch"]:
-        for name in ("watch_live", "once", "recorded_tools"):
+        for name in ("watch_live", "once", "recorded_tools", "steer"):
             if given[name]:
                 raise AgentevalError(f"{_CHOICES[name]} is for --watch only", fix="give both")
         return

@@ -261,7 +261,7 @@ class _Results:
                 run,
                 "needs_model",
                 graded=graded,
-                reason=error.message,
+                reason=str(error.fields.get("change", "")),
                 request=request,
                 cost=self._tapes.price(run, request),
             )

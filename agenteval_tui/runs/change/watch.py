@@ -98,6 +98,11 @@ class Watch:
             await self._cancel()
             self._begin(last.files, runs, options)
 
+    async def check_all(self) -> None:
+        """Make all recorded runs again."""
+        await self._cancel()
+        self._begin((), self._recorded.runs)
+
     def changed_tests(self) -> tuple[tuple[str, str], ...]:
         """The suites (their keys) and tests whose runs are not as they were recorded."""
         last = self.last

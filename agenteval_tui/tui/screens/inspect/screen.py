@@ -37,6 +37,7 @@ from agenteval_tui.suites.dataset_edit import RowAdded, undo_add_row
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.tui.actions import BY_ID, bindings, footer, key_of, named_keys
+from agenteval_tui.tui.code_watch import watched_tests
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.one_shot_timer import call_after
@@ -685,6 +686,17 @@ class InspectScreen(FrameScreen):
         """Run the recorded program again, with code that was changed, on what it was answered."""
         if self.controller.bench is not None:
             self.agenteval.replay(self.controller.bench.run.id)
+
+    def action_watch_code(self) -> None:
+        """Run the recorded runs of this test again after each save of its agent's code."""
+        bench = self.controller.bench
+        if bench is None:
+            return
+        request = watched_tests([bench.run])
+        if request is None:
+            self._say("The suite of this run is not a file: its agent's code can't be watched.")
+        else:
+            self.agenteval.watch_code(request)
 
     def action_debug_run(self) -> None:
         """Run the agent once more in the terminal, with the recorded answers of its models if there are any."""

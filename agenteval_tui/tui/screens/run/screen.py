@@ -19,6 +19,7 @@ from agenteval_tui.runs.events import RunState, StreamPart
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.actions import bindings, key_of, named_keys
+from agenteval_tui.tui.code_watch import WatchRequest, watched_tests
 from agenteval_tui.tui.execution_watcher import ALL, Watching
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.one_shot_timer import call_after
@@ -506,6 +507,21 @@ class RunScreen(FrameScreen):
             self.agenteval.resume_execution(view.execution)
         else:
             self.agenteval.say("Nothing to resume. Only an execution that stopped early can be resumed.")
+
+    def action_watch_code(self) -> None:
+        """Run the recorded runs of this execution's tests again after each save of their agents' code."""
+        view = self.controller.view
+        if view is None:
+            self.agenteval.say(self.controller.why_not)
+            return
+        store, execution = self.agenteval.session.store, view.execution
+        self.ask(lambda: watched_tests(store.runs_of_execution(execution)), self._watch_code, group="watch code")
+
+    def _watch_code(self, request: WatchRequest | None) -> None:
+        if request is None:
+            self.agenteval.say("The suites of this execution are not files: their agents' code can't be watched.")
+        else:
+            self.agenteval.watch_code(request)
 
     def action_watch(self) -> None:
         view = self.controller.view

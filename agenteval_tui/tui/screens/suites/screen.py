@@ -20,6 +20,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.history.records import TestSummary
 from agenteval_tui.suites.watch import watch
 from agenteval_tui.tui.actions import bindings, key_of, named_keys
+from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.draft_store import Drafts
 from agenteval_tui.tui.presenters.pane_title import BESIDE_NAME
 from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
@@ -570,6 +571,16 @@ class SuitesScreen(FrameScreen):
     def action_run_failed(self) -> None:
         if not self._wait_for_suites(self.action_run_failed):
             self._run(self.controller.run_failed())
+
+    def action_watch_code(self) -> None:
+        """Run the recorded runs of the selection again after each save of its agents' code."""
+        if self._wait_for_suites():
+            return
+        request = self.controller.run_selection(self._node)
+        if request is None:
+            self.agenteval.say("There is no test to watch.")
+        else:
+            self.agenteval.watch_code(WatchRequest(tuple(request.paths), request.tests, request.title))
 
     def action_plan(self) -> None:
         """Plan a run of the selected suite or test; what is filtered away stays out."""

@@ -1,0 +1,84 @@
+"""Runs that a change of the agent's code made again, as rows of a list, and the change in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.core.ids import short_id
+from agenteval_tui.core.numbers import dollars
+from agenteval_tui.runs.change.model import CodeChange, RunChange
+from agenteval_tui.tui.presenters.status_style import glyph, token
+from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, spread, wrap
+from agenteval_tui.views.code_change import EFFECTS, change_text
+
+_ORDER = ("passes", "fails", "needs_model", "unchanged")
+_STYLES = {"good": "passed", "bad": "failed", "warn": "review", "dim": "dim", "": ""}
+_EFFECT = 16
+_NAMES = 40  # cells of a run's name at most
+
+
+class WatchRows:
+    """The list's source: what changed first. Unchanged runs are listed only where `everything` is."""
+
+    def __init__(self, runs: Sequence[RunChange], *, everything: bool) -> None:
+        shown = [run for run in runs if everything or run.effect != "unchanged"]
+        self.runs = sorted(shown, key=lambda run: _ORDER.index(run.effect))
+        self._names = max((cell_len(_name(run)) for run in self.runs), default=0)
+
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.runs)
+
+    def key(self, index: int) -> str:
+        """The id of the recorded run."""
+        return self.runs[index].before
+
+    def line(self, index: int, width: int, *, focused: bool) -> Line:
+        """`passes now       ✗ → ✓  cancel#1   It is cancelled   HSG6J0M2 → 7J2K`."""
+        run = self.runs[index]
+        words, meaning = EFFECTS[run.effect]
+        style = _STYLES[meaning]
+        status = "needs_review" if run.effect == "needs_model" else run.status or run.status_before
+        cells: list[Cell] = [
+            (left(words, _EFFECT), style),
+            (glyph(run.status_before), token(run.status_before)),
+            (" → ", "dim"),
+            (glyph(status), token(status)),
+            ("  ", ""),
+            (left(_name(run), min(self._names, _NAMES)), "bold" if run.effect != "unchanged" else ""),
+            ("  ", ""),
+        ]
+        if run.effect == "needs_model":
+            price = f", about {dollars(run.cost)}" if run.cost else ""
+            cells.append((f"from request {run.request} on{price}: " if run.request else "", ""))
+        named = f"{run.criterion}: " if run.criterion else ""
+        cells.append((one_line(f"{named}{run.reason}", 400), "dim"))
+        tail: list[Cell] = [(f" {short_id(run.after)} ", "dim")] if run.after and width >= 100 else []
+        return spread(cells, tail, width)
+
+
+def change_spans(change: CodeChange, folder: Path, width: int) -> list[Line]:
+    """The change in words, wrapped, with their colours."""
+    spans = [
+        (displayable(text).replace("\n", " "), _STYLES.get(meaning, ""))
+        for text, meaning in change_text(change, folder)
+    ]
+    whole = "".join(text for text, _ in spans)
+    lines: list[Line] = []
+    for start, end in wrap(whole, max(width, 10)):
+        cells: list[Cell] = []
+        at = 0
+        for text, style in spans:
+            piece = text[max(start - at, 0) : max(end - at, 0)]
+            cells += [(piece, style)] if piece else []
+            at += len(text)
+        lines.append(fit(cells, width))
+    return lines
+
+
+def _name(run: RunChange) -> str:
+    row = f" {run.row_key.partition(':')[2]}" if run.row_key else ""
+    variation = f" ({run.variation})" if run.variation else ""
+    return one_line(f"{run.test}#{run.repetition}{row}{variation}", 80)
