@@ -245,6 +245,16 @@ async def test_a_run_that_used_a_model_without_a_recording_is_not_made(
     assert len(server.requests) == asked
 
 
+async def test_a_model_that_a_framework_brings_for_tests_asks_nobody(tmp_path: Path, store: Store) -> None:
+    project = Project(tmp_path, store, suite=SUITE.replace('"agent:answer", capture: model', '"agent:agent"'))
+    double = "from pydantic_ai import Agent\nfrom pydantic_ai.models.test import TestModel\n"
+    await project.record(agent=f"{double}agent = Agent(TestModel(custom_output_text='please'))")
+    change = await project.check()
+    assert effects(change) == {"shouts": "unchanged", "polite": "unchanged"}
+    project.edit("'please'", "'HELLO'")
+    assert effects(await project.check()) == {"shouts": "passes", "polite": "fails"}
+
+
 async def test_a_judge_is_not_asked(server: ScriptedServer, project: Project) -> None:
     judge = "  referee: {kind: openai, base_url: '${OPENAI_BASE_URL}', model: gpt-4o}\ntests:"
     metric = "{type: Judge, judge: referee, instructions: Is it loud?}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
@@ -27,6 +28,8 @@ from agenteval_tui.runs.tapes import replay_price, tape_of
 
 PROGRAMS = ("python", "command")
 """The kinds of agents whose code is edited here."""
+DOUBLE = re.compile(r"test|function:.*|(?:fake|mock|dummy|stub)\b.*", re.IGNORECASE)
+"""The names of models that frameworks bring for tests, and that ask nobody, such as `TestModel` of pydantic-ai."""
 _ENDED = (*DECIDED, "error", "needs_review")
 _EXECUTIONS = 50  # of a suite that are looked through for recorded runs
 _TAPES = 256  # that are kept in memory
@@ -157,10 +160,10 @@ class Tapes:
             return True
         if run.plan.agent.config.get("cassette") or self.index(run) is not None:
             return False
-        row = run.row
-        if row.tokens or row.cost:
-            return True
-        return bool(self._store.transcript(row.id).model)
+        model = self._store.transcript(run.row.id).model
+        if DOUBLE.fullmatch(model) and not run.row.cost:
+            return False
+        return bool(model or run.row.tokens or run.row.cost)
 
     def price(self, run: RecordedRun, request: int = 1) -> float | None:
         """What the model's answers from that request (from 1) on have cost when they were recorded, in US dollars."""
