@@ -172,6 +172,7 @@ class ServerConnection:
         self._writer = writer
         self._largest = largest
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD)
+        self._head = b""
         self._began = False
 
     async def request(self) -> ServedRequest | None:
@@ -219,14 +220,18 @@ class ServerConnection:
         headers = [(b"content-length", str(len(body)).encode())]
         if kind:
             headers.append((b"content-type", kind.encode("latin-1", "replace")))
-        await self.begin(status, headers)
+        await self.begin(status, headers, joined=True)
         await self.send(body)
         await self.end()
 
-    async def begin(self, status: int, headers: Headers) -> None:
-        """The head of an answer; its pieces follow with `send`, then `end`."""
+    async def begin(self, status: int, headers: Headers, *, joined: bool = False) -> None:
+        """The head of an answer; its pieces follow with `send`, then `end`. `joined`: it goes with the first piece."""
         self._began = True
-        await self._write(self._http.send(h11.Response(status_code=status, headers=list(headers))))
+        head = self._http.send(h11.Response(status_code=status, headers=list(headers)))
+        if joined:
+            self._head = head or b""
+        else:
+            await self._write(head)
 
     async def send(self, data: bytes) -> None:
         """A piece of an answer."""
@@ -276,6 +281,7 @@ class ServerConnection:
         self._writer.close()
 
     async def _write(self, data: bytes | None) -> None:
-        if data:
+        if data or self._head:
+            data, self._head = self._head + (data or b""), b""
             self._writer.write(data)
             await self._writer.drain()

@@ -15,6 +15,7 @@ import contextlib
 import functools
 import re
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -142,15 +143,23 @@ def _has_proxies() -> bool:
 def _add_to_httpx(module: Any) -> None:
     sync, asynchronous = module.HTTPTransport, module.AsyncHTTPTransport
     send, send_async = sync.handle_request, asynchronous.handle_async_request
-    secure: list[Any] = []
+    ways: Any = weakref.WeakKeyDictionary()  # to the proxy, by the event loop; of all threads by the class
 
     def to_proxy(kind: Any) -> object:
         """A way of its own to the proxy: the client's may lead through a proxy of the network."""
-        import ssl  # the library has loaded it, and a process that asks no model need not
+        import asyncio
+        import ssl  # the library has loaded both, and a process that asks no model need not
 
-        if not secure:
-            secure.append(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))  # plain HTTP needs no certificates: they take long
-        return kind(verify=secure[0], trust_env=False, limits=module.Limits(max_keepalive_connections=0))
+        key = sync if kind is sync else asyncio._get_running_loop()
+        way = None if key is None else ways.get(key)
+        if way is None:
+            # Plain HTTP needs no certificates, and loading them takes long.
+            secure = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            limits = module.Limits(max_keepalive_connections=0 if key is None else None)
+            way = kind(verify=secure, trust_env=False, limits=limits)
+            if key is not None:
+                ways[key] = way
+        return way
 
     def led(transport: Any, request: Any) -> object:
         """The request as it goes to the proxy; None: it is left alone."""

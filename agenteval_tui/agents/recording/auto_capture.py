@@ -132,7 +132,9 @@ class AutoCapturingAgent:
 
     def _address(self, run: OpenRun) -> str:
         if self._socket is None:
-            self._socket = socket.socket()
+            # asyncio sends without waiting (TCP_NODELAY) only where a socket says that it is TCP: else each answer to a
+            # connection that is used again would wait 40 ms.
+            self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             self._socket.setblocking(False)
             self._socket.bind((_HOST, 0))
             self._socket.listen(_WAITING)

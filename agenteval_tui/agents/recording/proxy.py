@@ -62,6 +62,7 @@ _HOP = frozenset(
 )
 _NOT_SENT = _HOP | {"accept-encoding", SERVER}
 _UNREACHED = 502
+_SHORT = 64_000  # bytes of an answer whose head needn't come before it
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
 
 
@@ -252,7 +253,8 @@ class Proxy:
             raise _UnreachableError(_words(error), sent_nothing=isinstance(error, _UNSENT)) from None
         try:
             pieces.begin(answer.status_code, answer.headers)
-            await client.begin(answer.status_code, _passed(answer.headers))
+            is_short = int(answer.headers.get("content-length") or LARGEST) < _SHORT
+            await client.begin(answer.status_code, _passed(answer.headers), joined=is_short)
             async for chunk in answer.aiter_raw():
                 pieces.add(chunk)
                 await client.send(chunk)

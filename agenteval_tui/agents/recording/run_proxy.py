@@ -67,6 +67,6 @@ class RunProxy:
         session = self._sessions.get(secret)
         if session is None:
             keep = None if run.paid is None else run.paid.add
-            session = Session(run.name, keys=keys_of(run.env), cost=self._cost, keep=keep, paid=run.paid)
+            session = Session(run.name, keys=keys_of(run.env), keep=keep, paid=run.paid)
             self._sessions[secret] = session
         return session
