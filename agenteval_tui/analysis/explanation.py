@@ -7,17 +7,20 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.analysis.blame.free_answer import Given
+from agenteval_tui.analysis.blame.known import blame_beside
 from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.criterion_names import criterion_place
-from agenteval_tui.analysis.lost_from_sight import LostFromSight
+from agenteval_tui.analysis.lost_from_sight import LostFromSight, lost_from_sight
 from agenteval_tui.analysis.raised import Raised, raised_around
-from agenteval_tui.analysis.repetitions import Divergence
+from agenteval_tui.analysis.repetitions import Divergence, divergence_beside
 from agenteval_tui.core.display import one_line
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.explain import Fact, explain
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.finish_reason import Ending, ending_of
 from agenteval_tui.transcripts.model import Note, RunError, Transcript
 
@@ -140,3 +143,15 @@ def criterion_named(run: str, results: Sequence[CriterionResult], name: str) -> 
     """The criterion that `name` means (`criterion_place`), with its number. Raises `AgentevalError`."""
     place = criterion_place([result.criterion for result in results], name, f"run {run}")
     return place + 1, results[place]
+
+
+def stored_explanation(store: Store, row: RunRow, criterion: str = "") -> Explanation:
+    """The explanation of all criteria, where repetitions part, and which step the run was lost at; with `wanted` that
+    of one criterion, without the step. Raises `AgentevalError`: there is no such criterion, or several are."""
+    transcript, results = store.transcript(row.id), store.results(row.id)
+    blame = None if criterion else blame_beside(store, row, Given(transcript, results))
+    parted, labels = divergence_beside(store, row), store.labels([row.id])
+    lost = lost_from_sight(transcript, results) if blame is None else blame.lost
+    return explanation_of(
+        row, results, transcript, labels, criterion=criterion, divergence=parted, blame=blame, lost=lost
+    )

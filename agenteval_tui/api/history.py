@@ -14,8 +14,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import moment
-from agenteval_tui.formats.import_file import import_file
-from agenteval_tui.formats.import_options import ImportOptions
+from agenteval_tui.formats.import_file import ImportOptions, import_file
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.references import References
 from agenteval_tui.history.search import HistoryQuery

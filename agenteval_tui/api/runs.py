@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.function import name_of, offered
 from agenteval_tui.agents.permission import allowed_once_by
+from agenteval_tui.analysis.explanation import stored_explanation
 from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.statistics import interval_of
-from agenteval_tui.analysis.stored_explanation import stored_explanation
 from agenteval_tui.analysis.test_gates import GateVerdict, TestGates, gates_now
 from agenteval_tui.api.shown import Shown, line, table
 from agenteval_tui.api.suites import Source, Suite, suites_of

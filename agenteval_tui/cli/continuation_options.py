@@ -1,15 +1,24 @@
-"""The options that `fork`, `blame` and `shrink` share: what continuing a stored run may cost, and how it is asked."""
+"""What `fork`, `blame` and `shrink` share: the options of what continuing a stored run may cost, and what is asked
+at the terminal before it starts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 from msgspec import Struct
 
+from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.cli.declared_options import declared
+from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.cli.prompts import can_ask, confirm
+from agenteval_tui.cli.trust_prompt import trust_answer
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.fork.options import ContinuationOptions
+from agenteval_tui.runs.fork.oracle import Oracle
+from agenteval_tui.runs.fork.plan import Question, execution_plan
+from agenteval_tui.views.fork import gone_tools_text
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,3 +53,44 @@ def continuation_options(kind: type[ContinuationOptions], *, document: str) -> C
         return function
 
     return decorate
+
+
+def permit_oracle(invocation: Invocation, oracle: Oracle, questions: Sequence[Question]) -> None:
+    """Ask where the agent of these questions needs the user's trust; the oracle has it then. Says which tools of the
+    run are gone. Raises `NotTrustedError` if there is no terminal, or the answer is no."""
+    planned = oracle.plan(questions, 1).runs
+    try:
+        execution_plan(oracle.source, planned, trust=oracle.trust)
+    except NotTrustedError as refused:
+        if not trust_answer(invocation, refused):
+            raise
+        oracle.trust = True
+    if planned and (said := gone_tools_text(*oracle.gone_tools(questions[0].conversation))):
+        invocation.note(said)
+
+
+def agree_to_price(
+    invocation: Invocation,
+    words: str,
+    cost: float | None,
+    asking: Asking,
+    max_cost: float | None,
+    *,
+    shown: bool = True,
+) -> bool:
+    """Show the price (`words`), and give whether it may be paid; False: the user said no.
+
+    `cost`: US dollars (None: not known). What is free needs no answer, and neither does what --yes or a limit
+    (`max_cost`) allows. Raises `AgentevalError` where there is no terminal to ask in. The price is not printed beside a
+    JSON document, and not where `shown` is false.
+    """
+    if shown and not asking.as_json and not invocation.quiet:
+        invocation.out.line((words, "dim"))
+    if asking.sure or cost == 0 or max_cost is not None:
+        return True
+    if not can_ask(invocation):
+        raise AgentevalError(
+            f"this costs money, and there is no terminal to ask in: {words}",
+            fix="give --yes, or a limit: --max-cost USD",
+        )
+    return confirm(invocation, "Continue?")

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from agenteval_tui.cli.finite_number import FiniteNumber
+from agenteval_tui.cli.param_types import FiniteNumber
 from agenteval_tui.core.options import Option, Options, options_of
 
 F = TypeVar("F", bound=Callable[..., Any])

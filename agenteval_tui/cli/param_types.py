@@ -1,11 +1,25 @@
-"""A moment in the future as a value of an option."""
+"""Types of options: a number in a range, and a moment in the future."""
 
 from __future__ import annotations
+
+import math
+from typing import Any
 
 import click
 
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.timespan import moment_from
+
+
+class FiniteNumber(click.FloatRange):
+    """A number in a range. `nan` and `inf` are not numbers here: no cost is above a limit of `nan`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number. Fails as click's ranges do."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a number", param, ctx)
+        return number
 
 
 class Until(click.ParamType):  # type: ignore[type-arg]

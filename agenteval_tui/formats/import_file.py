@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from typing import Annotated
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
+from agenteval_tui.core.options import Options, limits
 from agenteval_tui.formats.detect import detect, format_named
-from agenteval_tui.formats.import_options import BY_CONTENT, ImportOptions
 from agenteval_tui.formats.importers.derived_criteria import DerivedGrader
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.recording import Described, Recording, Skipped
@@ -33,6 +34,20 @@ from agenteval_tui.history.write_operations import AlreadyImportedError
 from agenteval_tui.suites.projects import project_here
 from agenteval_tui.transcripts.observed import FORMAT_WITHOUT_CALLS, UNREAD_CALLS
 from agenteval_tui.transcripts.possible_figures import LEFT_OUT, with_possible_figures
+
+
+class ImportOptions(Options, frozen=True, kw_only=True):
+    """`format`: a name of `detect.formats()`; None: told by each file. `trust` is for tests, `no_derived` for runs."""
+
+    format: Annotated[str, limits("The files' format (default: detected from their content).", "NAME")] | None = None
+    dry_run: Annotated[bool, limits("Read everything and say what would be imported; change nothing.")] = False
+    trust: Annotated[bool, limits("Let Python functions run that make prompts (promptfoo: prompts.py:name).")] = False
+    no_derived: Annotated[bool, limits("Do not grade the runs with the expectations in the file.")] = False
+
+
+BY_CONTENT = ImportOptions()
+"""All as it is without options."""
+
 
 MOST_NOTES = 40
 

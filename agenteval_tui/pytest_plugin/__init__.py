@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 import pytest
 
-from agenteval_tui.pytest_plugin.options import TRUST
-from agenteval_tui.pytest_plugin.session_executions import session_executions
+from agenteval_tui.pytest_plugin.session import TRUST, session_executions
 
 _SUITES = "agenteval_suites"
 

@@ -27,7 +27,7 @@ from agenteval_tui.grading import sentences
 from agenteval_tui.history.execution_names import KeepCommits, checked_name, meta_of
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
-from agenteval_tui.pytest_plugin.options import TRUST
+from agenteval_tui.pytest_plugin.session import TRUST
 from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.runs.event_loop import run_in_thread
 from agenteval_tui.suites.commits import COMMITS_S, CommitReading, places_of

@@ -23,8 +23,7 @@ from agenteval_tui.api.suites import Suite, load
 from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.execution_names import meta_of
-from agenteval_tui.pytest_plugin.options import TRUST
-from agenteval_tui.pytest_plugin.session_executions import session_executions
+from agenteval_tui.pytest_plugin.session import TRUST, session_executions
 from agenteval_tui.suites.trust import code_runs_here
 from agenteval_tui.views.gates import verdict_text
 

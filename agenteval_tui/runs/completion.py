@@ -8,25 +8,28 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.grading.sentences import reading_sentence
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.grading.type_names import STATE
 from agenteval_tui.history.records import RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_pool import asked_hash
-from agenteval_tui.runs.around.problems import problems_around
 from agenteval_tui.runs.attempt import RunAttempts
 from agenteval_tui.runs.early_stopping import Repetitions
-from agenteval_tui.runs.events import AgentFinished, Graded, Tell
+from agenteval_tui.runs.events import AgentFinished, AroundProblem, Graded, Tell
 from agenteval_tui.runs.execution_state import ExecutionState
 from agenteval_tui.runs.grading_pool import CANCELLED, SKIPPED, GradedRun, judge
 from agenteval_tui.runs.plan.model import RunPlan
 from agenteval_tui.runs.store_records import run_ended, run_never_begun
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import RunError, Transcript
+from agenteval_tui.transcripts.state import ReadingProblem
 
 UNSTORED = 512
 """Ended runs that may wait for the store; then no new ones are begun."""
@@ -238,3 +241,29 @@ class PendingWrite(Struct, frozen=True):
     run: str
     judged: GradedRun
     duration_ms: float
+
+
+_NOT_TRIED = (ReadingProblem.CONTINUED, ReadingProblem.STOPPED)
+
+
+def problems_around(transcript: Transcript, specs: Iterable[CriterionSpec]) -> Iterator[AroundProblem]:
+    """Hooks that failed after the run; then the probes that could not be read and that none of the criteria names: a
+    criterion says it of its own probe."""
+    for hook in transcript.hooks:
+        if hook.phase == "after" and hook.error is not None:
+            yield AroundProblem("after", hook.name, hook.error.message, hook.error.fix)
+    if not transcript.state:
+        return
+    asked = {_probe_of(spec) for spec in specs}
+    for probe in transcript.state:
+        readings = [reading for reading in (probe.after, probe.before) if reading is not None and reading.problem]
+        if readings and probe.name not in asked and readings[0].problem not in _NOT_TRIED:
+            why = reading_sentence(readings[0].problem, readings[0].fields)
+            yield AroundProblem("probe", probe.name, why)
+
+
+def _probe_of(spec: CriterionSpec) -> object:
+    if spec.prototype != STATE or not isinstance(spec.value, dict):
+        return None
+    name = spec.value.get("probe")
+    return name if isinstance(name, str) else None

@@ -13,7 +13,7 @@ import pytest
 
 from agenteval_tui.analysis.blame.known import known_blame
 from agenteval_tui.analysis.criterion_versions import own_spec, stored_spec
-from agenteval_tui.analysis.stored_explanation import stored_explanation
+from agenteval_tui.analysis.explanation import stored_explanation
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.errors import HistoryError

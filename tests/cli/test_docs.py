@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.cli import doc_pages
-from agenteval_tui.cli.doc_pages import find_page, pages
+from agenteval_tui.cli.commands import docs
+from agenteval_tui.cli.commands.docs import find_page, pages
 from agenteval_tui.cli.markdown_text import text_lines
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.views.terminal import cells
@@ -95,7 +95,7 @@ def test_the_command_lists_prints_and_gives_addresses(cli, monkeypatch: pytest.M
     assert "`agenteval docs network`" in printed
     assert cli("docs", "agents", "--markdown").out == (ROOT / "docs" / "agents.md").read_text("utf-8")
     assert cli("docs", "agents", "--url").out == (ROOT / "docs" / "agents.md").as_uri() + "\n"
-    monkeypatch.setattr(doc_pages, "site_address", lambda: "https://docs.example")
+    monkeypatch.setattr(docs, "site_address", lambda: "https://docs.example")
     assert cli("docs", "agents", "--url").out == "https://docs.example/agents/\n"
     assert cli("docs", "metrics", "--url").out == "https://docs.example/metrics/\n"
     unknown = cli("docs", "agnets")

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.formats.import_file import ImportReport, import_file
-from agenteval_tui.formats.import_options import ImportOptions
+from agenteval_tui.formats.import_file import ImportOptions, ImportReport, import_file
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store

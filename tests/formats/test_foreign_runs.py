@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.detect import _of_plugins, detect, formats
-from agenteval_tui.formats.import_file import import_file
-from agenteval_tui.formats.import_options import ImportOptions
+from agenteval_tui.formats.import_file import ImportOptions, import_file
 from agenteval_tui.formats.importers.message_formats import transcript_of
 from agenteval_tui.formats.stream.json_reader import JsonReader
 from agenteval_tui.formats.stream.json_stream import UnreadableFile

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.import_file import ImportReport, import_file
-from agenteval_tui.formats.import_options import ImportOptions
+from agenteval_tui.formats.import_file import ImportOptions, ImportReport, import_file
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.store import Store
 

@@ -12,13 +12,13 @@ from agenteval_tui.grading.causes import cause_of
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.config.completion import complete_config, hover_config
 from agenteval_tui.grading.config.diagnostics import diagnose
+from agenteval_tui.grading.extractors.state import change_between
 from agenteval_tui.grading.metrics.matchers import same_json
 from agenteval_tui.grading.observed_tools import AgentFacts
 from agenteval_tui.grading.relax.suggest import relaxations
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.grading.state_change import change_between
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.state import ProbeState, Reading, ReadingProblem, unread, value_text
 

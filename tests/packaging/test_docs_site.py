@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from agenteval_tui.cli.doc_pages import find_page, pages
+from agenteval_tui.cli.commands.docs import find_page, pages
 from agenteval_tui.cli.verbs import own_verbs
 
 ROOT = Path(__file__).resolve().parents[2]

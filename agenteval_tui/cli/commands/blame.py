@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import click
 
-from agenteval_tui.analysis.blame.options import BlameOptions
+from agenteval_tui.analysis.blame.free_answer import Given, blame_of
+from agenteval_tui.analysis.blame.known import known_blame, with_sampling
+from agenteval_tui.analysis.blame.model import SampledAnswer
+from agenteval_tui.analysis.blame.options import SAMPLES, BlameOptions
+from agenteval_tui.analysis.blame.sampled_answer import Sampling
+from agenteval_tui.analysis.blame.sampling_price import with_price
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.continuation_options import Asking, continuation_options
+from agenteval_tui.cli.attach_client import handle_interrupt
+from agenteval_tui.cli.continuation_options import Asking, agree_to_price, continuation_options, permit_oracle
 from agenteval_tui.cli.declared_options import declared
+from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.core.display import one_line
+from agenteval_tui.formats.documents.blame import blame_document
+from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.fork.oracle import Oracle
+from agenteval_tui.views.blame import blame_view, rate_text
+from agenteval_tui.views.fork import price_text
 
 
 @click.command("blame")
@@ -37,9 +51,67 @@ def command(invocation: Invocation, /, reference: str, **given: Any) -> int:
     asking = Asking.taken(given)
     options = BlameOptions(**given)
 
-    # What executes is imported only where it is asked for.
-    from agenteval_tui.cli.blame_run import blame_free, blame_sampled
-
     if options.samples is None and options.max_cost is None and not asking.price:
-        return blame_free(invocation, reference, as_json=asking.as_json)
-    return blame_sampled(invocation, reference, options, asking)
+        return _free(invocation, reference, as_json=asking.as_json)
+    return _sampled(invocation, reference, options, asking)
+
+
+def _free(invocation: Invocation, reference: str, *, as_json: bool) -> int:
+    """Print the free answer; gives the exit code."""
+    with invocation.store(to_look=True) as store:
+        row = invocation.references(store).failed_run(reference)
+        transcript = store.transcript(row.id)
+        blame = with_price(store, row, known_blame(store, row, Given(transcript)), transcript)
+    if as_json:
+        invocation.out.json(blame_document(blame))
+    else:
+        invocation.out.view(blame_view(blame, transcript, invocation.db_option))
+    return 0
+
+
+def _sampled(invocation: Invocation, reference: str, options: BlameOptions, asking: Asking) -> int:
+    """Sample, and print the answer; gives the exit code."""
+    with invocation.store() as store:
+        row = invocation.references(store).failed_run(reference)
+        transcript = store.transcript(row.id)
+        blame = blame_of(store, row, Given(transcript))
+        title = one_line(f"blame of {row.test_name or row.test_id}", 120)
+        oracle = Oracle(store, row, options, purpose="blame", title=title)
+        sampling = Sampling(oracle, transcript, options.samples or SAMPLES)
+        permit_oracle(invocation, oracle, sampling.questions[:1])
+        takes, requests = sampling.price()
+        if takes.runs:
+            words = f"at most {price_text(takes, requests)}"
+            if asking.price:
+                invocation.out.line(words)
+                return 0
+            if not agree_to_price(invocation, words, takes.whole_cost, asking, options.max_cost):
+                return 0
+        elif asking.price:
+            invocation.out.line("nothing to ask: these continuations are already stored")
+            return 0
+        sampled, interrupted = run_to_end(_ask(invocation, sampling, silent=asking.as_json))
+        blame = with_sampling(blame, sampled)
+        if asking.as_json:
+            invocation.out.json(blame_document(blame))
+        else:
+            invocation.out.view(blame_view(blame, transcript, invocation.db_option))
+        return INTERRUPTED if interrupted else 0
+
+
+async def _ask(invocation: Invocation, sampling: Sampling, *, silent: bool) -> tuple[SampledAnswer, bool]:
+    stops = 0
+
+    def stop() -> None:
+        nonlocal stops
+        stops += 1
+        sampling.oracle.stop()
+
+    def tell(sampled: SampledAnswer) -> None:
+        if not (silent or invocation.quiet) and sampled.rates:
+            newest = sampling.newest
+            rate = next((one for one in sampled.rates if one.step == newest), sampled.rates[0])
+            invocation.out.line((f"  {rate_text(rate)}", "dim"))
+
+    with handle_interrupt(asyncio.get_running_loop(), stop):
+        return await sampling.asking(tell), stops > 0

@@ -3,16 +3,113 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterator
+from difflib import get_close_matches
+from importlib import metadata
 from itertools import groupby
+from pathlib import Path
 
 import click
+import yaml
+from msgspec import Struct
 
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.doc_pages import DocPage, find_page, page_names, pages
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.markdown_text import text_lines
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
 
 _WIDEST = 100  # columns of text; longer lines are hard to read
+
+
+HOME = "index"
+_PACKAGE = "agenteval-tui"
+_LABEL = "Documentation"
+
+
+class DocPage(Struct, frozen=True):
+    """A page. `name` is its path without the ending (`how-to/ci`; `metrics` for
+    `metrics/README.md`), `section` the part of the site it is in ("" for
+    pages that the site's menu does not list)."""
+
+    name: str
+    title: str
+    section: str
+    path: Path
+
+    def text(self) -> str:
+        """The page's Markdown."""
+        return self.path.read_text(encoding="utf-8")
+
+    def address(self) -> str:
+        """Where a browser finds it: on the project's site, or, if the package names none, as a file."""
+        site = site_address()
+        if not site:
+            return self.path.resolve().as_uri()
+        return f"{site}/" if self.name == HOME else f"{site}/{self.name}/"
+
+
+def pages() -> list[DocPage]:
+    """All pages: those of the site's menu in its order, then the others by name."""
+    folder = directories.bundled("docs")
+    listed = [_page(folder, folder / file, section) for section, file in _menu(folder)]
+    paths = {page.path for page in listed}
+    others = (path for path in sorted(folder.rglob("*.md")) if path not in paths and "decisions" not in path.parts)
+    return [*listed, *(_page(folder, path, "") for path in others)]
+
+
+def page_names() -> list[str]:
+    """The names of all pages."""
+    return [page.name for page in pages()]
+
+
+def find_page(name: str) -> DocPage:
+    """The page that a person means by `name`: its whole name or the last part of it, in any case, with or without the
+    ending. Raises `AgentevalError`, with near names, where there is no such page."""
+    there = pages()
+    sought = name.strip().removeprefix("docs/").removesuffix(".md").rstrip("/").casefold()
+    for page in there:
+        if page.name.casefold() == sought.removesuffix("/readme"):
+            return page
+    by_last = [page for page in there if page.name.rpartition("/")[2].casefold() == sought]
+    if len(by_last) == 1:
+        return by_last[0]
+    if by_last:
+        near = [page.name for page in by_last]
+    else:
+        names = {word: page.name for page in reversed(there) for word in (page.name.casefold(), _last(page))}
+        near = list(dict.fromkeys(names[word] for word in get_close_matches(sought, names, n=3, cutoff=0.6)))
+    fix = f"did you mean {' or '.join(near)}?" if near else "`agenteval docs` lists the pages"
+    raise AgentevalError(f"there is no page {name!r}", fix=fix)
+
+
+def site_address() -> str:
+    """The address of the documentation site, from the package's metadata; "" where it names none."""
+    try:
+        urls = metadata.metadata(_PACKAGE).get_all("Project-URL") or []
+    except metadata.PackageNotFoundError:
+        return ""
+    addresses = dict(url.split(", ", 1) for url in urls)
+    return str(addresses.get(_LABEL, "")).rstrip("/")
+
+
+def _menu(folder: Path) -> Iterator[tuple[str, str]]:
+    """(section, file) in the order of the menu."""
+    nav = yaml.safe_load((folder / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    for entry in nav:
+        for section, files in entry.items():
+            yield from ((section, file) for file in ([files] if isinstance(files, str) else files))
+
+
+def _page(folder: Path, path: Path, section: str) -> DocPage:
+    with path.open(encoding="utf-8") as lines:
+        title = next((line[2:].strip() for line in lines if line.startswith("# ")), path.stem)
+    name = path.relative_to(folder).with_suffix("").as_posix().removesuffix("/README")
+    return DocPage(name, title, section, path)
+
+
+def _last(page: DocPage) -> str:
+    return page.name.rpartition("/")[2].casefold()
 
 
 @click.command("docs")

@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
+from agenteval_tui.analysis.forks import forks_asked, stored_forks
+from agenteval_tui.analysis.save_fork import new_system_prompt, save_as_test, save_system_prompt
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.continuation_options import continuation_options
+from agenteval_tui.cli.attach_client import handle_interrupt
+from agenteval_tui.cli.continuation_options import Asking, agree_to_price, continuation_options, permit_oracle
 from agenteval_tui.cli.declared_options import declared
+from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.output import SIGNS, STYLES
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import short_id
+from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import listed
+from agenteval_tui.core.private_files import read_small
+from agenteval_tui.formats.documents.fork import forks_document
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.events import Event, Graded
+from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.runs.fork.options import ForkRequest
+from agenteval_tui.runs.fork.oracle import Oracle
+from agenteval_tui.runs.fork.plan import Question, questions_of, requests_left, takes_tools
+from agenteval_tui.runs.fork.sweep import read_sweep
+from agenteval_tui.views.fork import forks_view, price_text
+from agenteval_tui.views.fork_origin import agent_label, edit_text
 
 _ROLES = ("user", "assistant", "system")
 
@@ -72,8 +97,179 @@ def command(invocation: Invocation, /, reference: str, **given: Any) -> int:
         if role not in _ROLES or not equals:
             raise click.BadParameter("write ROLE=TEXT; ROLE is user, assistant or system", param_hint="--insert")
         given["insert"] = {"role": role, "text": text}
+    return _fork(invocation, reference, given)
 
-    # The options are read without what executes, as in `run`.
-    from agenteval_tui.cli.fork_run import fork_run
 
-    return fork_run(invocation, reference, given)
+def _fork(invocation: Invocation, reference: str, given: dict[str, Any]) -> int:
+    """Run the continuations and print their outcomes. `given`: the options of the command. Returns the exit code."""
+    asking, save_test, save_system = Asking.taken(given), given.pop("save_test"), given.pop("save_system")
+    changes, sweep = _changes(given), given.pop("sweep")
+    with invocation.store() as store:
+        row = invocation.references(store).run(reference)
+        if given["at"] is None and not changes and sweep is None and not given["agent"]:
+            return _stored(invocation, store, row, as_json=asking.as_json)
+        request = ForkRequest(row.id, changes=changes, sweep=() if sweep is None else tuple(read_sweep(sweep)), **given)
+        transcript = store.transcript(row.id)
+        questions = questions_of(transcript, request.at, request.changes, request.sweep)
+        if request.agent:
+            questions = [replace(one, label=agent_label(request.agent, one.edits, one.label)) for one in questions]
+        shower = _Continuations(invocation, questions, silent=asking.as_json)
+        oracle = Oracle(store, row, request, title=_title(row, questions), emit=shower.apply, agent=request.agent)
+        shower.oracle = oracle
+        if not oracle.source.stored.run.specs:
+            invocation.note("the run has no criteria, so every continuation that ends passes: see what they say")
+        unseen = max((one.unseen for one in questions), default=0)
+        only_told = max((one.only_told for one in questions), default=0)
+        if (unseen or only_told) and not asking.as_json:
+            without = f"without {count(unseen, 'message')}, or with a shorter text" if unseen else ""
+            more = f"with {count(only_told, 'message')} that the transcript does not have" if only_told else ""
+            invocation.note(f"sent as the model saw it: {'; '.join(filter(None, (without, more)))}")
+        gone = dict.fromkeys(name for one in questions for name in one.conversation.unseen_tools)
+        if gone and not asking.as_json:
+            words = f"the model was not offered {listed(tuple(gone))} at this point"
+            offered = takes_tools(oracle.source.agent)
+            invocation.note(f"{words}, and is not now" if offered else f"{words}; this agent has its own tools")
+        _check_saving(oracle, questions, save_test, save_system)
+        permit_oracle(invocation, oracle, questions)
+        oracle.check_tools(questions)
+        planned = oracle.plan(questions, request.n)
+        takes = oracle.price(questions, request.n)
+        requests = sum(
+            len(runs) * requests_left(transcript.messages, one.conversation)
+            for one, runs in zip(questions, planned.missing, strict=True)
+        )
+        if planned.runs:
+            words = price_text(takes, requests)
+            if asking.price:
+                invocation.out.line(words)
+                return 0
+            if not agree_to_price(invocation, words, takes.whole_cost, asking, request.max_cost):
+                return 0
+        elif asking.price:
+            invocation.out.line("nothing to ask: all these continuations are already stored")
+            return 0
+        outcomes, interrupted = run_to_end(_ask(oracle, questions, request.n))
+        forks = forks_asked(store, row, outcomes, execution=oracle.execution_id, sent=oracle.asked)
+        if asking.as_json:
+            invocation.out.json(forks_document(forks))
+        else:
+            invocation.out.view(forks_view(forks))
+        _keep(invocation, oracle, questions, save_test, save_system)
+        if not asking.as_json and not invocation.quiet and oracle.execution_id:
+            one = next((answer.run.id for branch in forks.branches for answer in branch.answers), "")
+            if one:
+                invocation.note(
+                    f"agenteval show {short_id(row.id)} --diff {short_id(one)}{invocation.db_option} "
+                    "compares it step by step"
+                )
+        return INTERRUPTED if interrupted else 0
+
+
+def _stored(invocation: Invocation, store: Store, row: RunRow, *, as_json: bool) -> int:
+    forks = stored_forks(store, row)
+    if as_json:
+        invocation.out.json(forks_document(forks))
+        return 0
+    invocation.out.view(forks_view(forks))
+    if not forks.branches:
+        invocation.note(
+            f"there are no forks yet. To make one: agenteval fork {short_id(row.id)} --at STEP --set NAME=VALUE"
+            f"{invocation.db_option}"
+        )
+    return 0
+
+
+async def _ask(oracle: Oracle, questions: Sequence[Question], count: int) -> tuple[tuple[Outcomes, ...], bool]:
+    stops = 0
+
+    def stop() -> None:
+        nonlocal stops
+        stops += 1
+        oracle.stop()
+
+    with handle_interrupt(asyncio.get_running_loop(), stop):
+        return await oracle.asking(questions, count), stops > 0
+
+
+def _title(row: RunRow, questions: Sequence[Question]) -> str:
+    what = edit_text(questions[0].edits[0]) if len(questions) == 1 and questions[0].edits else ""
+    several = f"{len(questions)} branches" if len(questions) > 1 else what or f"from step {questions[0].step + 1}"
+    return one_line(f"fork of {row.test_name or row.test_id}: {several}", 120)
+
+
+def _check_saving(oracle: Oracle, questions: Sequence[Question], save_test: str | None, save_system: bool) -> None:
+    """Raise `AgentevalError` if the fork can't be saved as the options say: before anything is asked and paid for."""
+    if save_test and len(questions) > 1:
+        raise AgentevalError("only one branch can be saved as a test", fix="give its change instead of --sweep")
+    if save_system:
+        new_system_prompt(oracle.source, questions[0].edits if len(questions) == 1 else ())
+
+
+def _keep(
+    invocation: Invocation, oracle: Oracle, questions: Sequence[Question], save_test: str | None, save_system: bool
+) -> None:
+    if save_test:
+        loaded, test_id = save_as_test(oracle.source, questions[0].conversation, test_id=save_test)
+        invocation.err.line(f"saved as test {test_id} of {loaded.path}")
+    if save_system:
+        path = save_system_prompt(oracle.source, questions[0].edits if len(questions) == 1 else ())
+        invocation.err.line(f"the system prompt of agent {oracle.source.agent.name} is saved in {path}")
+
+
+# From options to questions
+
+
+def _changes(given: dict[str, Any]) -> dict[str, Any]:
+    """Takes the changes out of a command's options: by name (`edits.CHANGES`). Raises `AgentevalError`."""
+    sets, drop, insert, system, without = (
+        given.pop(name) for name in ("sets", "drop", "insert", "system", "without_tools")
+    )
+    changes: dict[str, Any] = dict(map(_assigned, sets))
+    if system is not None:
+        changes["system"] = _said(system)
+    if insert is not None:
+        changes["insert"] = {**insert, "text": _said(insert["text"])}
+    if without:
+        changes["without_tools"] = list(without)
+    return {**changes, "drop": True} if drop else changes
+
+
+def _assigned(word: str) -> tuple[str, str]:
+    name, equals, value = word.partition("=")
+    settable = ("tool_result", "tool_error", "arguments", "text")
+    if not equals or name not in settable:
+        raise AgentevalError(
+            f"--set takes NAME=VALUE, not {one_line(word, 60)!r}", fix=f"NAME is one of {', '.join(settable)}"
+        )
+    return name, _said(value)
+
+
+def _said(value: str) -> str:
+    """The text itself, or what a file says: @FILE."""
+    if not value.startswith("@"):
+        return value
+    text = read_small(Path(value[1:]), "the file of a change")
+    if text is None:
+        raise AgentevalError("there is no such file", where=value[1:], fix="write the text itself, or @FILE")
+    return text.removesuffix("\n")
+
+
+class _Continuations:
+    """Prints each continuation when it ends."""
+
+    def __init__(self, invocation: Invocation, questions: Sequence[Question], *, silent: bool) -> None:
+        self.oracle: Oracle | None = None
+        self._out = invocation.out
+        self._questions = questions
+        self._silent = silent or invocation.quiet
+
+    def apply(self, event: Event) -> None:
+        """Take in one event."""
+        if self._silent or not isinstance(event, Graded) or self.oracle is None:
+            return
+        branch = self.oracle.branches.get(event.run, 0)
+        one = self._questions[branch]
+        named = f"{one_line(one.label or f'branch {branch + 1}', 40)}: " if len(self._questions) > 1 else ""
+        sign = SIGNS.get(event.outcome, "·")
+        failed = f"  {one_line(event.failed[0][0], 80)}" if event.failed else ""
+        self._out.line((f"  {sign} ", STYLES.get(event.outcome, "dim")), f"{named}{event.outcome}", (failed, "dim"))

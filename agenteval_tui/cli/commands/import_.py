@@ -24,8 +24,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.detect import detect, format_named
 from agenteval_tui.formats.documents.listings import ImportedFile, SkippedParts
 from agenteval_tui.formats.folder import folder_of
-from agenteval_tui.formats.import_file import ImportReport, import_file, open_source
-from agenteval_tui.formats.import_options import ImportOptions
+from agenteval_tui.formats.import_file import ImportOptions, ImportReport, import_file, open_source
 from agenteval_tui.formats.importers.prompt_functions import fill_prompts, refuse_prompts
 from agenteval_tui.formats.importers.suite_import import FoundTests, suite_text
 from agenteval_tui.history.store import Store

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
 import click
 
+from agenteval_tui.analysis.save_fork import save_as_test
 from agenteval_tui.analysis.shrink.options import ShrinkOptions
+from agenteval_tui.analysis.shrink.shrink import Progress, Shrunk
+from agenteval_tui.analysis.shrink.stored_run import ShrinkQuestion, example, price_of, question_of, shrink
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.continuation_options import Asking, continuation_options
+from agenteval_tui.cli.attach_client import handle_interrupt
+from agenteval_tui.cli.continuation_options import Asking, agree_to_price, continuation_options, permit_oracle
 from agenteval_tui.cli.declared_options import declared
+from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.ids import short_id
+from agenteval_tui.formats.documents.shrink import shrunk_document
+from agenteval_tui.formats.exporters.request_program import request_program
+from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.fork.oracle import Oracle
+from agenteval_tui.runs.fork.request import request_of
+from agenteval_tui.views.shrink import price_text, progress_text, shrunk_view
 
 
 @click.command("shrink", short_help="Find the smallest input that still fails for the same cause.")
@@ -47,9 +62,101 @@ def command(invocation: Invocation, /, reference: str, **given: Any) -> int:
     asking, save_test, export = Asking.taken(given), given.pop("save_test"), given.pop("export")
     if export and asking.as_json:
         raise click.UsageError("--export prints a program, and --json a document: give only one")
-
-    # The options are read without what executes, as in `run`.
-    from agenteval_tui.cli.shrink_run import shrink_run
-
     options = ShrinkOptions(**given)
-    return shrink_run(invocation, reference, options, asking, save_test=save_test, export=export)
+    return _find_smallest(invocation, reference, options, asking, save_test=save_test, export=export)
+
+
+def _find_smallest(
+    invocation: Invocation,
+    reference: str,
+    options: ShrinkOptions,
+    asking: Asking,
+    *,
+    save_test: str | None,
+    export: str | None,
+) -> int:
+    """Shrink a run and print what is left, or the program `export` names ("python", "curl"), and save it as the test
+    `save_test`; gives the exit code."""
+    with invocation.store() as store:
+        row = invocation.references(store).failed_run(reference)
+        question = question_of(store, row, options)
+        title = one_line(f"shrink of {row.test_name or row.test_id}", 120)
+        oracle = Oracle(store, row, options, purpose="shrink", title=title)
+        permit_oracle(invocation, oracle, [example(question)])
+        price = price_of(oracle, question, options)
+        words, cost = price_text(price), None if price.cost is None else price.cost * price.high
+        if asking.price:
+            invocation.out.line(words)
+            return 0
+        if not agree_to_price(invocation, words, cost, asking, options.max_cost, shown=export is None):
+            return 0
+        shrunk, interrupted = run_to_end(_shrink(invocation, question, oracle, options))
+        if asking.as_json:
+            spent = oracle.spent if oracle.execution_id else None
+            invocation.out.json(
+                shrunk_document(question, shrunk, asked=oracle.asked, execution=oracle.execution_id, cost=spent)
+            )
+        elif export is None:
+            invocation.out.view(shrunk_view(shrunk, question.criterion, dimmed=invocation.out.coloured))
+        _keep(invocation, question, shrunk, oracle, save_test, export)
+        if interrupted:
+            return INTERRUPTED
+        return 0 if shrunk.ending in ("shrunk", "whole") else 1
+
+
+async def _shrink(
+    invocation: Invocation, question: ShrinkQuestion, oracle: Oracle, options: ShrinkOptions
+) -> tuple[Shrunk, bool]:
+    stops = 0
+
+    def stop() -> None:
+        nonlocal stops
+        stops += 1
+        oracle.stop()
+
+    def show(progress: Progress) -> None:
+        invocation.err.status(progress_text(progress))
+
+    done: list[Shrunk] = []
+    errors: list[BaseException] = []
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def work() -> None:
+        try:
+            done.append(shrink(question, oracle, options, on_progress=show))
+        except BaseException as error:  # raised below
+            errors.append(error)
+        loop.call_soon_threadsafe(ended.set)
+
+    with handle_interrupt(loop, stop):
+        threading.Thread(target=work, name="shrink", daemon=True).start()
+        await ended.wait()
+    invocation.err.status("")
+    if errors:
+        raise errors[0]
+    return done[0], stops > 0
+
+
+def _keep(
+    invocation: Invocation,
+    question: ShrinkQuestion,
+    shrunk: Shrunk,
+    oracle: Oracle,
+    save_test: str | None,
+    export: str | None,
+) -> None:
+    conversation = shrunk.conversation
+    if export is not None:
+        request = request_of(oracle.source, conversation, oracle.permission)
+        invocation.out.line(request_program(request, export).removesuffix("\n"))
+    if save_test and shrunk.ending in ("shrunk", "stopped"):
+        row = question.run
+        name = f"{row.test_name or row.test_id}, shrunk"
+        about = f"The smallest input found that fails as run {short_id(row.id)} of {row.test_id} does" + (
+            f": {question.criterion}." if question.criterion else "."
+        )
+        loaded, test_id = save_as_test(oracle.source, conversation, test_id=save_test, name=name, description=about)
+        invocation.err.line(f"saved as test {test_id} of {loaded.path}")
+    elif save_test:
+        invocation.note("nothing was saved: there is no smaller case")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from agenteval_tui.analysis.stored_explanation import stored_explanation
+from agenteval_tui.analysis.explanation import stored_explanation
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError

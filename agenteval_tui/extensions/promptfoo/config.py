@@ -23,7 +23,6 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.delimited_text import HEAD, TextForm, from_header, table_form
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.extensions.promptfoo import templates
 from agenteval_tui.extensions.promptfoo.asserts import criteria_of
 from agenteval_tui.extensions.promptfoo.code import AssertionCode, has_structured_answers, module_name
 from agenteval_tui.extensions.promptfoo.providers import Providers
@@ -39,7 +38,7 @@ from agenteval_tui.formats.importers.suite_import import (
 from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.formats.stream.small_document import javascript_yaml, read_document
 from agenteval_tui.formats.stream.source import Source
-from agenteval_tui.suites.templates import is_template, literal, render
+from agenteval_tui.suites.templates import is_template, literal, render, template_problems
 
 _COMBINATIONS = 1000
 _LARGEST_PROMPT = 1_000_000
@@ -330,10 +329,10 @@ class _Adding:
             prefix, suffix = plain_text(options.get("prefix")), plain_text(options.get("suffix"))
             values = dict(variables)
             if not isinstance(prompt, _Function):
-                text = templates.as_ours(f"{prefix}{prompt}{suffix}")
+                text = as_ours(f"{prefix}{prompt}{suffix}")
                 try:
                     if dataset is None:
-                        values |= templates.without_values(text, variables)
+                        values |= without_values(text, variables)
                         test |= _asked(text, values)
                     else:  # its rows have the other variables
                         test |= _asked(text, None)
@@ -696,3 +695,28 @@ def assertion_of(expected: str) -> dict[str, Any]:
     if kind in _WITH_THRESHOLD:
         made["threshold"] = float(threshold) if threshold and float(threshold) else 0.8 if kind == "similar" else 0.75
     return made
+
+
+# Nunjucks goes through the keys and values of an object as through a list of pairs.
+_PAIRS = re.compile(r"(\{%-?\s*for\s+\w+\s*,\s*\w+\s+in\s+)([\w.]+)(\s*-?%\})")
+_OF_PROMPTFOO = ("_conversation",)
+"""Variables that promptfoo gives while it runs."""
+
+
+def as_ours(text: str) -> str:
+    """The template with what Jinja2 writes in another way."""
+    return _PAIRS.sub(r"\1(\2.items() if \2 is mapping else \2)\3", text)
+
+
+def without_values(text: str, variables: Mapping[str, Any]) -> dict[str, str]:
+    """The variables that a template names and nobody gave: empty, as in promptfoo. Raises `AgentevalError` for one that
+    promptfoo gives while it runs, and for a template that Jinja2 can't read."""
+    values: dict[str, str] = {}
+    for problem in template_problems(text, variables):
+        name = text[problem.start : problem.end]
+        if problem.code != "unknown-variable" or not name.isidentifier() or name in variables:
+            raise AgentevalError(problem.message)
+        if name in _OF_PROMPTFOO:
+            raise AgentevalError(f"promptfoo gives it `{name}` while it runs")
+        values[name] = ""
+    return values

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agenteval_tui.analysis.stored_explanation import stored_explanation
+from agenteval_tui.analysis.explanation import stored_explanation
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.entry_points import EXPORTERS

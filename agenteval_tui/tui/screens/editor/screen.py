@@ -28,6 +28,7 @@ from agenteval_tui.tui.presenters.test_form import DATASET, TestForm
 from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.confirm_dialog import save_question
 from agenteval_tui.tui.screens.editor.controller import (
     Contents,
     DatasetFile,
@@ -41,7 +42,6 @@ from agenteval_tui.tui.screens.editor.document import SuiteDocument
 from agenteval_tui.tui.screens.editor.panes import CriteriaPane, PreviewPane, TestEdited, TestFormPane, TestListPane
 from agenteval_tui.tui.screens.file_conflict_dialog import FileConflictScreen
 from agenteval_tui.tui.screens.rerun import again_key, run_again
-from agenteval_tui.tui.screens.save_question import save_question
 from agenteval_tui.tui.screens.select_dialog import SelectScreen
 from agenteval_tui.tui.screens.suites.file_changes import Change, change_files, undo_files
 from agenteval_tui.tui.state import text

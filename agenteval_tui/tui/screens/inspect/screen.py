@@ -53,6 +53,7 @@ from agenteval_tui.tui.presenters.tabs import INSPECT_TABS, SOME_RUNS
 from agenteval_tui.tui.presenters.transcript import TranscriptDocument
 from agenteval_tui.tui.screen_registry import ask, sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.confirm_dialog import save_question
 from agenteval_tui.tui.screens.criterion_versions import show_versions
 from agenteval_tui.tui.screens.file_conflict_dialog import FileConflictScreen
 from agenteval_tui.tui.screens.inspect.branches import BranchesController
@@ -96,7 +97,6 @@ from agenteval_tui.tui.screens.judge_log import JudgeLogScreen
 from agenteval_tui.tui.screens.relax import RelaxScreen
 from agenteval_tui.tui.screens.rerun import again_key, run_again
 from agenteval_tui.tui.screens.run_picker import choose_other_run
-from agenteval_tui.tui.screens.save_question import save_question
 from agenteval_tui.tui.screens.verdict_changes import VerdictChangesScreen
 from agenteval_tui.tui.state import text
 from agenteval_tui.tui.styled_text import Cell, Line, spread, width_of

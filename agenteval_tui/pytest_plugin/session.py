@@ -1,9 +1,10 @@
-"""The executions of a pytest session, in the order in which they started: what its last lines name."""
+"""What is known in a whole pytest session: the option about trust, and the executions that its last lines name."""
 
 from __future__ import annotations
 
 import pytest
 
+TRUST = "--agenteval-trust"
 _IDS = pytest.StashKey[list[str]]()
 
 

@@ -1,3 +1,0 @@
-"""Names of the plug-in's options that are used in several places."""
-
-TRUST = "--agenteval-trust"
