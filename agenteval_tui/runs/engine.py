@@ -48,6 +48,7 @@ from agenteval_tui.runs.events import (
 )
 from agenteval_tui.runs.execution_state import ExecutionState
 from agenteval_tui.runs.executors.base import Executor, executor_of
+from agenteval_tui.runs.fork.tape import tape_answers
 from agenteval_tui.runs.grading_pool import CANCELLED, GradedRun, GradingPool, judge
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.request_room import RequestRoom
@@ -355,7 +356,8 @@ class Engine:
 
     def _attempts(self, run: RunPlan) -> RunAttempts:
         agent = self.state.agents[run.agent.hash]
-        request = replace(run.request(agent.config), paid=self._paid(run), recorded=self._recorded.get(run.ref.run))
+        recorded = self._recorded.get(run.ref.run) or tape_answers(self._store, run.fork)
+        request = replace(run.request(agent.config), paid=self._paid(run), recorded=recorded)
         attempts = RunAttempts(
             run,
             agent=agent.agent,

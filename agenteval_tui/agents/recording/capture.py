@@ -220,6 +220,7 @@ class CapturingAgent:
             pace=self._options.pace if self._options is not None else 0.0,
             keep=request.paid.add if request.paid is not None else None,
             paid=request.paid,
+            stands=0 if recorded is None else recorded.stands,
         )
         if request.run:
             self._sessions[request.run] = session

@@ -45,7 +45,8 @@ class Session:
     secrets known in advance, which must not be stored; the session finds the keys in requests itself. `pace`: recorded
     answers come as fast as recorded (1), or at once (0). `keep` gets each answer of a server, without keys, as soon as
     it arrives. `paid` has the answers that servers gave before the recording was cut off: they count as live answers,
-    and no server is asked again.
+    and no server is asked again. `stands`: so many requests to models have to be in the recording, whatever `on_miss`
+    is: a miss before that is an error.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Session:
         pace: float = 0.0,
         keep: Callable[[Exchange], None] | None = None,
         paid: Paid | None = None,
+        stands: int = 0,
     ) -> None:
         self.name = name
         self.pace = pace
@@ -98,6 +100,7 @@ class Session:
         self.over = asyncio.Event()
         """Set when no more of its requests are answered."""
         self._live = False
+        self._stands = stands
         self._looking = asyncio.Lock()  # equal requests at the same time get different answers
 
     def know(self, keys: Iterable[str]) -> None:
@@ -167,10 +170,13 @@ class Session:
                 answer = await asyncio.to_thread(self._answers.answer, self._redactor.question(exchange.question))
             if not isinstance(answer, Miss):
                 exchange.answered(answer, live=False)
+                self._stands -= not tool
                 return answer
             if self.missed_at is None:
                 self.missed_at = exchange.number
             self.misses.append(answer)
+            if self._stands > 0 and not tool:
+                self.on_miss = "error"
             if self.on_miss == "stop":
                 self.stopped.set()
                 await self.over.wait()

@@ -29,9 +29,10 @@ class Sampling:
         self.oracle = oracle
         self.samples = samples
         oracle.options[SAMPLES_OPTION] = samples
-        again = steps_to_redo(transcript)
+        tape = oracle.source.tape
+        again = [entry for entry in steps_to_redo(transcript) if not tape or entry[0] in tape]
         self.steps = [step for step, _ in again]
-        self.questions = [Question(conversation, step - 1) for step, conversation in again]
+        self.questions = [Question(conversation, step - 1, answers=tape.get(step)) for step, conversation in again]
         if not self.steps:
             raise AgentevalError(
                 "the run has no step that the agent could repeat",

@@ -90,6 +90,8 @@ class ForkOrigin(Struct, frozen=True, omit_defaults=True):
     question: str = ""
     label: str = ""
     """A person's name for this branch; "": none."""
+    answers: int | None = None
+    """How many recorded answers its program gets from the tape of the other run; None: it is told the conversation."""
 
 
 _decoder = Decoder(ForkOrigin)

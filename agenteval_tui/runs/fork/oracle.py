@@ -57,7 +57,7 @@ class Oracle:
         agent: str = "",
         **more: Any,
     ) -> None:
-        self.source = source_of(store, row, user_agents=user_agents, agent=agent)
+        self.source = source_of(store, row, user_agents=user_agents, agent=agent, by_tape=purpose == "blame")
         self.execution_id = ""
         """The execution that holds what was asked; "": nothing had to be asked yet."""
         self.branches: dict[str, int] = {}
@@ -104,6 +104,8 @@ class Oracle:
     def gone_tools(self, conversation: Conversation) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """(the tools that were called in it and that the agent does not have any more, those that it has). Blocks;
         raises as `tools_of`."""
+        if self.source.tape:  # its program has its own
+            return (), ()
         offered = self.tools(replace(conversation, tools=None, unseen_tools=())) if conversation.tool_calls else None
         names = tuple(one.name for one in offered or ())
         called = dict.fromkeys(one.name for one in conversation.tool_calls)

@@ -34,6 +34,7 @@ from agenteval_tui.runs.fork.edits import (
 )
 from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, Purpose, System, Tools, read_origin
 from agenteval_tui.runs.fork.options import ForkRequest
+from agenteval_tui.runs.fork.tape import answers_before
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan, expanded
 from agenteval_tui.runs.plan.conversation import Conversation
@@ -60,7 +61,8 @@ class Question(Struct, frozen=True):
     """A conversation to continue. `step` and `edits` say how it was made of the run's transcript; `label` is what a
     person calls it, where several are asked. `unseen`: how many messages it is without, or has with another text,
     because the model did not see them as the transcript has them; `only_told`: how many the transcript does not
-    have."""
+    have. `answers`: the run's program starts anew, and gets so many answers from its tape (`tape`); None: the agent is
+    told the conversation."""
 
     conversation: Conversation
     step: int = 0
@@ -68,6 +70,7 @@ class Question(Struct, frozen=True):
     label: str = ""
     unseen: int = 0
     only_told: int = 0
+    answers: int | None = None
 
 
 def questions_of(
@@ -107,6 +110,8 @@ class Source(Struct, frozen=True):
     row: RunRow
     stored: StoredPlan
     context: Mapping[str, Any]
+    tape: Mapping[int, int] = {}
+    """By message that a model answered: how many answers of its tape stand before it; {}: it is told a conversation."""
 
     @property
     def agent(self) -> AgentPlan:
@@ -128,10 +133,16 @@ class ForkPlan(Struct, frozen=True):
 
 
 def source_of(
-    store: Store, row: RunRow, *, user_agents: Mapping[str, AgentConfig] | None = None, agent: str = ""
+    store: Store,
+    row: RunRow,
+    *,
+    user_agents: Mapping[str, AgentConfig] | None = None,
+    agent: str = "",
+    by_tape: bool = False,
 ) -> Source:
     """The run with all that continuing it needs: the task, agent and criteria that are stored with it. `agent`: another
-    one continues it, as the run's suite has it now; else one of the user's.
+    one continues it, as the run's suite has it now; else one of the user's. `by_tape`: if it has a tape, it is
+    continued from that, which needs no agent that takes a conversation.
 
     A run that was graded again is continued as it was recorded, and graded as it was last. Raises `AgentevalError`: it
     came from elsewhere, its agent can't continue (`CannotContinueError`), a key is not there any more.
@@ -149,10 +160,12 @@ def source_of(
     if agent and not elsewhere:
         named = _agent_named(agent, row, stored.own)
         stored = replace(stored, run=replace(stored.run, agent=named, ref=replace(stored.run.ref, agent=agent)))
-    check_agent(stored.run.agent)
+    tape = answers_before(store, row, stored.run.agent) if by_tape and not agent else {}
+    if not tape:
+        check_agent(stored.run.agent)
     # What was added to the prompt for the test's first turn is in the transcript already.
     context = {name: one for name, one in stored.run.context.items() if name != "input_data"}
-    return Source(row, stored, context)
+    return Source(row, stored, context, tape)
 
 
 def _imported(row: RunRow, agent: str, user_agents: Mapping[str, AgentConfig] | None) -> StoredPlan:
@@ -249,21 +262,22 @@ def fork_plan(
         conversation = one.conversation
         if not takes_tools(source.agent):
             conversation = replace(conversation, unseen_tools=())
-        name = question_of(source, conversation)
+        name = question_of(source, conversation, one.answers)
         rows = tuple(row for origin, row in known if origin.question == name)[:count]
         taken = {row.repetition for row in rows}
         asked = planned.get(name, 0)
         free = [number for number in range(1, count + len(taken) + asked + 1) if number not in taken][asked:]
         wanted = free[: count - len(rows)]
         planned[name] = asked + len(wanted)
-        origin = ForkOrigin(source.row.id, one.step, one.edits, purpose, name, one.label)
+        origin = ForkOrigin(source.row.id, one.step, one.edits, purpose, name, one.label, one.answers)
         answers.append(rows)
         missing.append(tuple(_run(source, conversation, origin, number) for number in wanted))
     return ForkPlan(tuple(answers), tuple(missing))
 
 
-def question_of(source: Source, conversation: Conversation) -> str:
-    """A hash that is equal for equal questions: the same conversation, agent, context, variables and criteria."""
+def question_of(source: Source, conversation: Conversation, answers: int | None = None) -> str:
+    """A hash that is equal for equal questions: the same conversation, agent, context, variables and criteria; with
+    `answers` of a tape another one than without."""
     run, agent = source.stored.run, source.agent
     messages = [[m.role, m.content, m.tool_calls, m.tool_call, m.name] for m in conversation.messages]
     calls = [[c.name, c.arguments, c.result, c.status] for c in conversation.tool_calls]
@@ -273,6 +287,8 @@ def question_of(source: Source, conversation: Conversation) -> str:
     asked: list[Any] = [version, messages, calls, conversation.turns, context, run.variables, criteria, run.seed]
     if attached := known_by(conversation.messages):
         asked.append(attached)
+    if answers is not None:
+        asked.append(["tape", answers])
     if run.user is not None:
         asked.append([run.user.agent.hash, to_builtins(run.user.brief, enc_hook=str)])
     return content_hash(_plain(asked))[:16]
@@ -384,6 +400,8 @@ def requests_left(messages: Sequence[Message], conversation: Conversation) -> in
 
 def _run(source: Source, conversation: Conversation, origin: ForkOrigin, number: int) -> RunPlan:
     run = source.stored.run
+    if origin.answers is not None:  # its program has to ask what it asked: with the same seed
+        return replace(run, ref=replace(run.ref, run=new_id(), repetition=number, gate=None), stop=None, fork=origin)
     return replace(
         run,
         ref=replace(run.ref, run=new_id(), repetition=number, gate=None),
