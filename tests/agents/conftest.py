@@ -34,14 +34,13 @@ class Ran:
 Run = Callable[..., Awaitable[Ran]]
 
 
-@pytest.fixture
-def run_agent(tmp_path: Path) -> Run:
-    """`await run_agent(config, "text")`: one run; keyword arguments are those of the request."""
+def run_in(folder: Path) -> Run:
+    """`await run(config, "text")`: one run in this folder; keyword arguments are those of the request."""
 
     async def run(
         config: Mapping[str, Any], text: str = "hello", /, *, env: Mapping[str, str] | None = None, **request: Any
     ) -> Ran:
-        agent = make_agent("tested", config, base_dir=tmp_path, env=env or {}, permission=ALLOWED)
+        agent = make_agent("tested", config, base_dir=folder, env=env or {}, permission=ALLOWED)
         asked = AgentRequest(request.pop("messages", (Message("user", text),)), **request)
         recorder, events = Recorder(asked.messages), list[AgentEvent]()
         try:
@@ -53,3 +52,8 @@ def run_agent(tmp_path: Path) -> Run:
         return Ran(events, recorder.transcript())
 
     return run
+
+
+@pytest.fixture
+def run_agent(tmp_path: Path) -> Run:
+    return run_in(tmp_path)

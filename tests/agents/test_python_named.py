@@ -5,17 +5,20 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from agenteval_tui.agents.base import Failed
+from agenteval_tui.agents.process.python_tree import Lease
 from agenteval_tui.agents.registry import option_problems
 from agenteval_tui.suites.callable_name import callable_problem, callable_rule, parse_callable
 from agenteval_tui.transcripts.model import RunError
 
-from .conftest import Run
+from .conftest import Run, run_in
 
 
 def python(target: str, **more: Any) -> dict[str, Any]:
@@ -137,8 +140,32 @@ class TestKnownBefore:
         assert callable_problem(parse_callable(target), tmp_path) == problem.replace("FOLDER", str(tmp_path))
 
 
+@pytest.mark.xdist_group("named frameworks")
+@pytest.mark.asyncio(loop_scope="class")
 class TestFrameworks:
-    """Real packages, which are not all installed with agenteval (AGENTEVAL_FRAMEWORKS, as in test_frameworks_apart)."""
+    """Real packages, which are not all installed with agenteval (AGENTEVAL_FRAMEWORKS, as in test_frameworks_apart).
+
+    To import one takes a second or two. The tests have one folder and one event loop, whose processes stay (`Lease`):
+    most begin with what was imported for an earlier one.
+    """
+
+    @pytest.fixture(scope="class")
+    def folder(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        folder = tmp_path_factory.mktemp("named")
+        frameworks = Path(__file__).parent / "frameworks"
+        for file in (*frameworks.glob("of_named*.py"), frameworks / "shop_server.py"):
+            shutil.copy(file, folder)
+        return folder
+
+    @pytest_asyncio.fixture(scope="class", loop_scope="class", autouse=True)
+    async def processes(self) -> AsyncIterator[None]:
+        lease = Lease()
+        yield
+        await lease.close()
+
+    @pytest.fixture
+    def run_agent(self, folder: Path) -> Run:
+        return run_in(folder)
 
     @pytest.mark.parametrize(
         ("name", "more", "answer"),
@@ -171,8 +198,8 @@ class TestFrameworks:
             ("notes", {}, "['hello']"),
         ],
     )
-    async def test_it(self, run_agent: Run, tmp_path: Path, name: str, more: dict[str, Any], answer: str) -> None:
-        ran = await run_agent(named(tmp_path, name, **more))
+    async def test_it(self, run_agent: Run, name: str, more: dict[str, Any], answer: str) -> None:
+        ran = await run_agent(named(name, **more))
         assert ran.transcript.final_output == answer, ran.events[-1]
         codes = [note.code for note in ran.transcript.notes]
         if name in ("Bot", "bot", "answers", "own") and "messages" not in more:
@@ -182,8 +209,8 @@ class TestFrameworks:
             name in ("deps", "needs", "number", "openai", "nested", "make_openai", "make_later")
         )
 
-    async def test_the_context_of_a_test_and_of_a_row_override_fields(self, run_agent: Run, tmp_path: Path) -> None:
-        config = named(tmp_path, "deps", context={"name": "agent's", "tags": ["a"]})
+    async def test_the_context_of_a_test_and_of_a_row_override_fields(self, run_agent: Run) -> None:
+        config = named("deps", context={"name": "agent's", "tags": ["a"]})
         test = {"name": "of {{prompt}}", "object_alias": "not a field"}
         ran = await run_agent(config, context=test)
         assert ran.transcript.final_output == "Deps(name='of hello', tags=['a'])", ran.events[-1]
@@ -219,9 +246,9 @@ class TestFrameworks:
         ],
     )
     async def test_input_and_output_map_what_streams_too(
-        self, run_agent: Run, tmp_path: Path, name: str, more: dict[str, Any], answer: str, calls: tuple[str, ...]
+        self, run_agent: Run, name: str, more: dict[str, Any], answer: str, calls: tuple[str, ...]
     ) -> None:
-        ran = await run_agent(named(tmp_path, name, **more))
+        ran = await run_agent(named(name, **more))
         assert ran.transcript.final_output == answer, ran.events[-1]
         assert [call.name for call in ran.transcript.tool_calls if call.name != "final_result"] == list(calls)
         assert "unread" not in [note.code for note in ran.transcript.notes]
@@ -230,20 +257,20 @@ class TestFrameworks:
         ("name", "calls"), [("with_server", ["find"]), ("hands_over", ["transfer_to_second", "find"])]
     )
     async def test_the_mcp_servers_of_an_agent_are_connected_for_its_run(
-        self, run_agent: Run, tmp_path: Path, name: str, calls: list[str]
+        self, run_agent: Run, name: str, calls: list[str]
     ) -> None:
-        ran = await run_agent(named(tmp_path, name))
+        ran = await run_agent(named(name))
         assert [call.name for call in ran.transcript.tool_calls] == calls, ran.events[-1]
         assert "found socks" in ran.transcript.final_output
 
-    async def test_a_part_of_the_state_that_nothing_gave(self, run_agent: Run, tmp_path: Path) -> None:
-        error = failure(await run_agent(named(tmp_path, "mails")))
+    async def test_a_part_of_the_state_that_nothing_gave(self, run_agent: Run) -> None:
+        error = failure(await run_agent(named("mails")))
         assert "raised KeyError: 'email' (of_named_langgraph.py, line" in error.message
         assert "has no `email` when it begins: write `input: {email: ...}`" in error.fix
         mapped = {"input": {"email": {"subject": "{{prompt}}"}}}
-        ran = await run_agent(named(tmp_path, "mails", **mapped))
+        ran = await run_agent(named("mails", **mapped))
         assert ran.transcript.final_output == "About hello"
-        error = failure(await run_agent(named(tmp_path, "mails", input={"email": {}})))
+        error = failure(await run_agent(named("mails", input={"email": {}})))
         assert "when it begins" not in error.fix
 
     @pytest.mark.parametrize(
@@ -269,10 +296,8 @@ class TestFrameworks:
             ("Wrong", {}, "which has none of the methods run, "),
         ],
     )
-    async def test_what_is_wrong_is_said(
-        self, run_agent: Run, tmp_path: Path, name: str, more: dict[str, Any], said: str
-    ) -> None:
-        error = failure(await run_agent(named(tmp_path, name, **more)))
+    async def test_what_is_wrong_is_said(self, run_agent: Run, name: str, more: dict[str, Any], said: str) -> None:
+        error = failure(await run_agent(named(name, **more)))
         assert said in error.message
 
 
@@ -345,16 +370,13 @@ NAMED = {
 PACKAGES = {"pydantic_ai": "pydantic_ai", "openai_agents": "agents", "langgraph": "langgraph"}
 
 
-def named(folder: Path, name: str, **more: Any) -> dict[str, Any]:
+def named(name: str, **more: Any) -> dict[str, Any]:
     framework = next((framework for framework, names in NAMED.items() if name in names.split()), "")
     place = Path(os.environ.get("AGENTEVAL_FRAMEWORKS", "")) / "named" / "bin" / "python"
     if "AGENTEVAL_FRAMEWORKS" in os.environ and place.is_file():
         more["python"] = str(place)
     elif framework and importlib.util.find_spec(PACKAGES[framework]) is None:
         pytest.skip(f"{framework} is not installed, and AGENTEVAL_FRAMEWORKS names no folder that has it")
-    frameworks = Path(__file__).parent / "frameworks"
-    for file in (*frameworks.glob("of_named*.py"), frameworks / "shop_server.py"):
-        shutil.copy(file, folder)
     return python(f"of_named{framework and '_' + framework}:{name}", **more)
 
 

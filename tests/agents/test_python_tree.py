@@ -754,23 +754,51 @@ async def test_levels_end_after_a_time_without_work(play: Any, monkeypatch: pyte
     assert again[0] != first
 
 
+async def levels_of(lease: python_tree.Lease, folder: Path, target: str) -> tuple[int, int]:
+    """The processes of level 1 and level 2 of a function."""
+    root = python_tree.Root(folder, tuple(sorted(os.environ.items())), (("find", target),))
+    async with await lease.tree(root, ALLOWED).host() as host:
+        first, second, _ = (await host.call("tool", "where:levels", arguments={})).split()
+    return int(first), int(second)
+
+
+def write_modules(folder: Path) -> None:
+    """Four modules, each with the functions f0 to f3."""
+    (folder / "where.py").write_text(WHERE)
+    functions = "".join(f"f{number} = lambda prompt: levels()\n" for number in range(4))
+    for number in range(4):
+        (folder / f"mine{number}.py").write_text(f"from where import levels\n{functions}")
+
+
 async def test_there_are_only_so_many_trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(python_tree, "MOST_TREES", 2)
-    (tmp_path / "where.py").write_text(WHERE)
-    (tmp_path / "mine.py").write_text(
-        "from where import levels\n" + "".join(f"f{n} = lambda prompt: levels()\n" for n in range(4))
-    )
+    write_modules(tmp_path)
     lease = python_tree.Lease()
-    levels = []
-    for number in range(4):
-        root = python_tree.Root(tmp_path, tuple(sorted(os.environ.items())), (("find", f"mine:f{number}"),))
-        tree = lease.tree(root, ALLOWED)
-        async with await tree.host() as host:
-            levels.append(await host.call("tool", "where:levels", arguments={}))
-    firsts = [int(one.split()[0]) for one in levels]
+    firsts = [(await levels_of(lease, tmp_path, f"mine{number}:f0"))[0] for number in range(4)]
     await until(lambda: [lives(pid) for pid in firsts] == [False, False, True, True], "the end of the older ones")
     await lease.close()
     await until(lambda: not any(map(lives, firsts)), "the end of all")
+
+
+@linux
+async def test_functions_of_one_module_have_one_level_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_tree, "MOST_TREES", 2)
+    write_modules(tmp_path)
+    lease = python_tree.Lease()
+    levels = [await levels_of(lease, tmp_path, f"mine0:f{number}") for number in range(4)]
+    first, seconds = levels[0][0], [second for _, second in levels]
+    assert [first for first, _ in levels] == [first] * 4
+    assert len(set(seconds)) == 4
+    await until(lambda: [lives(pid) for pid in seconds] == [False, False, True, True], "the end of the older ones")
+    assert lives(first)  # for those that are left
+    other, _ = await levels_of(lease, tmp_path, "mine1:f0")
+    assert other != first
+    assert lives(first)
+    last, _ = await levels_of(lease, tmp_path, "mine1:f1")
+    assert last == other
+    await until(lambda: not lives(first), "the end of a level 1 without trees")
+    await lease.close()
+    await until(lambda: not lives(other), "the end of all")
 
 
 @linux

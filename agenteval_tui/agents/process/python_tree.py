@@ -5,9 +5,9 @@
         level 2   a fork of it, which has imported the project's modules
           a run   a fork of that, which ends with the run
 
-A file of the project that changed makes level 2 anew, an installed package level 1 too. Where forks of level 2 would
-share something (`python_effects` finds it), each run has a process that did the imports itself, and the next one is
-prepared ahead.
+A file of the project that changed makes level 2 anew, an installed package level 1 too. Functions of one module share
+level 1. Where forks of level 2 would share something (`python_effects` finds it), each run has a process that did the
+imports itself, and the next one is prepared ahead.
 
 The levels of an event loop live as long as someone holds a `Lease`, and at most ten minutes without work.
 """
@@ -24,6 +24,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.errors import exit_description, with_last_words
@@ -70,6 +71,13 @@ class Root(Struct, frozen=True):
             environment.last,
         )
 
+    def to_modules(self) -> Root:
+        """What decides about the first level: the same root, with the modules of its targets alone."""
+        return replace(self, steps=tuple((step, target.partition(":")[0]) for step, target in self.steps))
+
+
+FirstKey = tuple[Root, Permission]
+
 
 class Level(Struct, eq=False):
     """A process that others are forked from, or that serves itself where it must not be forked: `unsafe` says why, as
@@ -84,6 +92,8 @@ class Level(Struct, eq=False):
     files: Mapping[str, Signature | None] = {}
     """What it read, as it was then."""
     mb: float = 0.0
+    trees: int = 0
+    """Those whose first level it is."""
     forks: int = 0
     """Processes that were forked from it and are in use."""
     gone: bool = False
@@ -100,6 +110,10 @@ class Level(Struct, eq=False):
     def stale(self) -> bool:
         """Whether a file that it read has changed."""
         return any(signature(path) != last for path, last in self.files.items())
+
+    def can_be_first(self) -> bool:
+        """Whether a second level may still start from it."""
+        return (bool(self.unsafe) or self.host.alive) and not self.stale()
 
 
 def signature(path: str) -> Signature | None:
@@ -157,8 +171,10 @@ def _reason(code: str, detail: Any) -> str:
 class Tree:
     """The levels for one root. `host` gives a process in the state after the imports, for one user."""
 
-    def __init__(self, root: Root, permission: Permission) -> None:
+    def __init__(self, root: Root, permission: Permission, firsts: dict[FirstKey, Level]) -> None:
         self.root = root
+        self._firsts = firsts
+        self._key: FirstKey = (root.to_modules(), permission)
         self.start = Start(tuple(dict.fromkeys(target for _, target in root.steps)))
         self.used = time.monotonic()
         self._permission = permission
@@ -240,9 +256,9 @@ class Tree:
             making.cancel()
             await asyncio.gather(making, return_exceptions=True)
         self._drop_spares()
-        for level in (self._second, self._first):
-            self._end_forked(level)
-        self._first = self._second = None
+        second, self._second = self._second, None
+        self._end_forked(second)
+        self._leave_first()
         while self._ending:
             await asyncio.gather(*self._ending, return_exceptions=True)
 
@@ -311,11 +327,12 @@ class Tree:
 
     async def _source(self) -> Level:
         """The first level, made when there is none or it is out of date."""
-        first = self._first
-        if first is not None and (first.unsafe or first.host.alive) and not first.stale():
-            return first
-        self._first = None
-        self._end_forked(first)
+        if self._first is not None and self._first.can_be_first():
+            return self._first
+        self._leave_first()
+        shared = self._firsts.get(self._key)
+        if shared is not None and shared.can_be_first():
+            return self._begin_with(shared)
         host = await self._started()
         try:
             targets = [target for _, target in self.root.steps]
@@ -329,15 +346,32 @@ class Tree:
             if isinstance(error, RaisedError) and "ImportTimeout" in error.kinds:
                 error.printed = host.program.stderr
                 raise
-            self._first = Level(host, (("import", str(error)),))
-            return self._first
+            return self._begin_with(Level(host, (("import", str(error)),)))
         except BaseException:
             await host.end()
             raise
-        self._first = first
         if first.unsafe:
             await host.end()
+        return self._begin_with(first)
+
+    def _begin_with(self, first: Level) -> Level:
+        if first is not self._first:
+            self._leave_first()
+            first.trees += 1
+            self._first = first
+            if first.files:  # else nothing would say that it is out of date
+                self._firsts[self._key] = first
         return first
+
+    def _leave_first(self) -> None:
+        """The last tree of a first level ends it."""
+        first, self._first = self._first, None
+        if first is not None:
+            first.trees -= 1
+            if not first.trees:
+                if self._firsts.get(self._key) is first:
+                    del self._firsts[self._key]
+                self._end_forked(first)
 
     async def _started(self, env: Mapping[str, str] | None = None) -> PythonHost:
         root = self.root
@@ -511,13 +545,14 @@ class Lease:
 class _Trees(Struct, eq=False, weakref=True):
     leases: int = 0
     trees: dict[tuple[Root, Permission], Tree] = field(default_factory=dict)
+    firsts: dict[FirstKey, Level] = field(default_factory=dict)
     starts: dict[tuple[Root, Permission], Start] = field(default_factory=dict)
     timer: asyncio.TimerHandle | None = None
     ending: set[asyncio.Task[None]] = field(default_factory=set)
 
     def tree(self, root: Root, permission: Permission) -> Tree:
         key = (root, permission)
-        tree = self.trees.pop(key, None) or Tree(root, permission)
+        tree = self.trees.pop(key, None) or Tree(root, permission, self.firsts)
         self.trees[key] = tree  # the one that was used last is the last
         self.starts.setdefault(key, tree.start)
         self._end_some()
