@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,9 +21,6 @@ from agenteval_tui.formats.documents import registry
 from agenteval_tui.formats.documents.registry import schema
 from agenteval_tui.grading import registry as grading
 from agenteval_tui.grading.json_formats import format_checker
-
-ROOT = Path(__file__).resolve().parents[2]
-
 
 SCHEMAS_OF_SUITES: dict[object, str] = {}
 
@@ -100,17 +96,17 @@ def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
 
 
 @pytest.fixture
-def program() -> Callable[..., subprocess.CompletedProcess[str]]:
+def program(installed: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """The program as a process: stdin closed, stdout and stderr as pipes."""
 
     def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
         options.setdefault("timeout", 60)
         return subprocess.run(
-            [sys.executable, "-m", "agenteval_tui", *map(str, arguments)],
+            [installed / "agenteval", *map(str, arguments)],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **options.pop("env", {})},
+            env={**os.environ, **options.pop("env", {})},
             check=False,
             **options,
         )

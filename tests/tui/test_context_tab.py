@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -75,14 +74,14 @@ class Model(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: Any) -> tuple[Path, Path]:
+def recorded(tmp_path_factory: Any, installed: Path) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("context")
     (folder / "forgets.suite.yaml").write_text(SUITE)
     (folder / "program.py").write_text(PROGRAM)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     environment = {**os.environ, "OPENAI_BASE_URL": f"http://127.0.0.1:{server.server_port}/v1"}
-    command = [sys.executable, "-m", "agenteval_tui", "run", "forgets.suite.yaml", "--trust", "--db", "h.db"]
+    command = [installed / "agenteval", "run", "forgets.suite.yaml", "--trust", "--db", "h.db"]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     server.shutdown()
     assert "The order is still in sight: failed" in done.stdout, done.stdout + done.stderr

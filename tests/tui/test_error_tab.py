@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +41,11 @@ def answer(prompt):
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: Any) -> tuple[Path, Path]:
+def recorded(tmp_path_factory: Any, installed: Path) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("broken")
     (folder / "shop.suite.yaml").write_text(SUITE)
     (folder / "broken_shop.py").write_text(MODULE)
-    command = [sys.executable, "-m", "agenteval_tui", "run", "shop.suite.yaml", "--trust", "--db", "h.db"]
+    command = [installed / "agenteval", "run", "shop.suite.yaml", "--trust", "--db", "h.db"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert "RuntimeError: no order" in done.stdout, done.stderr
     return folder, folder / "h.db"
@@ -103,13 +102,13 @@ async def test_stepping_folding_and_the_editor(recorded: Any, size: tuple[int, i
         assert "looking for W1" in text_of(app)
 
 
-async def test_what_a_metric_raises_is_a_frame_to_step_to(tmp_path: Path) -> None:
+async def test_what_a_metric_raises_is_a_frame_to_step_to(tmp_path: Path, installed: Path) -> None:
     judged = SUITE.replace('"TextMatch", "contains": "a"', '"Python", "function": "broken_shop:judge"')
     (tmp_path / "shop.suite.yaml").write_text(judged)
     (tmp_path / "broken_shop.py").write_text(
         "def answer(prompt): return 'yes'\ndef judge(value):\n    print('so')\n    return {}[value]\n"
     )
-    command = [sys.executable, "-m", "agenteval_tui", "run", "shop.suite.yaml", "--trust", "--db", "h.db"]
+    command = [installed / "agenteval", "run", "shop.suite.yaml", "--trust", "--db", "h.db"]
     subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     app = app_on(tmp_path, tmp_path / "h.db")
     async with app.run_test(size=(140, 45)) as pilot:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +31,10 @@ tests:
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: Any) -> tuple[Path, Path]:
+def recorded(tmp_path_factory: Any, installed: Path) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("hooks")
     (folder / "shop.suite.yaml").write_text(SUITE)
-    command = [sys.executable, "-m", "agenteval_tui", "run", "shop.suite.yaml", "--trust", "--db", "h.db"]
+    command = [installed / "agenteval", "run", "shop.suite.yaml", "--trust", "--db", "h.db"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert "ended with exit code 4: no stock" in done.stdout, done.stderr
     return folder, folder / "h.db"

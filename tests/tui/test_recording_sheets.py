@@ -148,7 +148,9 @@ async def test_a_recording_that_ends_before_it_is_watched_is_opened_in_inspect_t
             await until(pilot, lambda: isinstance(app.screen, InspectScreen) and "It comes tomorrow." in text_of(app))
 
 
-async def test_a_replay_runs_where_the_suites_agent_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_replay_runs_where_the_suites_agent_runs(
+    tmp_path: Path, installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     suite = tmp_path / "suites" / "little.suite.yaml"
     (suite.parent / "code").mkdir(parents=True)
     agent = {"kind": "command", "command": [sys.executable, "-I", "-S", "agent.py"], "capture": "model", "cwd": "code",
@@ -161,9 +163,7 @@ async def test_a_replay_runs_where_the_suites_agent_runs(tmp_path: Path, monkeyp
     with serving(lambda request: Answer(body=reply)) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_BASE_URL", server.url)
         db = tmp_path / "h.db"
-        subprocess.run(
-            [sys.executable, "-m", "agenteval_tui", "run", str(suite), "--trust", "--db", str(db)], check=True
-        )
+        subprocess.run([installed / "agenteval", "run", str(suite), "--trust", "--db", str(db)], check=True)
         app = app_on(suite.parent, db)
         async with app.run_test(size=(120, 40)) as pilot:
             await settle(pilot)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ from agenteval_tui.tui.screens.select_dialog import SelectScreen
 
 pytestmark = pytest.mark.xdist_group("screens")
 
-ROOT = Path(__file__).parents[2]
 SUITE = """\
 name: Elsewhere
 agent: shop
@@ -40,50 +38,52 @@ def recorded(tmp_path: Path) -> tuple[Path, Path]:
     return suite.parent, tmp_path / "history.db"
 
 
-async def run_elsewhere(folder: Path, db: Path, *words: str) -> None:
+async def run_elsewhere(installed: Path, folder: Path, db: Path, *words: str) -> None:
     """Another process, whose running executions the app can't see: only what it writes into the history."""
     (folder / "elsewhere.suite.yaml").write_text(SUITE)
     done = await asyncio.to_thread(
         subprocess.run,
-        [sys.executable, "-m", "agenteval_tui", *(words or ("run", "elsewhere.suite.yaml")), "--db", str(db)],
+        [installed / "agenteval", *(words or ("run", "elsewhere.suite.yaml")), "--db", str(db)],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "AGENTEVAL_RUNTIME_DIR": str(db.parent / "other")},
+        env={**os.environ, "AGENTEVAL_RUNTIME_DIR": str(db.parent / "other")},
     )
     assert done.returncode in (0, 1), done.stderr
 
 
-async def test_the_history_lists_what_another_process_runs_and_what_one_imports(recorded: tuple[Path, Path]) -> None:
+async def test_the_history_lists_what_another_process_runs_and_what_one_imports(
+    recorded: tuple[Path, Path], installed: Path
+) -> None:
     app = app_on(*recorded)
     async with app.run_test(size=(140, 45)) as pilot:
         await settle(pilot)
         await pilot.press("5")
         await until(pilot, lambda: "2 executions" in text_of(app))
-        await run_elsewhere(*recorded)
+        await run_elsewhere(installed, *recorded)
         await until(pilot, lambda: "3 executions" in text_of(app) and "Elsewhere" in text_of(app))
         with Store.open(recorded[1].with_name("other.db")) as store:
             keep(store, "01KB2000000000000000NEWEST", BEFORE[2:3], suite="/s", title="brought in")
-        await run_elsewhere(recorded[0], recorded[1], "db", "import", str(recorded[1].with_name("other.db")))
+        await run_elsewhere(installed, recorded[0], recorded[1], "db", "import", str(recorded[1].with_name("other.db")))
         await until(pilot, lambda: "4 executions" in text_of(app))
 
 
 @pytest.mark.parametrize("sheet", [False, True])
-async def test_compare_offers_it(recorded: tuple[Path, Path], sheet: bool) -> None:
+async def test_compare_offers_it(recorded: tuple[Path, Path], installed: Path, sheet: bool) -> None:
     app = app_on(*recorded)
     async with app.run_test(size=(140, 45)) as pilot:
         await settle(pilot)
         await pilot.press("6")
         await settle(pilot)
         if not sheet:
-            await run_elsewhere(*recorded)
+            await run_elsewhere(installed, *recorded)
         await pilot.press("l")
         await until(pilot, lambda: isinstance(app.screen, SelectScreen))
         if sheet:
             assert "Elsewhere" not in text_of(app)
-            await run_elsewhere(*recorded)
+            await run_elsewhere(installed, *recorded)
         await until(pilot, lambda: "Elsewhere" in text_of(app))
 
 

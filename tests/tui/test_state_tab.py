@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +37,12 @@ def answer(prompt):
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: Any) -> tuple[Path, Path]:
+def recorded(tmp_path_factory: Any, installed: Path) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("state")
     (folder / "shop.suite.yaml").write_text(SUITE)
     (folder / "state_shop.py").write_text(MODULE)
     (folder / "order.txt").write_text("pending")
-    command = [sys.executable, "-m", "agenteval_tui", "run", "shop.suite.yaml", "--trust", "--db", "h.db"]
+    command = [installed / "agenteval", "run", "shop.suite.yaml", "--trust", "--db", "h.db"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert "would match ignoring case" in done.stdout, done.stderr
     return folder, folder / "h.db"

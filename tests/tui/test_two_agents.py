@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,13 +30,13 @@ MODULE = "def fine(prompt): return 'hello'\ndef poor(prompt): return 'no'\n"
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: Any) -> tuple[Path, Path]:
+def recorded(tmp_path_factory: Any, installed: Path) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("two")
     (folder / "greetings.suite.yaml").write_text(SUITE)
     (folder / "mine.py").write_text(MODULE)
     for agent in ("fine", "poor"):
         command = ["run", "greetings.suite.yaml", "--agent", agent, "--trust", "--db", "h.db"]
-        subprocess.run([sys.executable, "-m", "agenteval_tui", *command], cwd=folder, check=False, capture_output=True)
+        subprocess.run([installed / "agenteval", *command], cwd=folder, check=False, capture_output=True)
     return folder, folder / "h.db"
 
 
