@@ -76,7 +76,7 @@ class WatchScreen(FrameScreen):
     # The process
 
     def _begin(self) -> None:
-        start_worker(self, self._follow, group="watch code")
+        start_worker(self, self._follow, group="watch")
 
     async def _follow(self) -> None:
         request, session = self.controller.request, self.agenteval.session

@@ -123,7 +123,7 @@ class WatchController:
             return empty_state(
                 PURPOSE, self.ended or "The recorded runs are run again with the code as it is.", "", "", _REAL
             )
-        why = f"All {count(self.change.unchanged, 'run')} are as they were recorded. Save a file of the agent."
+        why = "Every run is as it was recorded. Save a file of the agent."
         return empty_state("", why, "{watch.everything}" if self.change.runs else "", "list them", _REAL)
 
     def needed(self) -> str:
