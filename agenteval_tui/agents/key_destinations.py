@@ -85,7 +85,7 @@ def _environment(config: Mapping[str, Any], base_dir: Path, environ: Mapping[str
 
 
 def sends_to(name: str, address: str) -> Sending | None:
-    """The sending of the key in the variable `name` to an address; None where nobody needs to agree to that."""
+    """The sending of the key in the variable `name` to an address; None if that needs no consent."""
     place = _place(address, hidden=False)
     return None if place is None or name in place.keys else Sending(name, place.name)
 

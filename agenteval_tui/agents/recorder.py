@@ -360,7 +360,7 @@ class Recorder:
         )
 
     def _print(self, event: Printed) -> None:
-        """A line that is still open goes on; of more than `OUTPUT_KEPT` characters the first are let go."""
+        """A line that is still open continues; of more than `OUTPUT_KEPT` characters the first are let go."""
         last = self._output[-1] if self._output else None
         self._output_size += len(event.text)
         if last is not None and last.source == event.source != "log" and not last.text.endswith("\n"):

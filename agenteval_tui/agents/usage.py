@@ -126,7 +126,7 @@ def total_tokens(raw: object) -> int | None:
 
 
 def read_usage(raw: object) -> Usage:
-    """The usage in a mapping of any dialect, where nobody can be told what is odd in it."""
+    """The usage in a mapping of any dialect, without notes about odd values."""
     return UsageReader().read(raw)
 
 

@@ -120,8 +120,8 @@ def check_suite(
 
 
 def _unread_tests(loaded: LoadedSuite, suite: Suite) -> list[Node]:
-    """The items of `tests` that are no tests, because of their errors. Where the YAML breaks off, none: the last may be
-    half of what was meant."""
+    """The items of `tests` that can't be tests, because of their errors. Where the YAML breaks off, none: the last may
+    be half of what was meant."""
     if not loaded.whole:
         return []
     read = {id(loaded.node(test.id)) for test in suite.tests}

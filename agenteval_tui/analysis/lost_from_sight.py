@@ -28,7 +28,7 @@ from agenteval_tui.transcripts.sight import LOSSES, losses
 _MOST_TOLD = 3
 _MOST_LOOKED_AT = 1_000
 _SHORTEST = 3
-"""Characters of an expected text that are looked for: shorter ones stand in any message."""
+"""Characters of an expected text that are looked for: shorter ones are in any message."""
 _TELLING = 4
 """Characters of a word that is looked for by itself."""
 _WORD = re.compile(r"[^\W_]+(?:[.'#-][^\W_]+)*")
@@ -127,7 +127,7 @@ def _answer(requests: ModelRequests, number: int) -> int | None:
 
 
 class _Search:
-    """Where in the requests of a run something is. A text stands in many requests, and is looked at once."""
+    """Where in the requests of a run something is. A text is in many requests, and is searched once."""
 
     def __init__(self, transcript: Transcript, requests: ModelRequests) -> None:
         self.transcript = transcript

@@ -203,7 +203,7 @@ class VarianceReport(Struct, frozen=True):
     def suggestions(self) -> list[VarianceComponent]:
         """What might go into quarantine: for each flaky test with enough runs its one flaky criterion, if it has only
         one and another to go on gating with, else the whole test. What is in quarantine already is left out, and what
-        regressed or was put right: that is no chance."""
+        regressed or was repaired, because that isn't chance."""
         variance_components = []
         for test in self.flaky:
             if test.n < ENOUGH or test.quarantine is not None or not test.quarantinable:

@@ -167,7 +167,7 @@ class Execution(Shown, Struct, frozen=True, eq=False):
 
     @property
     def commits(self) -> tuple[Commit, ...]:
-        """The commits that it began with, of the repositories of its suites and agents."""
+        """The commits at its start, of the repositories of its suites and agents."""
         return self.row.commits
 
     @property

@@ -256,7 +256,7 @@ class RunProgress:
                     )
 
     def _count_not_observed(self, runs: Iterable[RunState]) -> None:
-        """Take in which criteria were not checked because nobody could see what they look at."""
+        """Take in which criteria were not checked because what they look at wasn't observed."""
         for run in runs:
             if run.error or not (run.status == "error" or run.not_made):
                 continue
@@ -328,7 +328,7 @@ class RunProgress:
         return [(problem, runs) for problem, runs in self._around.most_common() if runs > 1]
 
     def not_observed(self) -> list[NotObserved]:
-        """Which criteria were not checked because nobody could see what they look at: each reason once, of most runs
+        """Which criteria were not checked because what they look at wasn't observed: each reason once, of most runs
         first."""
         return sorted(self._not_observed.values(), key=lambda not_observed: -not_observed.runs)
 

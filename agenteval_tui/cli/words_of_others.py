@@ -57,7 +57,7 @@ _VERBS: Mapping[str, str] = {
 
 
 class _Option(Struct, frozen=True):
-    """The option that stands in the place of another tool's, with what it takes; `run`: what `run` has there, where
+    """The option that replaces another tool's, with what it takes; `run`: what `run` has there, where
     that is more, or no option."""
 
     name: str = ""

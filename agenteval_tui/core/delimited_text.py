@@ -34,7 +34,7 @@ _SEPARATOR_LINE = re.compile(r'"?sep=([,;\t|])"?\s*\Z', re.IGNORECASE)
 
 class TextForm(Struct, frozen=True):
     """`bom`: the byte order mark the file begins with, or nothing. `encoding`: of what follows it, as Python names it.
-    `delimiter`: one character. `assumed`: what nobody stated, but the head shows, in codes: "encoding", "delimiter".
+    `delimiter`: one character. `assumed`: what isn't stated, but the head shows, in codes: "encoding", "delimiter".
     """
 
     bom: bytes = b""

@@ -1,4 +1,4 @@
-"""What keys of well-known services look like, wherever they are: nobody has to say that these are secrets.
+"""What keys of well-known services look like, wherever they are, so these secrets need no declaration.
 
 A shape must tell a key from what is not one: hashes of git, UUIDs, base64 images and prose stay as they are.
 """
@@ -14,7 +14,7 @@ from msgspec import Struct
 STAND_IN = "***"
 _AFTER_ESCAPE = r"(?:(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 _START = rf"(?:(?<![A-Za-z0-9_-])|{_AFTER_ESCAPE})"
-"""Before a key is no letter: but an escape of JSON or of an address may end in one."""
+"""A key doesn't follow a letter, but an escape of JSON or of an address may end in one."""
 _END = r"(?![A-Za-z0-9_-])"
 _QUOTE = r"\\{0,4}[\"']?"
 _IS = rf"{_QUOTE}\s{{0,4}}(?:=>|[:=])\s{{0,4}}{_QUOTE}"

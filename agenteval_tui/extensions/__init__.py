@@ -1,1 +1,1 @@
-"""What few people need: a folder each, which only its entry points name. The core imports none of them."""
+"""What few people need: a folder each, which only its entry points name. The core imports none."""

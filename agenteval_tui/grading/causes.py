@@ -121,7 +121,7 @@ _NOT_OBSERVED: dict[str, str] = {
     "open_spans": "the trace is not whole",
     "unrecorded": "not everything was recorded",
 }
-"""Why nobody could see what a criterion looks at, by the code of the transcript's note."""
+"""Why what a criterion looks at wasn't observed, by the code of the transcript's note."""
 _UNSEEN: dict[str, str] = {
     Code.UNREAD_PART: "a message could not be read",
     Code.REQUEST_PART_UNKNOWN: "a part of the requests was not recorded",

@@ -78,7 +78,7 @@ def _must_be_read(pipeline: Pipeline, transcript: Transcript, value: Value | Non
 
 
 def _must_be_observed(pipeline: Pipeline, transcript: Transcript) -> None:
-    """Raises `ExtractionError` if nobody could see what the criterion looks at: then nothing is judged by its
+    """Raises `ExtractionError` if what the criterion looks at wasn't observed: then nothing is judged by its
     absence."""
     missing = unseen(transcript, pipeline.needs)
     if missing is not None:
@@ -87,7 +87,7 @@ def _must_be_observed(pipeline: Pipeline, transcript: Transcript) -> None:
 
 
 def _observed(metric: Metric, result: MetricResult, transcript: Transcript) -> MetricResult:
-    """The result; an error in place of a pass that rests on something nobody could see."""
+    """The result; an error in place of a pass that rests on something that wasn't observed."""
     if result.outcome is not Outcome.PASSED or result.neutral:
         return result
     missing = unseen(transcript, metric.needs_to_pass)

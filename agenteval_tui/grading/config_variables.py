@@ -31,7 +31,7 @@ def metric_without_templates(metric: Any) -> object:
 
 
 def templates_of(metric: Any) -> Mapping[str, frozenset[str]]:
-    """The properties of this metric of a config that it fills itself, each with the names that are no variables."""
+    """The properties of this metric of a config that it fills itself, each with the names that aren't variables."""
     name = metric.get("type") if isinstance(metric, Mapping) else None
     metric_name = registry.known_metric(name) if isinstance(name, str) else None
     if metric_name is None:

@@ -26,7 +26,7 @@ class Value:
 
     counted: Sequence[ModelRequest] | None = None
     """Of a prototype class that looks at requests to models: those whose tokens are the value's; none of a part of a
-    request, which nobody counts. None: the value is not of requests."""
+    request, whose tokens aren't counted. None: the value is not of requests."""
 
     def __init__(self, transcript: Transcript, text: str | Callable[[], str], spans: SpanMap | None = None) -> None:
         self.transcript = transcript

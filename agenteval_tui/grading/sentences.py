@@ -55,7 +55,7 @@ _UNSEEN: Mapping[str, Callable[[Fields], str]] = {
         else "nobody counts the tokens of a part of a request, or its output"
     ),
 }
-"""Why nobody could see what a criterion looks at."""
+"""Why what a criterion looks at wasn't observed."""
 
 
 # Results
@@ -145,7 +145,7 @@ def not_made_sentence(count_: int) -> str:
 
 
 def why_not_observed(result: CriterionResult) -> str:
-    """Why nobody could see what a criterion looks at, and what helps; "" for one that was checked."""
+    """Why what a criterion looks at wasn't observed, and what helps; "" for one that was checked."""
     reasons = [(result.code, result.fields), *((metric.code, metric.fields) for metric in result.metrics)]
     return next((_why_unseen(code, fields) for code, fields in reasons if code in _UNSEEN), "")
 

@@ -66,7 +66,7 @@ def checked_note(note: str) -> str:
 
 
 def checked_meta(meta: Mapping[str, str]) -> dict[str, str]:
-    """Metadata by key. Raises `AgentevalError`: a key is no word, a value is too long, or there are too many."""
+    """Metadata by key. Raises `AgentevalError`: a key isn't a word, a value is too long, or there are too many."""
     if len(meta) > MOST_META:
         raise DescriptionError(
             "meta", f"an execution has at most {MOST_META} metadata, not {len(meta)}", "leave some out"
@@ -137,7 +137,7 @@ class DescribeExecution(Struct):
 
 
 class KeepCommits(Struct):
-    """The commits that an execution began with."""
+    """The commits at an execution's start."""
 
     patient: ClassVar[bool] = True
     execution_id: str

@@ -227,7 +227,7 @@ def _plan_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> lis
 
 
 def plan_with(connection: sqlite3.Connection, plan: int, prompt: str, variables: Mapping[str, Any]) -> int:
-    """The id of a plan that is like another one, but for its prompt and its variables."""
+    """The id of a plan that differs from another only in its prompt and its variables."""
     tags, hashes = connection.execute("SELECT tags, criteria FROM plans WHERE id = ?", (plan,)).fetchone()
     text = json_text(dict(variables)) if variables else "{}"
     digest = hashlib.sha256("\0".join((json_text(prompt), tags, text, hashes)).encode("ascii")).digest()[:16]

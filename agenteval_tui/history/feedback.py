@@ -50,7 +50,7 @@ class FeedbackMean(Document, frozen=True):
 
 
 def check_key(key: str) -> str:
-    """The key without blanks around it. Raises `AgentevalError` where it is no word."""
+    """The key without blanks around it. Raises `AgentevalError` if it isn't a word."""
     key = key.strip()
     if not _KEY.fullmatch(key):
         raise AgentevalError(
@@ -67,7 +67,7 @@ class AddFeedback(Struct):
     feedback: Feedback
 
     def prepare(self) -> None:
-        """Refuse a key that is no word, and a score that is none."""
+        """Refuse a key that isn't a word, and a score that isn't one."""
         check_key(self.feedback.key)
         if isinstance(self.feedback.score, bool) or not 0 <= self.feedback.score <= 1:  # NaN is not either
             raise AgentevalError(

@@ -163,7 +163,7 @@ class ExecutionRow(Struct, frozen=True):
     note: str = ""
     meta: Mapping[str, str] = field(default_factory=dict)
     commits: tuple[Commit, ...] = ()
-    """The commits of the repositories of its suites and agents, as it began."""
+    """The commits of the repositories of its suites and agents, at its start."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ class ExecutionRow(Struct, frozen=True):
 
 
 def tokens_in_all(input_tokens: int | None, output_tokens: int | None) -> float | None:
-    """Input and output together; None: not measured, or only one side of them."""
+    """Input and output together; None: not measured, or only one of the two."""
     return None if input_tokens is None or output_tokens is None else float(input_tokens + output_tokens)
 
 

@@ -85,7 +85,7 @@ class EndRuns(Struct):
     document: tuple[str, str, str] = ("", "", "")
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     steps: int | None = None
-    """How many tools were called; None: nobody knows."""
+    """How many tools were called; None: unknown."""
     causes: Sequence[str | None] = ()
     why: str = ""
     tape: bytes = b""

@@ -215,7 +215,7 @@ def migrate(connection: sqlite3.Connection, *, upto: int | None = None) -> list[
 def differences(connection: sqlite3.Connection, version: int) -> tuple[str, ...]:
     """The tables and indexes of a version that a file lacks, or that were made by another statement, in words.
 
-    Additional ones are no fault. Raises sqlite3.Error.
+    Additional ones aren't errors. Raises sqlite3.Error.
     """
     there = _statements(connection)
     return tuple(

@@ -83,7 +83,7 @@ class QueryError(AgentevalError):
 
 
 def query(path: Path, sql: str, *, rows: int = ROWS, seconds: float = SECONDS) -> QueryResult:
-    """Run one SELECT over the views (`sql_views`). Reads at most so many rows, for at most so many seconds.
+    """Run one SELECT over the views (`sql_views`). Reads limited rows, for a limited time.
 
     Raises `AgentevalError` that says what is wrong with the query, and where in it; `HistoryError` where the file can't
     be read.
@@ -244,7 +244,7 @@ class _Query:
 
 
 def _fault(error: sqlite3.Error | sqlite3.Warning) -> tuple[str, str]:
-    """The kind of an error, and the name or token that it is about; "" where it is another one."""
+    """The kind of an error, and the name or token that it is about; "" for other errors."""
     code = result_code(error)
     if code == sqlite3.SQLITE_INTERRUPT:
         return "late", ""

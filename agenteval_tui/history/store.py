@@ -304,8 +304,8 @@ class Store:
         return self._read(lambda c: queries.execution(c, ref))
 
     def runs_state(self) -> tuple[int, ...]:
-        """Figures that differ after executions came or went, began or ended, or runs of them ended; they mean nothing
-        by themselves."""
+        """Figures that differ after executions were added, deleted, started or ended, or runs of them ended; they
+        mean nothing by themselves."""
         return self._read(queries.runs_state)
 
     def execution_ids(self, run_filter: RunFilter | None = None) -> array[int]:
@@ -329,7 +329,7 @@ class Store:
         return self._read(lambda c: queries.runs_of_execution(c, execution_id))
 
     def steps_of_execution(self, execution_id: str) -> dict[str, int]:
-        """How many tools each run called, by run id; runs of which nobody knows it are not in it."""
+        """How many tools each run called, by run id; runs where that is unknown are left out."""
         return self._read(lambda c: queries.steps_of_execution(c, execution_id))
 
     def runs_of_test(self, suite_key: str, test_id: str, limit: int = 1000) -> list[RunRow]:

@@ -17,7 +17,7 @@ _SIDES = ("request", "answer")
 
 def pack_tape(tape: Sequence[Mapping[str, Any]]) -> bytes:
     """Exchanges as JSON, compressed. A conversation is sent again and again, so that the objects in lists of requests
-    and answers stand in a pool, each once; the lists are stretches of it, as (first, behind the last)."""
+    and answers are in a pool, each once; the lists are stretches of it, as (first, behind the last)."""
     pool = _Pool()
     exchanges = [pool.packed(exchange) for exchange in tape]
     return zlib.compress(json.dumps({"pool": pool.items, "exchanges": exchanges}).encode(), 6)

@@ -1,4 +1,4 @@
-"""What code answers where an agent, or a tool of it, is a program: the content of its project, or why nobody can tell.
+"""What code answers where an agent, or a tool of it, is a program: the content of its project, or why that is unknown.
 
 An answer may be used again only when the same code would give it. Which files a program will load is known only once
 it has run, so all code of its project counts: an agent is asked once too often rather than once too seldom.
@@ -101,7 +101,7 @@ _LARGEST = 4_000_000  # bytes of a file that is searched for names of others
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", "package.json", "go.mod", "Cargo.toml", "Gemfile", "deno.json")
 _MODULE_PLACES = ("NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH")
 _ELSEWHERE = frozenset(("docker", "podman", "nerdctl", "kubectl", "ssh", "curl", "wget", "nc", "socat"))
-"""Programs that pass a question on to where nobody here can look."""
+"""Programs that pass a question on to where agenteval can't look."""
 _CODE_SUFFIXES = frozenset(
     (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", ".jsx", ".sh", ".bash", ".zsh", ".rb", ".pl", ".php", ".lua")
 )
@@ -114,8 +114,8 @@ _WRITES = re.compile(rb"[\"'][wax][bt+]{0,2}[\"']|\bwrite|\bappend|\bdump\b|>")
 
 
 class ProgramCode(Struct, frozen=True):
-    """`hash`: of all code that may answer; "" where the agent starts no program of its own, and where nobody can tell.
-    `unknown`: why nobody can tell: server (it is elsewhere), installed (its code is not in a project), size (the
+    """`hash`: of all code that may answer; "" where the agent starts no program of its own, and where that is unknown.
+    `unknown`: why: server (it is elsewhere), installed (its code is not in a project), size (the
     project is too big), path (its code says at run time where modules are); "" if it can be told.
     """
 
@@ -156,7 +156,7 @@ def code_in_plan(plan: Plan, agent: AgentPlan, config: Mapping[str, Any]) -> Pro
 
 
 def agents_without_cache(plan: Plan, env: Mapping[str, str]) -> dict[str, str]:
-    """The agents of a plan, by name, whose answers are not used again because nobody can tell whether their program
+    """The agents of a plan, by name, whose answers are not used again because it is unknown whether their program
     changed, with the reason (`ProgramCode.unknown`). An agent that can't be made is not among them."""
     reasons: dict[str, str] = {}
     hashes = set[str]()
@@ -283,7 +283,7 @@ def _below(root: Path) -> Iterator[Path]:
 
 
 def _is_own(entry: Mapping[str, Any], words: list[str], files: list[Path], code: Mapping[Path, None]) -> bool:
-    """Whether the program's code is in its project: it is named, or stands in the command itself."""
+    """Whether the program's code is in its project: it is named, or is in the command itself."""
     modules = [
         str(entry.get(option)).partition(":")[0] for option in ("callable", "python") if ":" in str(entry.get(option))
     ]

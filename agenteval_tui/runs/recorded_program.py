@@ -155,7 +155,7 @@ class Recording(Struct, frozen=True):
     """The number of answers that are from a recording that was cut off, and were not paid for again."""
     unfinished: UnfinishedRecording | None = None
     commits: tuple[Commit, ...] = ()
-    """Of the repository of its program, as it began."""
+    """Of the repository of its program, at its start."""
 
     @property
     def unknown_cost(self) -> str:

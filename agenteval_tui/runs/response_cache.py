@@ -32,8 +32,8 @@ def fingerprint(
 ) -> str:
     """The identity of an agent (its expanded configuration), apart from what it is asked; "" when answers are not kept.
     If a configuration names a file of its folder, a tools file or a program, the file's content counts, and so does the
-    `code` of its programs: an agent whose code was edited is a different one. Where nobody can tell whether it was, no
-    answers are kept, unless the configuration says the `revision`.
+    `code` of its programs: an agent whose code was edited is a different one. Where that is unknown, no answers are
+    kept, unless the configuration says the `revision`.
     """
     code = code or ProgramCode()
     if is_local_agent(config.get("kind")) or (code.unknown and not config.get("revision")):

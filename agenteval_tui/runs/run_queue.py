@@ -187,7 +187,7 @@ class WaitingRuns:
         self._used[exclusive] += 1
 
     def free(self, exclusive: str) -> None:
-        """It is used no longer; who waits for it may begin when nobody else uses it."""
+        """It is free again; what waits for it may start if nothing else uses it."""
         self._used[exclusive] -= 1
         if self._used[exclusive] <= 0:
             del self._used[exclusive]

@@ -11,7 +11,7 @@ COST = "--max-cost"
 
 class SpendingLimit:
     """A limit of `most` US dollars, with `spent` dollars spent so far. `unknown`: the model whose cost is not known.
-    `closed`: why nobody is asked at all, in words; "": somebody may be.
+    `closed`: why nothing is asked at all, in words; "": questions are allowed.
 
     Take the `turn` for each question, because the next question must wait for the cost of the last answer.
     """

@@ -1,4 +1,4 @@
-"""The commits that an execution began with: of the repositories in which its suites and its agents' programs lie.
+"""The commits at an execution's start, of the repositories in which its suites and its agents' programs lie.
 
 git is run beside the execution, and read when it has answered: nothing waits for it. What a repository's own
 configuration could make git run (a file system monitor, hooks, filters) stays off, as the folder need not be trusted.
@@ -42,7 +42,7 @@ _KEPT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_E
 
 
 class Commit(Document, frozen=True, kw_only=True):
-    """The commit that a repository was at when an execution began."""
+    """The commit of a repository at an execution's start."""
 
     of: Annotated[
         tuple[Annotated[str, one_of("suites", "agents")], ...], Meta(description="what of the execution lies in it")
@@ -68,7 +68,7 @@ class Place(Struct, frozen=True):
 
 
 def places_of(suites: Iterable[str], agents: Iterable[Path]) -> tuple[Place, ...]:
-    """The repositories of these suites (their keys; what is no file is passed over) and folders of agents' programs."""
+    """The repositories of these suites (their keys; what isn't a file is skipped) and folders of agents' programs."""
     of: dict[Path, dict[str, None]] = {}
     files: dict[Path, list[str]] = {}
     for key in suites:
@@ -110,7 +110,7 @@ class CommitReading:
         return not self._places or not self._thread.is_alive()
 
     def result(self, wait_s: float = 0.0) -> tuple[Commit, ...]:
-        """What is known after at most so many seconds. git ends then, whatever it does."""
+        """What is known after this many seconds. git ends then, whatever it does."""
         if self._places:
             self._thread.join(wait_s)
             self._close()

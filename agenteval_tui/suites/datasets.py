@@ -61,7 +61,7 @@ _NO_INPUTS = frozenset(
         "attachments",
     )
 )
-"""The fields of a row of LangSmith that are no inputs."""
+"""The fields of a row of LangSmith that aren't inputs."""
 PROMPT_COLUMNS = ("input", "prompt", "question", "query", "user_input")
 EXPECTED_COLUMNS = (
     *("expected", "expected_value", "expected_response", "expected_output", "answer"),

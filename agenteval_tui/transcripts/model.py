@@ -156,7 +156,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
 
     @property
     def counted_tokens(self) -> int:
-        """The input and output tokens that were measured: at least so many were used."""
+        """The input and output tokens that were measured: at least this many were used."""
         return (self.input_tokens or 0) + (self.output_tokens or 0)
 
     @property
@@ -262,7 +262,7 @@ class Note(Struct, frozen=True, omit_defaults=True):
     parts (figures). unrecorded: messages of an MCP server that did not reach the recording (how many, and of which
     server). text_only: an agent gives a text and nothing else (its type). no_calls_option: it is not said where in a
     reply its tool calls are. nothing_at_path: no reply had anything there (the path). dumped: what an agent gave is of
-    a type that nobody can read (the type), and is shown as JSON. format_without_calls: a file's format has none (its
+    a type that can't be read (the type), and is shown as JSON. format_without_calls: a file's format has none (its
     name). unread_calls: calls that could not be read (why). unknown_requests: what models were asked is not known (no
     transcript says it with a note). after_hook: a hook after the run failed (how).
     """

@@ -1,6 +1,6 @@
 """What a transcript can contain: which kinds of thing whoever made it could see.
 
-A transcript without tool calls says two different things: that the agent made none, or that nobody could see them. Who
+A transcript without tool calls says two different things: that the agent made none, or that they weren't observed. Who
 makes a transcript says with a note which kinds it could not see; nothing is judged by these.
 """
 
@@ -57,13 +57,13 @@ _NO_CALLS = (
     "thinking",
     "video",
 )
-"""How the types of parts begin that are no calls of tools."""
+"""How types of parts start that aren't tool calls."""
 TOLD_BY_AGENT = frozenset((TEXT_ONLY, NO_CALLS_OPTION, NOTHING_AT_PATH, DUMPED))
 """Codes that are about what an agent itself gives: they don't hold where its requests to models were captured."""
 
 
 def may_be_call(kind: str) -> bool:
-    """Whether a part of this type, which nobody can read, may be a call of a tool."""
+    """Whether a part of this type, which can't be read, may be a tool call."""
     return not kind.lower().startswith(_NO_CALLS)
 
 
@@ -72,8 +72,8 @@ def _is_type(name: str) -> bool:
 
 
 def _missing(note: Note) -> frozenset[ObservedKind]:
-    """What was not seen, by a note. Of something that an agent gave and nobody can read, the note says the type; of a
-    message's parts (which have a place) another note says whether they may be calls."""
+    """What was not seen, by a note. Of something that an agent gave and that can't be read, the note says the type; of
+    a message's parts (which have a place) another note says whether they may be calls."""
     if note.code == "unread" and not note.place:
         return _CALLS if _is_type(note.what) and may_be_call(note.what) else frozenset()
     return _UNSEEN.get(note.code, frozenset())

@@ -1,6 +1,6 @@
 """What changed from one request of a model to the next one of the same agent.
 
-A conversation grows: that messages came is no change of what the model sees. What matters is what went, was shortened
+A conversation grows: added messages don't change what the model sees. What matters is what went, was shortened
 or moved, and what else was asked differently.
 """
 

@@ -59,7 +59,7 @@ class Sight:
         return min(answers)[1] if answers else 0
 
     def other_results(self, number: int) -> dict[int, str]:
-        """The messages with results of tools that stand in this request with another text, each with that text."""
+        """The messages with tool results that have another text in this request, each with that text."""
         if not number:
             return {}
         others: dict[int, str] = {}
@@ -74,7 +74,7 @@ class Sight:
         return {place: text for place, text in others.items() if text.strip() != self._texts[place]}
 
     def standing(self, number: int) -> dict[int, int]:
-        """Which messages of the transcript before the answer stand in this request: the place (from 0) of each there.
+        """Which messages of the transcript before the answer are in this request: the place (from 0) of each there.
         A text that was said several times ("Yes.") stands beside what stood beside it."""
         request = self._requests.references[number - 1] if number else None
         if request is None or request.answer is None:
@@ -109,7 +109,7 @@ class Sight:
 
     def only_told(self, number: int) -> dict[int, list[Message]]:
         """The messages of a request that the transcript has nowhere before the answer: a summary in place of others, a
-        text that was shortened, a reminder. By the message of the transcript that they stand behind.
+        text that was shortened, a reminder. By the message of the transcript that they follow.
 
         Results of tools (`other_results`) and calls are not among them."""
         standing = {position: index for index, position in self.standing(number).items()}

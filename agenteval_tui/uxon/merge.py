@@ -1,4 +1,4 @@
-"""One config that was edited on both sides: what each of them changed, in one text."""
+"""One config that was edited on both sides: the changes of both, in one text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GONE = object()
 
 
 class BothChanged(Struct, frozen=True):
-    """A value that both sides changed, each to another one. None where a side took it out."""
+    """A value that the two sides changed to different ones. None where a side took it out."""
 
     path: Path
     mine: Any

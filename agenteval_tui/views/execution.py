@@ -182,7 +182,7 @@ def title_text(row: ExecutionRow) -> Text:
 
 
 class NotObserved(Struct):
-    """Criteria that were not checked because nobody could see what they look at: why, and what helps, in words; their
+    """Criteria that were not checked because what they look at wasn't observed: why, and what helps, in words; their
     names, each once; and in how many runs."""
 
     reason: str
@@ -197,7 +197,7 @@ def ended_view(
     not_observed: Sequence[NotObserved] = (),
     around: Sequence[tuple[AroundProblem, int]] = (),
 ) -> View:
-    """How the runs of an execution ended: first what was not checked because nobody could see it, then the same error
+    """How the runs of an execution ended: first what was not checked because it wasn't observed, then the same error
     of many once (`errors`), and what failed `around` them, then how many ended how."""
     lines = [_not_observed_text(entry) for entry in not_observed[:_MOST_ERRORS]]
     lines += [

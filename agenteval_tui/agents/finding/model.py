@@ -1,4 +1,4 @@
-"""What was found in a folder: agents, where they are, and what is known of each of them."""
+"""What was found in a folder: agents, where they are, and what is known about each."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ _SECTION = re.compile(
     r"(?:[ \t]*\([^)\n]*\))?[ \t]*(?::|(?=\n|$)))",
     re.I,
 )
-"""Where a docstring goes on with a section: its name, with a colon or on a line of its own. A sentence may have the
+"""Where a section of a docstring starts: its name, with a colon or on a line of its own. A sentence may have the
 same word at the beginning of a line."""
 
 

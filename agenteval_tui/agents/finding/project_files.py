@@ -1,4 +1,4 @@
-"""The files of a project in which an agent can be: read in a bounded way, each of them once."""
+"""The files of a project in which an agent can be: read once each, within limits."""
 
 from __future__ import annotations
 

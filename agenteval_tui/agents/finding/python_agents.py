@@ -318,8 +318,8 @@ class PythonAgents:
 
     def _is_asked(self, module: Module, cls: ast.ClassDef, *, is_made: bool) -> bool:
         """Whether this class wraps a model or an agent: it is made with nothing, or by the module, and has a method to
-        ask it. One with abstract methods is no agent, its subclasses are; one that adapts a model to a framework is
-        neither."""
+        ask it. One with abstract methods isn't an agent, but its subclasses are; one that adapts a model to a framework
+        is neither."""
         line = list(self._line(module, cls))
         if any(module.qualified(base).endswith(_MODELS) for module, each in line for base in each.bases):
             return False

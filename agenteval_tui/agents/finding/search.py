@@ -88,7 +88,7 @@ def _is_in(path: str, folder: str) -> bool:
 
 
 def _once(agents: list[FoundAgent]) -> list[FoundAgent]:
-    """Each of them once: what is declared wins over the same object that was seen."""
+    """Each once: what is declared wins over the same object that was seen."""
     kept: dict[tuple[str, str], FoundAgent] = {}
     for agent in sorted(agents, key=lambda agent: _ORDER.index(agent.sign)):
         target = (

@@ -1,4 +1,4 @@
-"""The servers on this machine that this process started itself: nobody else listens there."""
+"""The servers on this machine that this process started itself: no other program listens there."""
 
 from __future__ import annotations
 

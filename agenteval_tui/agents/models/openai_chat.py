@@ -286,7 +286,7 @@ class ChatReply(ModelReply):
         return call
 
     def _begins_another(self, part: Mapping[str, Any], call: CallParts) -> bool:
-        """Whether a fragment without the id of this call begins another one.
+        """Whether a fragment without the id of this call starts a new call.
 
         A second name does, and so does the same name when the arguments are complete. Some servers repeat the name
         with each fragment, so a name alone waits for the arguments that follow it: there may be none.

@@ -138,7 +138,7 @@ class ModelReply(StreamReply):
         return self._next_key
 
     def add_hosted(self, call: HostedCall) -> Iterator[AgentEvent]:
-        """A call of a tool that the server runs itself: nobody is to answer it."""
+        """A call of a tool that the server runs itself, so it needs no answer."""
         key = self._next_key
         self._next_key += 1
         self.hosted.append(call)
@@ -276,7 +276,7 @@ class CallParts(Struct):
 
     @property
     def complete(self) -> bool:
-        """Whether the arguments are a whole JSON object, so that no more of them can follow."""
+        """Whether the arguments are a whole JSON object, so that nothing can follow."""
         text = self.arguments_text.strip()
         if not (text.startswith("{") and text.endswith("}")):
             return False

@@ -288,7 +288,7 @@ async def start(
 
 
 async def _end_unwanted(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, _Pipes]], mark: str) -> None:
-    """End a program that nobody waits for any more, with all that it may have started by now."""
+    """End a program that is no longer needed, with everything it may have started."""
     await asyncio.wait({starting})
     if starting.exception() is None:
         await Program(*starting.result(), mark).end(grace_s=0)

@@ -1,7 +1,7 @@
 """What shall not outlive this process: programs that it started, and folders with secrets.
 
 Who leaves normally ends and removes them itself. This is for a process that is killed (`kill -9`, or no memory): then
-`orphan_reaper` does it, a process of its own that is started with the first of them.
+`orphan_reaper` does it, a separate process that starts with the first program.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def marked(env: Mapping[str, str]) -> tuple[dict[str, str], str]:
 
 def end_marked(mark: str, first: int = 0) -> None:
     """End all programs with this mark in their environment that still run; then its "start" is over. `first`: the
-    first of them to be started. Reads /proc."""
+    first one to start. Reads /proc."""
     leftover = having([os.fsencode(f"{VARIABLE}={mark}")], first)
     if leftover:
         end(set(), leftover)

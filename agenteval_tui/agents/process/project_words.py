@@ -32,7 +32,7 @@ _DISTRIBUTIONS = {
 """Packages that are not called as their modules are."""
 _SECRETS = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|ENDPOINT)\b")
 _SHARED_NAMES = ("google", "azure")
-"""Many packages have modules below these names, and none of them has the name."""
+"""Many packages have modules below these names, so none owns the name."""
 
 
 def python_in_words(environment: ProjectEnvironment) -> str:

@@ -166,7 +166,7 @@ class Pieces:
 
 
 def _is_own(output: object) -> bool:
-    """Whether what a run gave is no text of an agent, which has told it."""
+    """Whether a run's result isn't an agent's text, which was already reported."""
     last = (getattr(output, "step_results", None) or [None])[-1]
     return getattr(last, "executor_type", None) not in ("agent", "team")
 

@@ -72,7 +72,7 @@ _call_number: Any = contextvars.ContextVar("agenteval_call", default=None)
 _requests: Any = None  # `python_fork.Requests`
 _files: list[str] = []
 _folder = ""
-"""Where the process began: relative files are meant from here."""
+"""The folder where the process started; relative paths start here."""
 _moved = False
 """Whether the process works in the folder of a run."""
 _temporary: list[list[str]] = []

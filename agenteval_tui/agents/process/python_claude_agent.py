@@ -96,7 +96,7 @@ class Pieces:
         self._said.append(results)
 
     def _results(self, block: Any) -> list[Message]:
-        """The result of a call in a block; [] where this is another one."""
+        """The result of a call in a block; [] for other blocks."""
         key = getattr(block, "tool_use_id", None)
         if key is None:
             if type(block).__name__ != "TextBlock":

@@ -55,7 +55,7 @@ def refuse(request: Request, target: str, problem: str) -> None:
 
 
 def refuse_option(request: Request, target: str) -> None:
-    """For a function without a place for the agent's `context`. Fields that only the test has are no fault of it."""
+    """For a function without a place for the agent's `context`. Fields that only the test has aren't errors."""
     if (request.get("_how") or {}).get("context_option"):
         problem = " can't be given the fields of `context`: it has no parameter of that name; "
         raise pieces.WrongTarget(target + problem + "add the parameter `context`, or remove the option")

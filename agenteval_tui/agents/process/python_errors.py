@@ -242,7 +242,7 @@ def _members(error: BaseException) -> Sequence[BaseException]:
 
 
 def _first_leaf(error: BaseException) -> BaseException | None:
-    """The first exception in a group that is none itself; None for what is no group."""
+    """The first exception in a group that is none itself; None if it isn't a group."""
     leaf, depth = None, 0
     members = _members(error)
     while members and depth < _MOST_EXCEPTIONS:

@@ -30,7 +30,7 @@ else:  # in the child, where this package need not be installed
 UNUSABLE = "agenteval_unusable"
 """The key of what can't be read: {"type", "place"}."""
 UNSEEN = "agenteval_unseen"
-"""The key of what the evaluator looked at and nobody could see, as `observes` calls it."""
+"""The key of what the evaluator looked at and that wasn't observed, as `observes` calls it."""
 # Parameters that nothing else can mean, and the field of `RunData` that they get.
 _VIEWS = {
     "value": "value",

@@ -98,8 +98,8 @@ class Requests:
         return self._wake is not None
 
     def leads(self) -> None:
-        """This process runs the user's code. Without a level that would see it, it must see itself when nobody waits
-        for it any more: that ends its whole group."""
+        """This process runs the user's code. Without a level that would see it, it must notice itself when it is no
+        longer needed; that ends its whole group."""
         if self._watched or (self._depth and self._prctl is not None):
             return
         self._watched = True

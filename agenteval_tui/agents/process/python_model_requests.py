@@ -103,7 +103,7 @@ class _Requests:
             self.answered(key, error=str(error) or type(error).__name__)
 
     def end(self) -> None:
-        """The call has ended: nobody waits for the answers that are still open."""
+        """The call has ended; answers that are still open are no longer needed."""
         for key in list(self._open):
             self.answered(key)
 
@@ -158,7 +158,7 @@ def _as_openai(message: Message) -> dict[str, Any]:
 
 
 def _marked(read: Any, *parts: Any) -> Any:
-    """What `read` makes of a message, with a mark for each part of it that is no text, as images."""
+    """What `read` makes of a message, with a mark for each part that isn't text, such as images."""
     marks: Any = []
     messages = read(*parts, lambda code, what: marks.append("[" + what + "]"))
     if marks:

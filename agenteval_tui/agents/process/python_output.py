@@ -63,7 +63,7 @@ def replace_streams() -> None:
 
 
 def begin(tell: Tell) -> None:
-    """From now on, call `tell` with {"source", "text"} of all that is printed and logged. It may return False: nobody
+    """From now on, call `tell` with {"source", "text"} of all that is printed and logged. It returns False if nothing
     takes it."""
     global _tell, _written, _pid
     _written, _tell, _pid = 0, tell, os.getpid()
@@ -73,7 +73,7 @@ def begin(tell: Tell) -> None:
 
 
 def end() -> None:
-    """What is printed from now on is nobody's."""
+    """From now on, nothing takes what is printed."""
     global _tell
     flush()
     _tell = None
@@ -89,7 +89,7 @@ def flush() -> None:
 
 
 def _teller() -> Tell | None:
-    """Who takes what is printed now; None: nobody. What a process prints that the agent forked goes to the
+    """What takes printed text now; None: nothing does. What a process prints that the agent forked goes to the
     descriptor."""
     if _tell is None or _written > _MOST or getattr(_state, "telling", False) or os.getpid() != _pid:
         return None

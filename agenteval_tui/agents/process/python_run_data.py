@@ -29,7 +29,7 @@ EXPECTED = (
 
 
 class Named(dict):  # type: ignore[type-arg]
-    """What a row or an agent has, by name. What else tools may ask for is in `more`, which is no part of the dict: the
+    """What a row or an agent has, by name. What else tools may ask for is in `more`, which isn't part of the dict: the
     names that they have for its one main value, say. `missing`: what is said where there is nothing."""
 
     def __init__(self, what: dict[str, Any], more: dict[str, Any], missing: str = "") -> None:
@@ -51,7 +51,7 @@ class Named(dict):  # type: ignore[type-arg]
 
 
 def inputs_of(variables: dict[str, Any], prompt: object, messages: list[dict[str, Any]]) -> Named:
-    """The inputs of a row: its variables; a prompt that is none of them is found by the names that tools have for
+    """The inputs of a row: its variables; a prompt that isn't among them is found by the names that tools have for
     it, the conversation as `messages`."""
     own = {name: value for name, value in variables.items() if name not in _NO_INPUTS}
     if not own:
@@ -60,11 +60,11 @@ def inputs_of(variables: dict[str, Any], prompt: object, messages: list[dict[str
 
 
 class NotObservedError(Exception):
-    """An evaluator looked for tool calls in a run of which nobody could see them."""
+    """An evaluator looked for tool calls in a run whose calls weren't observed."""
 
 
 class UnseenCalls:
-    """The tool calls of a run of which nobody could see them: looking at them is an error, and is remembered, since the
+    """The tool calls of a run whose calls weren't observed: looking at them is an error, and is remembered, since the
     evaluator may catch that. Made of none, they would be judged by their absence."""
 
     def __init__(self) -> None:

@@ -210,7 +210,7 @@ class Tree:
         return (await self._level()).told
 
     async def host(self, env: Mapping[str, str] | None = None, *, ahead: bool = True) -> PythonHost:
-        """A process that nobody else uses. End it after use. `env` are more variables, of this process alone: it then
+        """A process for one use. End it after use. `env` are more variables, of this process alone: it then
         imports the project's modules itself. `ahead`: more will be wanted; where they can't be forked, they are
         prepared.
 

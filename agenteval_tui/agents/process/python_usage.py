@@ -131,9 +131,9 @@ _NAMES = frozenset(
     (*_INPUT, *_OUTPUT, *_TOTAL, *_READ, *_WRITTEN, *_WRITTEN_5M, *_WRITTEN_1H, *_REASONING, *_RESULTS_OF_TOOLS)
 ) | frozenset((*_COST, _TICKS))
 _SHORT = frozenset(("prompt", "input", "completion", "output", "total", "cached", "thoughts", "tool", "reasoning"))
-"""Other objects have a text or an object under these names, which is no figure then."""
+"""Other objects have a text or an object under these names, which isn't a figure then."""
 _PLAIN = frozenset((*_INPUT, *_OUTPUT, *_TOTAL)) - _SHORT
-"""Where an object is no figure, and not what holds some."""
+"""Where an object is neither a figure nor holds any."""
 PREFIXES = ("gen_ai.usage.", "gen_ai.aggregated_usage.", "llm.token_count.", "llm.usage.", "ai.usage.")
 ATTRIBUTES = {"operation.cost": "cost", "llm.cost.total": "cost"}
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -143,7 +143,7 @@ _DECIMAL = re.compile(r"[0-9]{1,13}(\.[0-9]{1,20})?\Z")
 def tokens_in(value: object) -> int | None:
     """A number of tokens; None for what can't be one: negative, broken, not whole, or larger than any model reads.
 
-    A text is no number: see `_of_span`."""
+    A text isn't a number: see `_of_span`."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     if not 0 <= value <= MOST_TOKENS or int(value) != value:  # not a number fails the first

@@ -35,7 +35,7 @@ class Difference(Struct, frozen=True):
 
 class Miss(Struct, frozen=True):
     """A request that is not in the cassette. `nearest`: the number (from 1) of the most similar recorded request; None:
-    nothing is recorded. `differences`: where the two differ. `context`: what the model sees otherwise than in the
+    nothing is recorded. `differences`: where the two differ. `context`: what the model sees differently from the
     recorded request of the same newest message, where it does not only see more."""
 
     question: Question

@@ -63,7 +63,7 @@ class _Turn(Struct):
 
 class _Talk(Struct, eq=False):
     """A conversation: what was asked last, and what is known of it by now, each as keys (`_key`). `first`: its first
-    request. `callers`: the calls of tools that were open when it began, as (conversation, key). `beside`: it was asked
+    request. `callers`: the tool calls that were open when it started, as (conversation, key). `beside`: it was asked
     beside another conversation, with all that was known there."""
 
     number: int
@@ -378,7 +378,7 @@ class _Assembly:
     def _caller(self, talk: _Talk, last: Mapping[_Talk, _Turn], callers: Collection[str]) -> str:
         """The call that a conversation works for: one whose arguments have what it was asked, else one of any; "" for
         none. Of several, one whose result has the answer that it ended with, and that no other one works for. An
-        agent's own call is none, unless that agent goes on afterwards."""
+        agent's own call is none, unless that agent continues afterwards."""
         first = first_words(talk.first.request.messages)
         answer = str((last[talk].answer or {}).get("content") or "").strip()
         fitting = [call for _, call in talk.callers if _has_task(self._function(call).get("arguments"), first)] or [
@@ -624,7 +624,7 @@ class _Line(Struct, frozen=True, eq=False):
 
 
 _TELLING = 20
-"""Characters of a text by which it is known again in another one."""
+"""Characters by which a text is recognised inside another."""
 _ABOUT = 60
 
 

@@ -54,7 +54,7 @@ def shimmed(file: Path | None, argv: Sequence[str], cwd: Path) -> Iterator[tuple
 @contextmanager
 def _private_folder() -> Iterator[Path]:
     """A folder for what may hold keys. It is removed at the end of the context, at once if this process is killed, and
-    else when the next one begins: a folder that nobody has locked belongs to a process that is gone."""
+    else when the next one starts: a folder without a lock belongs to a process that has ended."""
     place = runtime_dir() / "mcp"
     make_private(place.parent)
     make_private(place)

@@ -1,4 +1,4 @@
-"""The package `mcp`, whose versions 1 and 2 are both in use: many frameworks work with one of them only. Where the two
+"""The package `mcp`, whose versions 1 and 2 are both in use: many frameworks work with only one. Where the two
 differ is here, and results are as they are on the wire, which is the same for both.
 """
 
@@ -75,7 +75,7 @@ async def http_streams(url: str, headers: Mapping[str, str], connect_s: float) -
 
 
 def message_of(line: bytes) -> SessionMessage:
-    """What a transport gives for a line of a server. Raises ValueError for what is no message."""
+    """What a transport gives for a line of a server. Raises ValueError if it isn't a message."""
     from mcp.shared.message import SessionMessage
 
     types: Any = import_module("mcp_types" if _is_second() else "mcp.types")

@@ -15,14 +15,14 @@ from agenteval_tui.transcripts.model import Transcript
 
 
 def with_price(store: Store, row: RunRow, blame: Blame, transcript: Transcript) -> Blame:
-    """The answer with the price of sampling, where the step is not known and was not sampled. Asks nobody."""
+    """The answer with the price of sampling, where the step is not known and was not sampled. Calls no agent."""
     if blame.decision != "not_known" or blame.sampled is not None:
         return blame
     return replace(blame, sampling_price=sampling_price(store, row, transcript))
 
 
 def sampling_price(store: Store, row: RunRow, transcript: Transcript) -> SamplingPrice:
-    """What sampling takes at most, if no answers contradict each other. Asks nobody."""
+    """What sampling takes at most, if no answers contradict each other. Calls no agent."""
     try:
         takes, requests = Sampling(Oracle(store, row, purpose="blame"), transcript).price()
     except AgentevalError as error:

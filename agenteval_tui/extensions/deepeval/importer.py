@@ -104,7 +104,7 @@ def _recording(case: Mapping[str, Any], field: str, number_of_case: int) -> Reco
 
 def _with_trace(transcript: Transcript, case: Mapping[str, Any]) -> Transcript:
     """With the calls of the case's trace, where the case itself lists none. DeepEval leaves `toolsCalled` out unless
-    the test gives it: then nobody knows."""
+    the test gives it: then it is unknown."""
     trace = case.get("trace")
     spans = trace.get("toolSpans") if isinstance(trace, Mapping) else None
     turns = case["turns"] if isinstance(case.get("turns"), list) else []

@@ -42,7 +42,7 @@ def can_read(value: Any) -> bool:
 
 def tests(source: Source) -> FoundTests:
     """A test for each example, with the criteria that its expected values allow: a short text is in the answer, a
-    number stands in it, tools are called, an object is equal. Where only a person can tell, a person is asked."""
+    number is in it, tools are called, an object is equal. Where only a person can tell, a person is asked."""
     found_tests = FoundTests(name=source.path.stem)
     number = 0
     for element in source.values():

@@ -166,7 +166,7 @@ def _at(
 
 
 def _templates(document: Document) -> dict[int, frozenset[str]]:
-    """The names that are no variables, by the place of the templates that they stand in."""
+    """The names that aren't variables, by the place of their templates."""
     names_by_node: dict[int, frozenset[str]] = {}
     listed = document.value.get("metrics") if isinstance(document.value, dict) else None
     for number, metric in enumerate(listed if isinstance(listed, list) else ()):

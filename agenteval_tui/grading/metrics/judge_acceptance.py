@@ -167,7 +167,7 @@ def _paths(scale: str, threshold: float) -> tuple[list[tuple[float | None, float
 
 
 def _needed(wrong: int, decided: int, labels: int, error: float, level: float) -> int | None:
-    """How many labels it takes, at least, if the judge goes on to be wrong as often as in these."""
+    """How many labels it takes, at least, if the judge stays wrong as often as in these."""
     rate = wrong / decided if decided else 0.0
     if rate >= error:
         return None

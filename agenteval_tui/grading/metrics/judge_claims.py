@@ -2,7 +2,7 @@
 
 A field is recognised by the words of its name, or by a value that is a verdict by itself ("FAIL"), and never by a list
 of whole names: judges invent them. What may be read in several ways (is a rating of 4 one of 5 or of 10?) contradicts a
-score only if no reading agrees with it. Text is no verdict: a sentence is not searched.
+score only if no reading agrees with it. Text isn't a verdict, so sentences aren't searched.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ _INVENTED = frozenset(
         "contradicts",
     )
 )
-"""What no answer that passes has. Their absence is no merit."""
+"""What no answer that passes has. Their absence doesn't count."""
 _PARTS = frozenset(
     (
         "dimension",
@@ -265,7 +265,7 @@ def claims(
 
 
 def parts(reply: Mapping[str, Any], scale: Scale, threshold: float) -> Iterator[bool]:
-    """Whether the answer passes by each of the dimensions that nobody asked for, as far as a reply tells that."""
+    """Whether the answer passes by each of the dimensions that weren't asked for, as far as a reply tells that."""
     for name, value in reply.items():
         tokens = _tokens(name)
         if tokens & _PARTS and tokens <= _PARTS | _OF_PARTS | _BESIDE:

@@ -42,7 +42,7 @@ SHOWN: Mapping[str, str] = {
 }
 """What `{{name}}` in a prompt of a person's own shows of the run, and how that is called above it."""
 OF_THE_METRIC = ("criteria", "dimensions", "reply_form")
-"""Placeholders that a person's own words replace: they are part of the question and stand in no fence."""
+"""Placeholders that a person's own words replace: they are part of the question, without a fence."""
 OWN_NAMES = frozenset((*SHOWN, *OF_THE_METRIC, "expected_value"))
 _JUDGED = frozenset(("output", "transcript", "tools"))
 _ELSEWHERE: Mapping[str, str] = {

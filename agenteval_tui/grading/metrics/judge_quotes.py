@@ -21,7 +21,7 @@ _LONGEST_WORD = 40  # characters of a text that may be a verdict
 def is_quoted(written: str, value: object, question: str, material: str) -> bool:
     """Whether an object repeats what was asked: `written` as the judge wrote it, `value` what it is.
 
-    The object as a whole may stand in `asked` (the form of the answer does), or any figure or verdict of it, with its
+    The object as a whole may be in `asked` (the form of the answer does), or any figure or verdict of it, with its
     name, in the `material`, however it is escaped there. A judge that chose the same figure by itself is asked again.
     """
     prompt = _plain(question)
@@ -32,7 +32,7 @@ def is_quoted(written: str, value: object, question: str, material: str) -> bool
 
 
 def figure_is_quoted(text: str, start: int, end: int, material: str) -> bool:
-    """Whether the figure or word of a reply, `text[start:end]`, stands in the material in the same words: behind the
+    """Whether the figure or word of a reply, `text[start:end]`, is in the material in the same words: behind the
     word before it ("Score: 4"), before what is attached to it ("4/10"), or, at the start of its line, alone.
     """
     figure, line = text[start:end].strip(), text[text.rfind("\n", 0, start) + 1 : start]
@@ -51,7 +51,7 @@ def figure_is_quoted(text: str, start: int, end: int, material: str) -> bool:
 
 
 def _label_before(line: str) -> str:
-    """The last word of a line, with what stands behind it."""
+    """The last word of a line, with what follows it."""
     words = _spaced(line).rstrip(" :=[(").split(" ")
     for number in range(1, len(words) + 1):
         last = " ".join(words[-number:])

@@ -1,8 +1,8 @@
 """What a judge answered, read out of its text.
 
 A guess would be a verdict. Less one code fence or one think block, a reply is one JSON object, or a bare number where
-the scale allows that. Around the object there may be sentences if it is the only one, is whole, and doesn't stand in
-what the judge was asked (`judge_quotes`). Text that a judge quotes can then never become its verdict.
+the scale allows that. Around the object there may be sentences if it is the only one, is whole, and isn't in what
+the judge was asked (`judge_quotes`). Text that a judge quotes can then never become its verdict.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ def _by_lines(
 
 
 def _figure_of(label: str, value: str, material: str) -> str:
-    """The score in what stands behind a label. Raises `UnreadableError`."""
+    """The score in what follows a label. Raises `UnreadableError`."""
     match = _SCORED.fullmatch(value)
     if match is None:
         raise UnreadableError(

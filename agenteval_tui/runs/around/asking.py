@@ -23,8 +23,8 @@ def asks_of(test: Test) -> dict[str, Any]:
 
 
 def asked_with(run: RunPlan, variables: Mapping[str, Any]) -> RunPlan:
-    """The run with the variables that it has now. Raises `AgentevalError` when a template needs one that nobody
-    brought, or an image or a file can't be read."""
+    """The run with the variables that it has now. Raises `AgentevalError` when a template needs one that is
+    missing, or an image or a file can't be read."""
     asks = run.around.asks if run.around is not None else None
     if variables == run.variables and asks is None:
         return run

@@ -46,7 +46,7 @@ class SetupFailed(Exception):  # noqa: N818 - it carries the error of a run
 
 
 class _Shared(Struct):
-    """What the runs of a suite or a test share: `left` runs are not over. `before` is set once one of them has begun:
+    """What the runs of a suite or a test share: `left` runs are not over. `before` is set once one has started:
     it gives the hooks that ran, and the variables that they brought."""
 
     around: Surroundings

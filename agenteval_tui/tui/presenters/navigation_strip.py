@@ -18,7 +18,7 @@ SHORT = {
     "causes": "cause",
     "review": "rev",
 }
-"""Labels that are shortened where all of them don't fit."""
+"""Labels that are shortened where not all fit."""
 ACTIVE = "bold background on-accent"
 PROGRAM = " agenteval"
 

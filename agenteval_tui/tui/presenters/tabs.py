@@ -21,7 +21,7 @@ INSPECT_TABS = {
 """What the agent did, beside another run, and in all repetitions; why it did not finish, what its
 code printed, what it left behind, what its model was asked."""
 SOME_RUNS = frozenset(("error", "output", "state", "context"))
-"""Those of `INSPECT_TABS` that are there for runs that have such a thing."""
+"""Those of `INSPECT_TABS` that only some runs have."""
 CAUSE_TABS = {"causes": "causes", "review": "review"}
 """What is wrong, and what waits for a person."""
 

@@ -241,7 +241,7 @@ class Form(Vertical):
 
     def on_resize(self) -> None:
         """The fields may be in other rows now, and their errors beside or below them. A placeholder that has no room
-        ends in `…`: in a field of one row the rest would be in a row that nobody sees."""
+        ends in `…`: in a field of one row the rest would be out of sight."""
         self.refresh()
         placeholders = {f"field-{field.name}": field.placeholder for field in self._fields if field.rows == 1}
         for area in self.query(TextArea):

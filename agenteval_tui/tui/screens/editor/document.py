@@ -160,7 +160,7 @@ def carried_on(saved: TestForm, now: TestForm, file: TestForm) -> TestForm:
 
 
 def changed_by_both(base: TestForm, mine: TestForm, file: TestForm) -> list[tuple[str, str, str]]:
-    """(what it is, mine, the file's) of each value that both sides changed, each to another one. In a config, each
+    """(what it is, mine, the file's) of each value that the two sides changed to different ones. In a config, each
     property counts alone."""
     changes = [
         (label, mine.values[key], file.values[key])

@@ -68,7 +68,7 @@ class EditToSave(Struct, frozen=True):
     index: int
     text: str
     base: str
-    """The config that the edit began with."""
+    """The config at the start of the edit."""
     both: tuple[BothChanged, ...] = ()
     """Of an edit that was made again in a changed file: what the file's config has otherwise now."""
 

@@ -544,7 +544,7 @@ class SuitesController:
 
     @property
     def awaits_findings(self) -> bool:
-        """Whether there are no suites, and nobody has looked for agents yet."""
+        """Whether there are no suites, and agents weren't searched for yet."""
         return self.tree is not None and not self.tree.overview.suites and self._findings is None
 
     def _found(self) -> list[Line]:
