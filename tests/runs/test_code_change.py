@@ -94,6 +94,7 @@ class Project:
     store: Store
     options: PlanOptions = field(default_factory=lambda: PlanOptions(trust=True))
     suite: str = SUITE
+    capture: str = "model"
 
     def plan(self) -> Plan:
         loaded = load_suite(self.folder / "echo.suite.yaml")
@@ -110,7 +111,7 @@ class Project:
     async def record(self, **files: str) -> None:
         for name, text in {"model": MODEL, "agent": AGENT, **files}.items():
             self.write(f"{name}.py", text)
-        self.write("echo.suite.yaml", self.suite)
+        self.write("echo.suite.yaml", self.suite.replace("capture: model", f"capture: {self.capture}"))
         await Engine(self.plan(), self.store, lambda _: None).run()
 
     async def check(self, options: CheckOptions | None = None) -> CodeChange:
@@ -123,10 +124,11 @@ class Project:
             await check.close()
 
 
-@pytest.fixture
-def project(tmp_path: Path, store: Store) -> Project:
+@pytest.fixture(params=["model", "auto"])
+def project(tmp_path: Path, store: Store, request: pytest.FixtureRequest) -> Project:
+    """`capture` of its agent is model, and auto."""
     (tmp_path / "project").mkdir()
-    return Project(tmp_path / "project", store)
+    return Project(tmp_path / "project", store, capture=request.param)
 
 
 def effects(change: CodeChange) -> dict[str, str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
@@ -58,15 +58,22 @@ class AutoCapturingAgent:
         self._open[run.secret] = run
         has_ended = False
         try:
-            async with aclosing(cast(Any, self._inner.run(self._led(request, run)))) as events:
+            async with aclosing(_until_stopped(self._inner.run(self._led(request, run)), run)) as events:
                 async for event in events:
                     if isinstance(event, UsageReported):
+                        if run.recorded is not None:
+                            continue  # what recorded answers used was paid for when they were recorded
                         run.tells_usage = True
                     elif isinstance(event, Done | Failed):
                         has_ended = True
                         for before in await self._recorded(run):
                             yield before
                     yield event
+            if run.stopped.is_set() and (proxy := self._started_proxy()) is not None:
+                has_ended = True
+                for before in await self._recorded(run):
+                    yield before
+                yield Failed(proxy.not_recorded(run))
         finally:
             del self._open[run.secret]
             if not has_ended and (proxy := self._started_proxy()) is not None:
@@ -110,7 +117,8 @@ class AutoCapturingAgent:
         if run is not None and (proxy := self._started_proxy()) is not None:
             proxy.forget(run)
         env = self._env(request.config or self._setup.config)
-        run = OpenRun(secrets.token_hex(8), f"{request.test_id}#{request.repetition}", env, request.paid)
+        name = f"{request.test_id}#{request.repetition}"
+        run = OpenRun(secrets.token_hex(8), name, env, request.paid, recorded=request.recorded)
         if request.run:
             self._runs[request.run] = run
         return run
@@ -161,3 +169,30 @@ class AutoCapturingAgent:
         if self._proxy is None:
             return []
         return await (await self._proxy).recorded(run)
+
+
+async def _until_stopped(events: AsyncIterator[AgentEvent], run: OpenRun) -> AsyncGenerator[AgentEvent]:
+    """The events, until the run is stopped by a request that is not recorded."""
+    async with aclosing(cast(Any, events)):
+        if run.recorded is None:
+            async for event in events:
+                yield event
+            return
+        stopped = asyncio.create_task(run.stopped.wait())
+        try:
+            while True:
+                following = asyncio.ensure_future(anext(events))
+                try:
+                    await asyncio.wait({following, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    if not following.done():
+                        following.cancel()
+                        await asyncio.gather(following, return_exceptions=True)
+                if following.cancelled():
+                    return
+                try:
+                    yield following.result()
+                except StopAsyncIteration:
+                    return
+        finally:
+            stopped.cancel()

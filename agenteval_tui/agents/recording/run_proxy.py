@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentEvent, Captured
-from agenteval_tui.agents.recording.capture import known_prices, usage_of
+from agenteval_tui.agents.recording.capture import known_prices, not_recorded, usage_of
 from agenteval_tui.agents.recording.cassette import Cassette, documents
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.keys import keys_of
 from agenteval_tui.agents.recording.open_run import OpenRun
 from agenteval_tui.agents.recording.proxy import Proxy
 from agenteval_tui.agents.recording.session import Cost, Session
+from agenteval_tui.transcripts.model import RunError
 
 
 class RunProxy:
@@ -38,6 +39,8 @@ class RunProxy:
         if session is None or session.has_stepped_aside:
             return []
         exchanges = session.exchanges()
+        if run.stopped.is_set():  # the request that it waits for has no answer
+            exchanges = exchanges[: session.missed_at]
         new, run.before = exchanges[run.before :], len(exchanges)
         tape = tuple([exchange for exchange in exchanges if not exchange.refused])
         if not tape:
@@ -47,6 +50,10 @@ class RunProxy:
         events: list[AgentEvent] = [] if run.tells_usage else usage_of(new, self._cost)
         return [*events, Captured(transcript, tuple(documents(Cassette(tape))), beside=True)]
 
+    def not_recorded(self, run: OpenRun) -> RunError:
+        """Why a run ended that was stopped by a request that is not recorded."""
+        return not_recorded(self._sessions[run.secret])
+
     def cut(self, run: OpenRun) -> None:
         """The run was stopped: nobody waits for what it asks."""
         if (session := self._sessions.get(run.secret)) is not None:
@@ -54,7 +61,9 @@ class RunProxy:
 
     def forget(self, run: OpenRun) -> None:
         """The run is over."""
-        self._sessions.pop(run.secret, None)
+        session = self._sessions.pop(run.secret, None)
+        if session is not None:
+            session.over.set()
 
     async def close(self) -> None:
         """Stop listening, and end what is in flight."""
@@ -66,7 +75,18 @@ class RunProxy:
             return None
         session = self._sessions.get(secret)
         if session is None:
-            keep = None if run.paid is None else run.paid.add
-            session = Session(run.name, keys=keys_of(run.env), keep=keep, paid=run.paid)
+            keep, recorded = None if run.paid is None else run.paid.add, run.recorded
+            session = Session(
+                run.name,
+                answers=None if recorded is None else recorded.playback(),
+                on_miss="stop" if recorded is None or not recorded.live else "live",
+                max_cost=None if recorded is None else recorded.max_cost,
+                stands=0 if recorded is None else recorded.stands,
+                cost=self._cost,
+                keys=keys_of(run.env),
+                keep=keep,
+                paid=run.paid,
+                stopped=run.stopped,
+            )
             self._sessions[secret] = session
         return session

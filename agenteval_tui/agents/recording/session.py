@@ -61,6 +61,7 @@ class Session:
         pace: float = 0.0,
         keep: Callable[[Exchange], None] | None = None,
         paid: Paid | None = None,
+        stopped: asyncio.Event | None = None,
         stands: int = 0,
     ) -> None:
         self.name = name
@@ -95,7 +96,7 @@ class Session:
         self._exchanges: list[OpenExchange] = []
         self.news = asyncio.Event()
         """Set by each new request and each new answer."""
-        self.stopped = asyncio.Event()
+        self.stopped = stopped or asyncio.Event()
         """Set by a request that is not recorded, where that ends the run."""
         self.over = asyncio.Event()
         """Set when no more of its requests are answered."""
