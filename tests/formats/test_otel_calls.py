@@ -171,6 +171,23 @@ def test_an_agent_that_goes_on_with_what_was_said_repeats_nothing(imported: Impo
     ]  # fmt: skip
 
 
+def test_an_agent_that_goes_on_with_what_was_said_has_its_own_system_prompt(imported: Import) -> None:
+    go = text("user", "go")
+
+    def line(number: int, name: str, told: list[Any], answer: str) -> dict[str, Any]:
+        system = [{"type": "text", "content": f"You are {name}."}] if name != "C" else []
+        said = {"system_instructions": system, "input.messages": told, "output.messages": [text("assistant", answer)]}
+        return span(number, "invoke_agent", parent=9, **{"agent.name": name, **said})
+
+    plan, more = text("assistant", "a plan"), text("assistant", "more")
+    spans = line(1, "A", [go], "a plan"), line(2, "B", [go, plan], "more"), line(3, "A", [go, plan, more], "done")
+    transcript = read(imported, *spans)
+    assert [(one.role, one.content, one.name) for one in transcript.messages] == [
+        ("system", "You are A.", None), ("user", "go", None), ("assistant", "a plan", None),
+        ("system", "You are B.", "B"), ("assistant", "more", "B"), ("assistant", "done", "A"),
+    ]  # fmt: skip
+
+
 def test_what_a_called_agent_said_is_not_in_the_conversation(imported: Import) -> None:
     inner = {"input.messages": [text("user", "sub")], "output.messages": [text("assistant", "sub done")]}
     spans = [

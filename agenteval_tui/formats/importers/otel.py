@@ -445,7 +445,8 @@ def _one_after_another(lines: Sequence[tuple[Span, list[dict[str, Any]]]]) -> li
         before = [_key(entry) for entry in merged if entry["role"] not in ("system", "developer")]
         rest = [entry for entry in line if entry["role"] not in ("system", "developer")]
         if before and [_key(entry) for entry in rest[: len(before)]] == before:
-            line = rest[len(before) :]
+            told = {_key(entry) for entry in merged}
+            line = [*(entry for entry in line if entry not in rest and _key(entry) not in told), *rest[len(before) :]]
         merged += [entry if entry["role"] == "tool" else {**entry, "name": name} for entry in line]
     return merged
 
