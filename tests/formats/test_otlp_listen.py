@@ -258,6 +258,29 @@ def test_a_trace_that_never_ends_is_taken_as_it_is(store: Store) -> None:
         assert len(found.heard) == 1
 
 
+@pytest.mark.parametrize(
+    ("told", "test"),
+    [
+        ({"gen_ai__conversation__id": "01a202fe-4e67-703f-b955-22eed6b70935"}, "Cancel-order-W77"),
+        ({"gen_ai__conversation__id": "conv_68f1c2d4e5a60781b2c3d4e5f6a70819"}, "Cancel-order-W77"),
+        ({"gen_ai__conversation__id": "thread_AbC3dEf6GhI9jKl2MnO5pQr8"}, "Cancel-order-W77"),
+        ({"gen_ai__conversation__id": "01M8KGA3WX65XKCSDC654YBHBV"}, "Cancel-order-W77"),
+        ({"gen_ai__conversation__id": "cancellation-of-an-order"}, "cancellation-of-an-order"),
+        ({"gen_ai__conversation__id": "customer-4711"}, "customer-4711"),
+        ({"agenteval__test__id": "01a202fe-4e67-703f-b955-22eed6b70935"}, "01a202fe-4e67-703f-b955-22eed6b70935"),
+    ],
+)
+def test_a_conversation_that_a_program_numbers_by_chance_is_called_by_what_was_asked(
+    store: Store, told: dict[str, str], test: str
+) -> None:
+    root = span(1, 0, "agent", gen_ai__operation__name="invoke_agent", gen_ai__agent__name="support", **told)
+    with listening(store) as found:
+        found.post(request(FIRST, TOOL, SECOND, root))
+        found.until(lambda: found.heard)
+    (row,) = store.runs_of_execution(found.listener.execution)
+    assert row.test_id == test
+
+
 def test_runs_are_graded_as_they_arrive(store: Store) -> None:
     config = {"metrics": [{"type": "TextMatch", "contains_any": ["cancelled"]}]}
     criteria = specs_of([Criterion(name="Cancels it", prototype_class="TextResponse", config_uxon=config)])

@@ -6,6 +6,7 @@ It is of the kind "import", as a file of traces is: what was recorded elsewhere 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -333,12 +334,28 @@ class _Run(Struct):
     stored: bool = False
 
 
+_BY_CHANCE = re.compile(
+    r"(?:[A-Za-z]+[-_:])?(?:[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+    r"|(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[0-9A-Za-z]{16,})"
+)
+"""A conversation's id that tells nothing of it: a UUID, or a long word of letters and digits. Many frameworks number
+each run so."""
+
+
+def _names_test(trace: OpenTrace) -> bool:
+    return any(
+        attribute.get("key") == "agenteval.test.id"
+        for span in trace.spans.values()
+        for attribute in span.get("attributes") or ()
+    )
+
+
 def _named(recording: Recording, trace: OpenTrace) -> Recording:
     """A trace that does not name its test is called by what was asked: equal questions repeat one test. An agent that
     has no name is called as the program that sent the trace."""
     agent = recording.agent or trace.service or recording.transcript.model or UNNAMED
     recording = replace(recording, agent=agent)
-    if recording.test_name != trace.id:
+    if recording.test_name != trace.id and not (_BY_CHANCE.fullmatch(recording.test_name) and not _names_test(trace)):
         return recording
     name = one_line(recording.prompt, _NAME) or next((str(span.get("name")) for span in trace.spans.values()), trace.id)
     return replace(recording, test_id=as_id(name), test_name=name)
