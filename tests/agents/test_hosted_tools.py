@@ -15,9 +15,10 @@ from agenteval_tui.agents.models.gemini import GeminiReply
 from agenteval_tui.agents.models.openai_chat import ChatReply
 from agenteval_tui.agents.models.openai_responses import ResponsesReply
 from agenteval_tui.agents.models.stream import ModelReply
+from agenteval_tui.agents.process import python_pieces
 from agenteval_tui.agents.recording.exchange import Answer, Question
 from agenteval_tui.agents.recording.protocols import read_reply, read_request
-from agenteval_tui.formats.importers.message_formats import transcript_of
+from agenteval_tui.formats.importers.message_formats import is_message, transcript_of
 
 ITEMS: dict[str, tuple[dict[str, Any], str, str, str | None]] = {
     # An item of a response: its tool, its arguments as JSON, what came back (None: the program is to answer).
@@ -89,6 +90,32 @@ MESSAGE = {
     "stop_reason": "end_turn",
     "model": "m",
 }
+
+
+APPROVED: list[dict[str, Any]] = [
+    {"role": "user", "content": "pay"},
+    {"type": "mcp_list_tools", "id": "l", "server_label": "bank", "tools": [{"name": "pay", "input_schema": {}}]},
+    {"type": "mcp_approval_request", "id": "r", "server_label": "bank", "name": "pay", "arguments": '{"n": 1}'},
+    {"type": "mcp_approval_response", "approval_request_id": "r", "approve": True},
+    {"type": "mcp_call", "id": "m", "server_label": "bank", "name": "pay", "arguments": '{"n": 1}', "output": "paid",
+     "approval_request_id": "r"},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]},
+]  # fmt: skip
+
+
+def test_what_comes_around_a_call_of_a_hosted_server_is_no_call() -> None:
+    assert all(map(is_message, APPROVED)), "or a list of them is not one conversation"
+    told = python_pieces.from_items(APPROVED, lambda code, what: None)
+    asked = read_request(Question("POST", "openai/v1/responses", {}, {"model": "m", "input": APPROVED}))
+    assert asked is not None
+    in_request = transcript_of(asked.messages)
+    for transcript in (in_request, transcript_of(APPROVED)):
+        assert [(call.name, call.arguments, call.result) for call in transcript.tool_calls] == [
+            ("pay", {"n": 1}, "paid")
+        ]
+        assert transcript.final_output == "Done."
+    assert [call["name"] for message in told for call in message.get("calls", ())] == ["pay"]
+    assert [message["text"] for message in told if message["role"] != "assistant"] == ["pay", "paid"]
 
 
 def test_the_blocks_of_a_message() -> None:

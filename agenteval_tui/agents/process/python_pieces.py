@@ -24,6 +24,8 @@ else:  # in the child, where this package need not be installed
 ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "function": "tool", "model": "assistant"}
 LANGCHAIN = ("human", "ai", "system", "tool", "function", "AIMessageChunk", "ToolMessageChunk", "HumanMessageChunk")
 ITEMS = ("message", "reasoning", "function_call", "function_call_output")
+NO_CALLS = ("mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction")
+"""Items around the calls of a server's tools; what was approved is told by its `mcp_call`."""
 _LOOKED_AT = 2_000  # values in what an agent gave
 FAKE_IDS = ("__fake_id__", "")
 _locks: dict[int, list[Any]] = {}  # id of an object -> its lock, and how many hold it or wait for it
@@ -449,6 +451,8 @@ def from_items(items: Iterable[Any], note: Note, agents: Sequence[str | None] | 
     for number, item in enumerate(items):
         agent = agents[number] if agents else None
         kind, role = field(item, "type"), field(item, "role")
+        if kind in NO_CALLS:
+            continue
         about = field(item, "provider_data") or {}
         if kind in (None, "message") and role != "assistant":
             text, _ = content_of(field(item, "content"), note)

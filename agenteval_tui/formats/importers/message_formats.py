@@ -21,6 +21,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.agents.models.hosted_calls import CODE_EXECUTION, code_result, executed_code, hosted_call
+from agenteval_tui.agents.process.python_pieces import NO_CALLS
 from agenteval_tui.agents.think_tags import split_thinking
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
@@ -123,6 +124,8 @@ def dialect_of(value: Any) -> str:
             return "openai"
         return "anthropic" if any(_is_anthropic(block) for block in _blocks(value.get("content"))) else "openai"
     kind = _block_kind(value)
+    if kind in NO_CALLS and value.keys() & {"server_label", "approval_request_id", "encrypted_content"}:
+        return "responses"
     is_item = kind in ITEMS or kind.endswith("_call_output")
     if (is_item and ("call_id" in value or kind == "reasoning")) or hosted_call(value) is not None:
         return "responses"
@@ -295,6 +298,8 @@ class _Conversation:
 
     def _item(self, item: Mapping[str, Any], number: int) -> None:
         kind = item["type"]
+        if kind in NO_CALLS:
+            return
         if kind == "reasoning":
             parts = item.get("summary") or item.get("content") or ()
             self._thoughts = _joined(self._thoughts, content_text(parts))
