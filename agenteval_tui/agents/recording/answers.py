@@ -12,6 +12,8 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import quoted, shown
 from agenteval_tui.transcripts.request_changes import RequestChange
 
+NOT_RECORDED_KIND = "recording"
+"""The kind of error of a run that its recording has no answer for."""
 _SHOWN = 3  # differences that a sentence names
 
 

@@ -28,7 +28,7 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.agents.prices import Prices
-from agenteval_tui.agents.recording.answers import Answers
+from agenteval_tui.agents.recording.answers import NOT_RECORDED_KIND, Answers
 from agenteval_tui.agents.recording.cassette import Cassette, append, documents, read
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Exchange
@@ -357,7 +357,7 @@ def not_recorded(session: Session) -> RunError:
     at = miss.differences[0].at if miss.differences else ""
     fields = {"request": number, "at": at, "change": miss.change}
     message = f"request {number} is not as it was recorded: {miss.change}"
-    return RunError("recording", message, "let it ask the model", ErrorCode.NOT_RECORDED, fields)
+    return RunError(NOT_RECORDED_KIND, message, "let it ask the model", ErrorCode.NOT_RECORDED, fields)
 
 
 def known_prices() -> Cost | None:

@@ -41,6 +41,7 @@ from agenteval_tui.grading.config.completion import prepare
 from agenteval_tui.grading.observed_tools import AgentFacts
 from agenteval_tui.history.observed_facts import facts_for
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.change.last_change import last_change
 from agenteval_tui.suites.datasets import variable_names
 from agenteval_tui.suites.discover import is_suite_name
 from agenteval_tui.suites.load import LoadedSuite, load_text
@@ -48,6 +49,8 @@ from agenteval_tui.uxon.complete import Offer
 
 DEBOUNCE = 0.25
 """Seconds without a change after which a text is checked."""
+LOOK = 0.5
+"""Seconds between two looks whether the history has new runs."""
 UNSAVED = "unsaved.suite.yaml"
 """What a text is called that no file holds yet."""
 _LARGEST = 64_000_000  # bytes of a message
@@ -137,6 +140,7 @@ class SuiteServer:
         self._db = db
         self._facts: dict[tuple[str, str], AgentFacts] = {}
         self._waiting: dict[str, asyncio.Task[None]] = {}
+        self._following: asyncio.Task[None] | None = None
         self.server = LanguageServer(
             "agenteval", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full, max_workers=2
         )
@@ -333,6 +337,40 @@ class SuiteServer:
         uri = params.text_document.uri if own else from_fs_path(str(target.path)) or ""
         return types.Location(uri, (positions if own else self._positions(target.text)).range(target.start, target.end))
 
+    def lenses(self, params: types.CodeLensParams) -> list[types.CodeLens] | None:
+        """Above each test, what the last save of its agent's code changed (`agenteval run --watch`)."""
+        opened = self._suite(params.text_document.uri)
+        if opened is None or (store := self._store()) is None:
+            return None
+        loaded, positions = opened
+        with store:
+            changes = last_change(store, loaded.key)
+        nodes = [(node.start, changes[test]) for test, node in loaded.test_nodes.items() if test in changes]
+        return [
+            types.CodeLens(positions.range(start, start), types.Command(change.words, "")) for start, change in nodes
+        ]
+
+    async def _follow_history(self) -> None:
+        """Have the editor ask for lenses again when runs have ended."""
+        before: object = None
+        while True:
+            await asyncio.sleep(LOOK)
+            try:
+                state = await asyncio.to_thread(self._state)
+            except AgentevalError as error:
+                self.tell(error)
+                return
+            if state != before and before is not None:
+                self.server.workspace_code_lens_refresh(None)
+            before = state
+
+    def _state(self) -> object:
+        store = self._store()
+        if store is None:
+            return ()
+        with store:
+            return store.runs_state()
+
     # The protocol
 
     def tell(self, error: BaseException) -> None:
@@ -360,6 +398,9 @@ class SuiteServer:
         @feature(types.INITIALIZED)
         def _(params: types.InitializedParams) -> None:
             asyncio.get_running_loop().run_in_executor(None, prepare)
+            workspace = self.server.client_capabilities.workspace
+            if workspace is not None and workspace.code_lens is not None and workspace.code_lens.refresh_support:
+                self._following = asyncio.get_running_loop().create_task(self._follow_history())
 
         @feature(types.TEXT_DOCUMENT_DID_OPEN)
         def _(params: types.DidOpenTextDocumentParams) -> None:
@@ -388,6 +429,7 @@ class SuiteServer:
         feature(types.TEXT_DOCUMENT_CODE_ACTION, quick)(self._answers(self.fixes))
         feature(types.TEXT_DOCUMENT_FORMATTING)(self._answers(self.layout))
         feature(types.TEXT_DOCUMENT_DEFINITION)(self._answers(self.where))
+        feature(types.TEXT_DOCUMENT_CODE_LENS)(self._answers(self.lenses))
 
 
 def _item(offer: Offer, order: int, offset: int, positions: Positions) -> types.CompletionItem | None:

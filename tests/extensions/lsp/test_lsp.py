@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import agenteval_tui as agenteval
 from agenteval_tui.core.errors import TextEdit, apply_edits
 
 if TYPE_CHECKING:
     from lsprotocol import types
+    from pygls.workspace import Workspace
     from pytest_lsp import ClientServerConfig, LanguageClient
 
     from agenteval_tui.extensions.lsp.language_server import Positions, SuiteServer
@@ -48,12 +50,13 @@ def what_takes_long_to_import() -> None:
     """In the worker that runs these tests, and not in each that collects them."""
     pytest.importorskip("pygls", reason="needs the extra lsp")
     from lsprotocol import types
+    from pygls.workspace import Workspace
     from pytest_lsp import ClientServerConfig, LanguageClient
 
     from agenteval_tui.extensions.lsp.language_server import Positions, SuiteServer
 
     globals()["types"] = types
-    for one in (ClientServerConfig, LanguageClient, Positions, SuiteServer):
+    for one in (ClientServerConfig, LanguageClient, Positions, SuiteServer, Workspace):
         globals()[one.__name__] = one
 
 
@@ -284,3 +287,45 @@ def test_an_error_in_the_program_is_a_line_for_the_client(monkeypatch: pytest.Mo
 
     assert asyncio.run(made._answers(broken)(None)) is None  # type: ignore[arg-type]
     assert said == ["agenteval lsp: RuntimeError: first second"]
+
+
+LENSED = """\
+name: Echo
+agent: echo
+agents: {echo: {kind: python, callable: "agent.py:answer"}}
+tests:
+  - id: loud
+    prompt: HELLO
+    repeat: 2
+    criteria:
+      - {name: Is loud, prototype_class: TextResponse, config_uxon: {metrics: [{type: TextMatch, contains: HELLO}]}}
+  - id: calm
+    prompt: hello
+    criteria:
+      - {name: Is calm, prototype_class: TextResponse, config_uxon: {metrics: [{type: TextMatch, contains: hello}]}}
+"""
+
+
+def test_above_a_test_stands_what_the_last_save_of_its_agent_changed(tmp_path: Path) -> None:
+    suite, db = tmp_path / "echo.suite.yaml", tmp_path / "h.db"
+    suite.write_text(LENSED)
+    (tmp_path / "agent.py").write_text("def answer(prompt): return prompt.lower()")
+    server = SuiteServer(db)
+    server.server.protocol._workspace = Workspace(None)
+    server.server.workspace.put_text_document(types.TextDocumentItem(suite.as_uri(), "yaml", 1, LENSED))
+
+    def lenses() -> list[tuple[int, str]]:
+        found = server.lenses(types.CodeLensParams(types.TextDocumentIdentifier(suite.as_uri())))
+        return [(lens.range.start.line, lens.command.title) for lens in found or () if lens.command is not None]
+
+    assert lenses() == []
+    agenteval.run(suite, trust=True, db=db)
+    assert lenses() == []
+    (tmp_path / "agent.py").write_text("def answer(prompt): return prompt.upper()")
+    agenteval.check_change(suite, trust=True, db=db)
+    assert lenses() == [(4, "2 pass now"), (9, "1 fails now")]
+    (tmp_path / "agent.py").write_text("def answer(prompt): return prompt.lower()  # again")
+    agenteval.check_change(suite, trust=True, db=db)
+    assert lenses() == [(4, "nothing changes"), (9, "nothing changes")]
+    agenteval.run(suite, trust=True, db=db)
+    assert lenses() == []
