@@ -21,6 +21,7 @@ from agenteval_tui.history.recordings import PROGRAM
 from agenteval_tui.history.records import CostRow, ExecutionRow, RunRow, StoredTask
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import RunRef
+from agenteval_tui.runs.fork.model import read_origin
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.gates import FAIL_UNDER_TEST, StoredGates
@@ -163,7 +164,10 @@ def resume_plan(
         execution_id=row.id,
         title=row.title,
         kind=row.kind,
-        runs=tuple(_runs(missing, tasks, setup, gates)),
+        runs=tuple(
+            replace(run, fork=read_origin(run_row.fork_of, run_row.fork))
+            for run_row, run in zip(missing, _runs(missing, tasks, setup, gates), strict=True)
+        ),
         concurrency=merged.concurrency or setup.concurrency,
         source=row.source,
         options=kept_options,

@@ -21,6 +21,7 @@ from agenteval_tui.runs.fork.options import ContinuationOptions
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
+from agenteval_tui.runs.resume import resume_plan
 from agenteval_tui.suites.load import load_suite
 
 PROGRAM = """
@@ -160,4 +161,6 @@ def test_a_program_that_asks_something_else_than_it_did_is_no_continuation(tmp_p
         (outcome,) = run_in_thread(lambda: oracle.asking([later], 2))
         assert sum(model.asked.values()) == 3, "nobody was asked"
         assert [answer.status for answer in outcome.answers] == ["error", "error"]
+        resumed = resume_plan(store, oracle.execution_id, PlanOptions(trust=True), errors=True).plan
+        assert [run.fork and run.fork.answers for run in resumed.runs] == [2, 2], "from the tape, too"
         assert "nearest is request 1" in store.transcript(outcome.answers[0].run.id).error.message  # type: ignore[union-attr]
