@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.extensions.power_ui.exporter import LOSSES, SheetLoss, sheets_of
 from agenteval_tui.formats.detect import detect
-from agenteval_tui.formats.exporters.export import POWER_UI, SheetLoss
-from agenteval_tui.formats.exporters.power_ui import sheets_of
 from agenteval_tui.formats.import_file import import_file, open_source
 from agenteval_tui.formats.importers.suite_import import FoundTests, suite_text
 from agenteval_tui.formats.stream.small_document import read_document
@@ -256,7 +255,8 @@ tests:
     (tmp_path / "d.csv").write_text("q\nx\n", "utf-8")
     loaded = load_bytes(text.encode(), tmp_path / "a.suite.yaml")
     assert loaded.suite is not None
-    sheets, notes = sheets_of(loaded.suite, "a")
+    exported = sheets_of(loaded.suite, "a")
+    sheets, notes = exported.document, exported.notes
     assert [one["object_alias"] for one in sheets] == ["axenox.GenAI.AI_TEST_CASE", "axenox.GenAI.AI_TEST_CRITERION"]
     assert any("rows: left out" in note for note in notes)
     made, _ = suite(sheets)
@@ -560,21 +560,21 @@ LOST_BY_POWER_UI: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("one", POWER_UI, ids=[one.code for one in POWER_UI])
+@pytest.mark.parametrize("one", LOSSES, ids=[one.code for one in LOSSES])
 def test_power_ui_says_just_what_it_cannot_keep(one: SheetLoss) -> None:
     criterion: dict[str, Any] = {
         "name": "A", "prototype_class": "TextResponse", "weight": 2, "expected_value": "x", "description": "why",
         "config_uxon": {"metrics": []},
     }  # fmt: skip
     plain = Suite.model_validate({"name": "s", "tests": [{"id": "t", "prompt": "q", "criteria": [criterion]}]})
-    assert sheets_of(plain, "k")[1] == []
+    assert sheets_of(plain, "k").notes == []
     more = LOST_BY_POWER_UI[one.code]
     of_criterion = one.code in ("severity", "negate")
     test = Test.model_construct(**{**dict(plain.tests[0]), **({} if of_criterion else more)})
     if of_criterion:
         test.criteria = [Criterion.model_validate({**criterion, **more})]
     made = plain.model_copy(update={"tests": [test]})
-    assert sheets_of(made, "k")[1] == [f"t: not kept: {one.said}"]
+    assert sheets_of(made, "k").notes == [f"t: not kept: {one.said}"]
 
 
 # What js-yaml 4.3.2 makes of plain scalars, and how JavaScript writes them.

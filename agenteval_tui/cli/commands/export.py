@@ -15,17 +15,19 @@ from agenteval_tui.cli.output import json_text
 from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.atomic_write import is_special, write_pieces
-from agenteval_tui.core.entry_points import EXPORTERS
+from agenteval_tui.core.entry_points import EXPORTERS, SUITE_EXPORTERS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.exporters.export import Losses, exporter_named, listed, own_exporters, stored_runs
-from agenteval_tui.formats.exporters.power_ui import sheets_of
-from agenteval_tui.formats.exporters.umbraco import tests_of
+from agenteval_tui.formats.exporters.suite_exporter import SuiteExporter, own_suite_exporters, suite_exporter_named
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.suites.load import load_suite
 
-POWER_UI, UMBRACO = "power-ui", "umbraco"
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # occurs only in JSON's strings
+
+
+def _formats() -> tuple[str, ...]:
+    return (*entry_points.names(EXPORTERS), *entry_points.names(SUITE_EXPORTERS))
 
 
 @click.command("export", epilog="\b\nWhat each format leaves out:\n" + listed())
@@ -37,8 +39,9 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # occurs only in JSON's strings
     default="openai",
     show_default=True,
     metavar="NAME",
-    shell_complete=completed_values.choice(lambda: (*entry_points.names(EXPORTERS), POWER_UI, UMBRACO)),
-    help=f"{', '.join(exporter.name for exporter in own_exporters())}; power-ui, umbraco for the tests of a suite.",
+    shell_complete=completed_values.choice(_formats),
+    help=f"{', '.join(exporter.name for exporter in own_exporters())}; "
+    f"{', '.join(exporter.name for exporter in own_suite_exporters())} for the tests of a suite.",
 )
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @all_projects("--all")
@@ -48,10 +51,11 @@ def command(invocation: Invocation, what: str, file: Path, format_name: str, for
     """Export WHAT to FILE (default: `-`, standard output).
 
     WHAT is an execution or a run, by its id or a part of it, or a test by its id (its newest run); `last`, the default,
-    is the newest execution. For power-ui and umbraco, it is a suite's file.
+    is the newest execution. For a format of tests, it is a suite's file.
     """
-    if format_name in (POWER_UI, UMBRACO):
-        return _tests(invocation, what, file, format_name, force)
+    suite_exporter = suite_exporter_named(format_name)
+    if suite_exporter is not None:
+        return _tests(invocation, what, file, suite_exporter, force)
 
     exporter = exporter_named(format_name)
     with invocation.store(to_look=True) as store:
@@ -74,24 +78,19 @@ def _escaped(match: re.Match[str]) -> str:
     return json.dumps(match.group())[1:-1]
 
 
-def _tests(invocation: Invocation, what: str, file: Path, format_name: str, force: bool) -> int:
+def _tests(invocation: Invocation, what: str, file: Path, exporter: SuiteExporter, force: bool) -> int:
     path = Path(what)
     if not path.is_file():
         raise AgentevalError("there is no such suite", where=what, fix="name the file of a suite")
     loaded = load_suite(path)
     if loaded.suite is None or not loaded.ok:
         raise AgentevalError("this suite has errors", where=what, fix=f"agenteval validate {what}")
-    if format_name == UMBRACO:
-        written, notes = tests_of(loaded.suite, path.name)
-        number, kind = len(written), "Umbraco tests"
-    else:
-        written, notes = sheets_of(loaded.suite, path.name)
-        number, kind = len(written[0]["rows"]), "Power UI test cases"
-    _write(invocation, file, iter([json_text(written, ascii_only=False) + "\n"]), force)
-    for note in notes:
+    exported = exporter.export(loaded.suite, path.name)
+    _write(invocation, file, iter([json_text(exported.document, ascii_only=False) + "\n"]), force)
+    for note in exported.notes:
         invocation.err.line(("note: ", "warn"), note)
     if str(file) != "-":
-        invocation.out.line(f"{file}: {count(number, 'test')} as {kind}")
+        invocation.out.line(f"{file}: {count(exported.number, 'test')} as {exporter.about}")
     return 0
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
-
-from msgspec import Struct
 
 from agenteval_tui.analysis.explanation import stored_explanation
 from agenteval_tui.core import entry_points
@@ -17,9 +15,9 @@ from agenteval_tui.core.entry_points import EXPORTERS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.exporters.exporter import Exporter, Loss, StoredRun
+from agenteval_tui.formats.exporters.suite_exporter import own_suite_exporters
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
-from agenteval_tui.suites.model import Test
 from agenteval_tui.views.evidence import explanation_page
 from agenteval_tui.views.markdown import markdown
 
@@ -139,38 +137,5 @@ def listed() -> str:
         for own_exporter in own_exporters()
         if own_exporter.losses
     ]
-    return "\n".join([*lines, f"power-ui: {', '.join(sheet_loss.said for sheet_loss in POWER_UI)}."])
-
-
-class SheetLoss(Struct, frozen=True):
-    """Something of a suite's test that Power UI's data sheets can't keep: its code, in words, whether a test has it."""
-
-    code: str
-    said: str
-    of: Callable[[Test], bool]
-
-
-POWER_UI = (
-    SheetLoss("repeat", "repetitions", lambda test: (test.repeat or 1) > 1),
-    SheetLoss("variations", "variations", lambda test: bool(test.variations)),
-    SheetLoss(
-        "severity",
-        "severity of criteria",
-        lambda test: any(criterion.severity != "error" for criterion in test.criteria),
-    ),
-    SheetLoss("negate", "negated criteria", lambda test: any(criterion.negate for criterion in test.criteria)),
-    SheetLoss(
-        "pass_threshold",
-        "thresholds",
-        lambda test: (
-            test.pass_threshold is not None or any(criterion.pass_threshold is not None for criterion in test.criteria)
-        ),
-    ),
-    SheetLoss("gate", "gates", lambda test: test.gate is not None),
-    SheetLoss("tags", "tags", lambda test: bool(test.tags)),
-    SheetLoss("category", "categories", lambda test: test.category is not None),
-    SheetLoss("agent", "agents", lambda test: test.agent is not None),
-    SheetLoss("timeout", "timeouts", lambda test: test.timeout is not None),
-    SheetLoss("stop", "early stops", lambda test: test.stop is not None),
-)
-"""Of a suite. The export names each test that has it; conversations of several turns and datasets are left out."""
+    lines += [f"{each.name}: {', '.join(each.not_kept)}." for each in own_suite_exporters() if each.not_kept]
+    return "\n".join(lines)

@@ -8,8 +8,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from agenteval_tui.formats.exporters.single_prompts import tests_with_a_prompt
-from agenteval_tui.formats.importers.umbraco import (
+from agenteval_tui.extensions.umbraco.importer import (
     CONTEXT,
     KEPT,
     VARIED,
@@ -17,17 +16,18 @@ from agenteval_tui.formats.importers.umbraco import (
     literally,
     order_pattern,
 )
+from agenteval_tui.formats.exporters.suite_exporter import ExportedTests, SuiteExporter, tests_with_a_prompt
 from agenteval_tui.suites.model import Criterion, Suite, Test, Variation
 
 _EXACT = re.compile(r"\\A\\s\*(.*)\\s\*\\Z", re.DOTALL)
 _NOTHING = "00000000-0000-0000-0000-000000000000"
 
 
-def tests_of(suite: Suite, key: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """The tests, and notes on what Umbraco has no place for. `key` tells suites apart in the ids of graders."""
+def tests_of(suite: Suite, key: str) -> ExportedTests:
+    """The tests. `key` tells suites apart in the ids of graders."""
     notes: list[str] = []
     tests = [_test(suite, test, prompt, key, notes) for test, prompt in tests_with_a_prompt(suite, notes)]
-    return tests, notes
+    return ExportedTests(tests, len(tests), notes)
 
 
 def _test(suite: Suite, test: Test, prompt: str, key: str, notes: list[str]) -> dict[str, Any]:
@@ -204,3 +204,6 @@ def _expected_tools(names: list[str], mode: str, ordered: bool) -> dict[str, Any
 
 def _id(key: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_URL, key))
+
+
+EXPORTER = SuiteExporter("umbraco", "Umbraco tests", tests_of)

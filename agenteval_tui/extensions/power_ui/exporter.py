@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from typing import Any
 
-from agenteval_tui.formats.exporters.export import POWER_UI
-from agenteval_tui.formats.exporters.single_prompts import tests_with_a_prompt
+from msgspec import Struct
+
+from agenteval_tui.formats.exporters.suite_exporter import ExportedTests, SuiteExporter, tests_with_a_prompt
 from agenteval_tui.suites.model import Criterion, Suite, Test
 from agenteval_tui.suites.templates import is_template
 
@@ -17,12 +19,46 @@ _CASE = ("UID", "NAME", "DESCRIPTION", "PROMPT", "CONTEXT", "AUTOMATABLE_FLAG", 
 _CRITERION = ("UID", "AI_TEST_CASE", "NAME", "DESCRIPTION", "EXPECTED_VALUE", "WEIGHT", "PROTOTYPE", "CONFIG_UXON")
 
 
-def sheets_of(suite: Suite, key: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """The two data sheets, and notes on what Power UI has no place for. `key` tells suites apart in the UIDs."""
+class SheetLoss(Struct, frozen=True):
+    """Something of a suite's test that Power UI's data sheets can't keep: its code, in words, whether a test has it."""
+
+    code: str
+    said: str
+    of: Callable[[Test], bool]
+
+
+LOSSES = (
+    SheetLoss("repeat", "repetitions", lambda test: (test.repeat or 1) > 1),
+    SheetLoss("variations", "variations", lambda test: bool(test.variations)),
+    SheetLoss(
+        "severity",
+        "severity of criteria",
+        lambda test: any(criterion.severity != "error" for criterion in test.criteria),
+    ),
+    SheetLoss("negate", "negated criteria", lambda test: any(criterion.negate for criterion in test.criteria)),
+    SheetLoss(
+        "pass_threshold",
+        "thresholds",
+        lambda test: (
+            test.pass_threshold is not None or any(criterion.pass_threshold is not None for criterion in test.criteria)
+        ),
+    ),
+    SheetLoss("gate", "gates", lambda test: test.gate is not None),
+    SheetLoss("tags", "tags", lambda test: bool(test.tags)),
+    SheetLoss("category", "categories", lambda test: test.category is not None),
+    SheetLoss("agent", "agents", lambda test: test.agent is not None),
+    SheetLoss("timeout", "timeouts", lambda test: test.timeout is not None),
+    SheetLoss("stop", "early stops", lambda test: test.stop is not None),
+)
+"""Of a suite. The export names each test that has it; conversations of several turns and datasets are left out."""
+
+
+def sheets_of(suite: Suite, key: str) -> ExportedTests:
+    """The two data sheets. `key` tells suites apart in the UIDs."""
     notes: list[str] = []
     cases, criteria = [], []
     for test, prompt in tests_with_a_prompt(suite, notes):
-        if lost := [sheet_loss.said for sheet_loss in POWER_UI if sheet_loss.of(test)]:
+        if lost := [sheet_loss.said for sheet_loss in LOSSES if sheet_loss.of(test)]:
             notes.append(f"{test.id}: not kept: {', '.join(lost)}")
         uid = _uid(f"{key}\0{test.id}")
         cases.append(
@@ -38,7 +74,8 @@ def sheets_of(suite: Suite, key: str) -> tuple[list[dict[str, Any]], list[str]]:
         )
         for index, criterion in enumerate(test.criteria):
             criteria.append(_criterion(criterion, test, uid, f"{key}\0{test.id}\0{index}", notes))
-    return [_sheet("AI_TEST_CASE", _CASE, cases), _sheet("AI_TEST_CRITERION", _CRITERION, criteria)], notes
+    sheets = [_sheet("AI_TEST_CASE", _CASE, cases), _sheet("AI_TEST_CRITERION", _CRITERION, criteria)]
+    return ExportedTests(sheets, len(cases), notes)
 
 
 def _criterion(criterion: Criterion, test: Test, case: str, key: str, notes: list[str]) -> dict[str, Any]:
@@ -74,3 +111,6 @@ def _sheet(alias: str, columns: tuple[str, ...], rows: list[dict[str, Any]]) -> 
 
 def _uid(key: str) -> str:
     return "0x" + hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+EXPORTER = SuiteExporter("power-ui", "Power UI test cases", sheets_of, tuple(sheet_loss.said for sheet_loss in LOSSES))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agenteval_tui.cli.main import main
+from agenteval_tui.extensions.umbraco.exporter import tests_of as exported_tests
 from agenteval_tui.formats.detect import detect
-from agenteval_tui.formats.exporters.umbraco import tests_of as exported_tests
 from agenteval_tui.formats.import_file import open_source
 from agenteval_tui.formats.importers.suite_import import FoundTests, suite_text
 from agenteval_tui.grading.compile import compile_criterion
@@ -142,7 +142,7 @@ def verdict(folder: Path, grader: dict[str, Any], transcript: Transcript) -> str
     suite, found = imported(folder, {**TEST, "graders": [grader]})
     assert not any("a person decides" in note for note in found.notes), found.notes
     first = compile_criterion(spec_of(suite.tests[0].criteria[0])).check(transcript, {}).outcome
-    exported, _ = exported_tests(suite, "x")
+    exported = exported_tests(suite, "x").document
     again, _ = imported(folder, exported)
     assert compile_criterion(spec_of(again.tests[0].criteria[0])).check(transcript, {}).outcome == first
     return str(first)
@@ -244,7 +244,8 @@ tests:
     )
     loaded = load_suite(tmp_path / "s.suite.yaml")
     assert loaded.suite is not None
-    written, notes = exported_tests(loaded.suite, "s")
+    exported = exported_tests(loaded.suite, "s")
+    written, notes = exported.document, exported.notes
     assert [one["alias"] for one in written] == ["a"]
     assert notes == [
         "a: write the id of the agent in Umbraco as `testTargetId`",

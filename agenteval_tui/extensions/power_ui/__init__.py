@@ -1,0 +1,1 @@
+"""Power UI's test cases, in and out."""

@@ -1,0 +1,1 @@
+"""Tests of Umbraco AI, in and out."""
