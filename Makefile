@@ -10,8 +10,8 @@ NEWEST_PYTHON = \
 	done | sort -n | tail -n 1 | cut -d ' ' -f 2-
 VENV := .venv
 BIN := $(VENV)/bin
-# Four more than there are cores: many tests wait for terminals, servers and processes.
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 4)
+# One more than there are cores, for tests that wait: each collects all tests, which takes it 11 s of a processor.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Without compiled files each program that a test starts would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
