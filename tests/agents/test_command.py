@@ -221,7 +221,7 @@ async def test_text_comes_while_the_program_still_runs(tmp_path: Path) -> None:
     ],
 )
 async def test_what_goes_wrong_is_said(run_agent: Run, code: str, kind: str, said: str) -> None:
-    ran = await run_agent(python(code, timeouts={"silence": 0.7}))
+    ran = await run_agent(python(code, timeouts={"silence": 0.7 if kind == "timeout" else 60}))
     error = failure(ran)
     assert (error.kind, error.message.count(said)) == (kind, 1), error
 
