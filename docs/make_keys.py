@@ -61,7 +61,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "v": ("where runs diverge", "divergence"),
     "V": ("versions", "versions"),
     "w": ("which runs", "which runs", "sample", "window"),
-    "W": ("watch", "watch another", "watch"),
+    "W": ("watch the code", "watch code"),
     "X": ("export", "export", "export…"),
     "x": ("delete", "delete"),
     "y": ("copy", "copy", "passed"),

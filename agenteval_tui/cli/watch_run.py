@@ -97,7 +97,7 @@ class _Session:
         if not watch.recorded.runs:
             raise AgentevalError(
                 "there is nothing to watch: no test has an agent of the kind `python` or `command`",
-                fix="watch a suite whose agents are programs of yours",
+                fix="watch a suite whose agents are programs",
             )
         loop = asyncio.get_running_loop()
         with (
@@ -181,7 +181,7 @@ class _Session:
             case Watching(recorded=recorded, failing=failing, projects=projects):
                 self._say(
                     f"Watching {', '.join(map(self._place, projects))}: {count(recorded, 'recorded run')}, "
-                    f"{failing:,} of them failed."
+                    f"{failing:,} failed."
                 )
                 self._say(_REAL)
             case Saved(files=files, runs=runs):

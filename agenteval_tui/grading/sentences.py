@@ -52,7 +52,7 @@ _UNSEEN: Mapping[str, Callable[[Fields], str]] = {
     Code.REQUEST_NOT_COUNTED: lambda f: (
         f"the tokens of request {f['number']} are not known: its answer does not tell them"
         if f["number"]
-        else "nobody counts the tokens of a part of a request, or its output"
+        else "the tokens of a part of a request, or of its output, are not counted"
     ),
 }
 """Why what a criterion looks at wasn't observed."""

@@ -712,7 +712,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("history.export", "export", "X", "export…", "Write the runs to a file", "history"),
     Action("history.share", "share", "", "share", "Share the execution or run as an HTML file", "history"),
     Action("history.causes", "causes", "C", "causes", "See why its runs failed, grouped by cause", "history"),
-    Action("history.watch", "watch", "W", "watch", "Watch an execution that is running", "history"),
+    Action("history.watch", "watch", "alt+w", "watch", "Watch an execution that is running", "history"),
     Action("history.resume", "resume", "R", "resume", "Run the rest of an execution and watch it", "history"),
     Action("history.refresh", "reload", "ctrl+r", "reload", "Reload the list", "history"),
     # Trends

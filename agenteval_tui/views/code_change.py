@@ -22,7 +22,7 @@ _FILES = 2  # that are named
 
 
 def saved_text(files: tuple[str, ...], folder: Path) -> str:
-    """`saved shop/agent.py and 3 more`; where nothing was saved, that all was checked."""
+    """`saved FILE and 3 more`; where nothing was saved, that all was checked."""
     if not files:
         return "with the code as it is"
     names = [_relative(file, folder) for file in files[:_FILES]]
@@ -31,7 +31,7 @@ def saved_text(files: tuple[str, ...], folder: Path) -> str:
 
 
 def change_text(change: CodeChange, folder: Path) -> Text:
-    """The change in a line: `saved shop/agent.py: 3 of 12 failures pass now, 1 test fails now, 14 unchanged; …`."""
+    """The change in a line: `saved FILE: 3 of 12 failures pass now, 1 test fails now, 14 unchanged; …`."""
     saved = (f"{saved_text(change.files, folder)}: ", "")
     if change.error:
         return (saved, (change.error, "bad"), (f" ({change.fix})" if change.fix else "", "dim"))

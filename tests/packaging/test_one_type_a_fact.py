@@ -31,6 +31,7 @@ ALIKE = {
     ("Evidence", "EvidenceDocument"): _WORDS,
     ("ForkBranch", "Outcomes"): _FROM_ONE,
     ("ForkOrigin", "ForkedFrom"): _FROM_ONE,
+    ("ForkOrigin", "Outcomes"): "the answers to one question, and where one run of them comes from, as it is stored",
     ("InputMessage", "OpenAIMessage"): _FILE,
     ("Output", "Printed"): "an event of an agent has no time yet; the order of the fields of an output is stored",
     ("Price", "PriceOption"): _FILE,

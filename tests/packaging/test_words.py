@@ -27,7 +27,7 @@ BANNED = re.compile(
     | \bwithout\ a\ word\b
     | \bmend(?:s|ed|ing)?\b
     | \bsaid\ so\b
-    | \bwhat\ (?:ended|came|stands)\b
+    | \bwhat\ (?:ended|came|stands(?!\ out))\b
     | \bso\ many\b
     | \bcan't\ be\ made\b
     | \bis\ there\ (?:already|twice)\b

@@ -352,14 +352,14 @@ async def test_one_of_several_executions_is_chosen(tmp_path: Path, monkeypatch: 
         await settle(pilot)
         await pilot.press("5")
         await settle(pilot)
-        await pilot.press("W")
+        await pilot.press("alt+w")
         await settle(pilot)
         assert "2 executions running" in text_of(app)
         await pilot.press("j", "enter")
         await settle(pilot)
         assert watched == ["EXECUTION-2"]
         live.pop()
-        await pilot.press("W")
+        await pilot.press("alt+w")
         await settle(pilot)
         assert watched == ["EXECUTION-2", "EXECUTION-1"]
 

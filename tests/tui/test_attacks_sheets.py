@@ -249,7 +249,7 @@ def run(on: Walk, folder: Path) -> None:
     on.sheet("!", "RunErrorsScreen", "j")
     on.sheet("\x1bc", "RecordScreen", "31337", TAB, holds="Record a program")
     on.sheet("\x1bl", "ListenScreen", "31337", TAB, holds="Listen for traces")
-    on.sheet("W", "ExecutionsScreen", "j")
+    on.sheet("\x1bw", "ExecutionsScreen", "j")
 
 
 @pytest.mark.parametrize("way", [through_comparing, through_reviewing, through_history, through_a_run])

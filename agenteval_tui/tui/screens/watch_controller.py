@@ -116,9 +116,7 @@ class WatchController:
     def empty(self) -> list[Line]:
         """What the list says that has no rows."""
         if self.request is None:
-            return empty_state(
-                PURPOSE, "Nothing is watched.", "{go.suites}", "go to the suites: {suites.watch_code} watches one"
-            )
+            return empty_state(PURPOSE, "Nothing is watched.", "{go.suites}", "choose a suite, and watch it there")
         if self.change is None:
             return empty_state(
                 PURPOSE, self.ended or "The recorded runs are run again with the code as it is.", "", "", _REAL
