@@ -519,8 +519,8 @@ async def test_a_run_that_is_cancelled_closes_its_connection(dialect: Dialect, t
                     began.set()
 
         task = asyncio.create_task(run())
-        await asyncio.wait_for(began.wait(), 10)
+        await asyncio.wait_for(began.wait(), 250)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await asyncio.wait_for(server.idle.wait(), 10)
+        await asyncio.wait_for(server.idle.wait(), 250)
         await agent.close()

@@ -400,10 +400,10 @@ async def test_cancelling_closes_the_connection(tmp_path: Path) -> None:
 
         began = asyncio.Event()
         task = asyncio.create_task(run())
-        await asyncio.wait_for(began.wait(), 10)
+        await asyncio.wait_for(began.wait(), 250)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await asyncio.wait_for(server.idle.wait(), 10)
+        await asyncio.wait_for(server.idle.wait(), 250)
         await agent.close()
 
 

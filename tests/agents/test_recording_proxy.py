@@ -92,7 +92,7 @@ async def test_a_stream_goes_on_chunk_by_chunk() -> None:
                 writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
                 await writer.drain()
                 if number == 0:
-                    await asyncio.wait_for(has_first.wait(), 20)
+                    await asyncio.wait_for(has_first.wait(), 250)
             writer.write(b"0\r\n\r\n")
             await writer.drain()
 
@@ -130,7 +130,7 @@ async def test_a_program_may_ask_the_next_thing_before_the_answer_ends() -> None
                 await super()._send(answer, writer)
                 return
             await super()._send(replace(answer, cut=True), writer)
-            await asyncio.wait_for(asked_again.wait(), 20)
+            await asyncio.wait_for(asked_again.wait(), 250)
             writer.write(b"0\r\n\r\n")
             await writer.drain()
 
@@ -224,7 +224,7 @@ async def test_nonsense_gets_an_error_and_does_no_harm(sent: bytes) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", client.base_url.port)
         writer.write(sent)
         writer.write_eof()
-        said = await asyncio.wait_for(reader.read(), 20)
+        said = await asyncio.wait_for(reader.read(), 250)
         assert said.startswith((b"HTTP/1.1 400", b"HTTP/1.1 403", b"HTTP/1.1 505")) or said == b""
         writer.close()
         assert (await client.post("/openai/v1/chat/completions", json=ASKED)).status_code == 200
@@ -482,7 +482,7 @@ async def test_a_program_that_goes_away_leaves_an_answer_that_was_not_waited_for
 
     async with proxied(never) as (session, client):
         asking = asyncio.create_task(client.post("/openai/v1/chat/completions", json=ASKED))
-        await asyncio.wait_for(started.wait(), 20)
+        await asyncio.wait_for(started.wait(), 250)
         asking.cancel()
     (exchange,) = session.exchanges()
     assert exchange.answer.status == 0
@@ -503,9 +503,9 @@ async def test_a_request_in_chunks_or_with_100_continue_is_read() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         head = f"POST {path}openai/v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n"
         writer.write(f"{head}transfer-encoding: chunked\r\nconnection: close\r\n\r\n".encode())
-        assert (await asyncio.wait_for(reader.readline(), 20)).startswith(b"HTTP/1.1 100")
+        assert (await asyncio.wait_for(reader.readline(), 250)).startswith(b"HTTP/1.1 100")
         writer.write(b'5\r\n{"a":\r\n2\r\n1}\r\n0\r\n\r\n')
-        said = await asyncio.wait_for(reader.read(), 20)
+        said = await asyncio.wait_for(reader.read(), 250)
         assert b'{"a":1}' in said
         writer.close()
     assert session.exchanges()[0].question.body == {"a": 1}
@@ -528,7 +528,7 @@ async def test_an_address_that_makes_no_sense_is_an_error_and_no_more() -> None:
             writer.write(
                 f"GET {path}{target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode("latin-1")
             )
-            said = await asyncio.wait_for(reader.read(), 20)
+            said = await asyncio.wait_for(reader.read(), 250)
             assert said.startswith((b"HTTP/1.1 200", b"HTTP/1.1 4", b"HTTP/1.1 502")), target[:40]
             writer.close()
         assert (await client.post("/openai/v1/chat/completions", json=ASKED)).status_code == 200

@@ -125,11 +125,11 @@ class Execution:
 
     async def run(self) -> Ended:
         """Run it to the end, in bounded time."""
-        return await asyncio.wait_for(self.engine.run(), 30)
+        return await asyncio.wait_for(self.engine.run(), 250)
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Wait until `condition` holds."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(250):
             while not condition():
                 await asyncio.sleep(0.005)
 

@@ -41,7 +41,7 @@ async def test_an_end_that_was_told_leaves_nothing_behind() -> None:
         await asyncio.sleep(0)
         assert told == [], "nothing is told before it is on the disk"
         futures.pop().set_result(None)
-        await asyncio.wait_for(drained.wait(), 20)
+        await asyncio.wait_for(drained.wait(), 250)
         await asyncio.sleep(0)
         assert (told, ends.waiting) == (["r"], 0)
         assert watched() is None

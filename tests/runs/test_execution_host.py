@@ -53,7 +53,7 @@ async def test_an_execution_in_this_process_is_found_and_steered(plan: Plan, sto
     found: asyncio.Queue[Live] = asyncio.Queue()
     host = Host(plan, store, events.append, notices=("look",), env={})
     running = asyncio.create_task(host.run(found.put_nowait))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(250):
         live = await found.get()
         assert find(plan.execution_id) == live == host.live
         assert (live.execution, live.title, live.notices) == (plan.execution_id, plan.title, ("look",))
@@ -76,7 +76,7 @@ async def test_without_a_place_for_a_socket_a_command_line_runs_all_the_same(
     monkeypatch.setenv("AGENTEVAL_RUNTIME_DIR", str(tmp_path / ("long" * 40)))
     told: list[Any] = []
     host = Host(plan, store, told.append, env={})
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(250):
         ended = await host.run(lambda live: pytest.fail("nobody can watch it"))
     assert ended.status == "finished"
     assert "AGENTEVAL_RUNTIME_DIR" in host.unwatchable
@@ -116,7 +116,7 @@ async def test_a_socket_of_a_dead_process_is_replaced(plan: Plan, store: Store, 
     gate = blocked(scripts)
     found: asyncio.Queue[Live] = asyncio.Queue()
     running = asyncio.create_task(Host(plan, store, env={}).run(found.put_nowait))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(250):
         attachment = await attach(await found.get())
         gate.set()
         view = ExecutionView()
@@ -131,7 +131,7 @@ async def test_a_host_that_is_cancelled_ends_its_execution(plan: Plan, store: St
     blocked(scripts)
     found: asyncio.Queue[Live] = asyncio.Queue()
     running = asyncio.create_task(Host(plan, store, env={}).run(found.put_nowait))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(250):
         await found.get()
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -158,7 +158,7 @@ async def test_watchers_are_told_that_the_history_is_waited_for(
                 told.append(event.message)
                 other.execute("ROLLBACK")
 
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(250):
             ended = await Host(plan, store, take, env={}).run()
     assert ended.status == "finished"
     assert told == [f"waiting for the history file, which another program keeps locked: {store.path}"]

@@ -73,7 +73,7 @@ async def test_it_is_shown_as_it_comes_and_stopped_by_who_watches(server: Script
 
     live._events = EventSink(tell)
     with Store.open(tmp_path / "h.db") as store:
-        async with live, asyncio.timeout(60):
+        async with live, asyncio.timeout(250):
             recording = await record(program, permission_of(program), live=live)
             execution = store_ungraded(store, program, recording, ids=(live.execution, live.run))
             live.end(recording.transcript, ungraded(recording), recording.duration_ms)
@@ -92,7 +92,7 @@ async def test_all_that_a_stopped_program_started_ends(tmp_path: Path, deaf: str
     script = f"{deaf}sleep 600 & echo $$ $! > numbers.new; mv numbers.new numbers; wait; sleep 600"
     program = Program(("sh", "-c", script), tmp_path, {"PATH": os.defpath}, {})
     live = live_recording(program, None)
-    async with live, asyncio.timeout(60):
+    async with live, asyncio.timeout(250):
         recording = asyncio.create_task(record(program, permission_of(program), live=live))
         while not (tmp_path / "numbers").exists():
             await asyncio.sleep(0.01)

@@ -124,7 +124,7 @@ class Watcher:
 
     async def until(self, condition: Callable[[ExecutionView], object]) -> None:
         """Read events until `condition` holds of the view; fails when the execution ends before."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(250):
             while not condition(self.view):
                 event = await anext(self._iterator)
                 self.events.append(event)
@@ -137,7 +137,7 @@ async def watch(live: Live) -> Watcher:
 
 async def gone(live: Live) -> None:
     """Wait until the process has ended."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(250):
         while True:
             try:
                 state = Path(f"/proc/{live.pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -170,7 +170,7 @@ async def test_start_watch_and_end(begin: Callable[..., Live]) -> None:
     assert live_executions() == []
     assert list(Path(live.socket).parent.iterdir()) == []
     assert statuses(live) == ["passed"] * 3
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(250):
         while list((data_dir() / "logs").iterdir()):  # an empty log is removed
             await asyncio.sleep(0.02)
 
@@ -318,7 +318,7 @@ async def test_what_is_killed_is_not_shown_as_living(begin: Callable[..., Live])
     with pytest.raises(StopAsyncIteration):
         await watcher.until(lambda view: view.ended)
     await gone(live)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(250):
         while live_executions():  # the process is dead when all its threads are
             await asyncio.sleep(0.02)
     assert list(Path(live.socket).parent.iterdir()) == []

@@ -40,7 +40,7 @@ def live(path: Path) -> Live:
 
 
 async def until_gone(server: EventServer, watchers: int = 0) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(250):
         while len(server._watchers) > watchers:
             await asyncio.sleep(0.005)
 
@@ -51,7 +51,7 @@ async def test_a_watcher_that_does_not_read_costs_a_bounded_amount_and_catches_u
     await server.listen(path)
     server.tell(PLANNED)
     slow = await attach(live(path))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(250):
         while not server._watchers:
             await asyncio.sleep(0.005)
     (watcher,) = server._watchers
@@ -97,7 +97,7 @@ async def test_a_watcher_that_never_reads_does_not_hold_up_the_end(path: Path, m
     server.tell(PLANNED)
     with socket.socket(socket.AF_UNIX) as deaf:
         deaf.connect(str(path))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(250):
             while not server._watchers:
                 await asyncio.sleep(0.005)
         server.tell(RunStarted(2, RUNS[0], 1, 0))
@@ -105,7 +105,7 @@ async def test_a_watcher_that_never_reads_does_not_hold_up_the_end(path: Path, m
             server.tell(TextStreamed(number, RUNS[0], "x" * 10_000))
             await asyncio.sleep(0)
         server.tell(Ended(200, "finished", ""))
-        await asyncio.wait_for(server.close(), 10)
+        await asyncio.wait_for(server.close(), 250)
 
 
 async def test_the_server_is_closed_when_a_slow_watcher_has_all_of_it(
@@ -122,9 +122,9 @@ async def test_the_server_is_closed_when_a_slow_watcher_has_all_of_it(
     server.tell(replace(PLANNED, title="x" * (kernel + 20_000)))
     left: list[int] = []
     with socket.socket(socket.AF_UNIX) as slow:
-        slow.settimeout(10)
+        slow.settimeout(250)
         slow.connect(str(path))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(250):
             while not server._watchers:
                 await asyncio.sleep(0)
         (watcher,) = server._watchers
@@ -151,7 +151,7 @@ async def test_a_watcher_that_talks_nonsense_is_heard_no_more_and_one_that_leave
     rude._writer.write(b"x" * 1_000_000)
     await polite.send(Command("watch", RUNS[1]))
     await polite.send(Command("cancel", RUNS[1]))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(250):
         while len(commands) < 2:
             await asyncio.sleep(0.005)
     assert sorted(command.verb for command in commands) == ["cancel", "pause"]
@@ -181,7 +181,7 @@ async def test_a_watcher_that_speaks_before_it_reads_the_end_loses_nothing_of_it
     server.tell(Ended(99, "finished", ""))
     closing = asyncio.create_task(server.close())
     # All is sent, and nothing of it read, when this watcher wants to see another run: three times, as it may fail late.
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(250):
         while not watching._reader._buffer:  # type: ignore[attr-defined]
             await asyncio.sleep(0.005)
         for turn in range(100):

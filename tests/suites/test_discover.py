@@ -99,7 +99,7 @@ async def test_changes_are_noticed_however_a_file_is_written(tmp_path: Path) -> 
 
     task = asyncio.create_task(look())
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(250):
             await until(suite, "tests: []\n")
             await until(single, "tests: []\n", replace=True)
             await until(tmp_path / "folder" / "deep" / "suite.yaml", "tests: []\n")

@@ -177,7 +177,7 @@ class Terminal:
         """Type."""
         os.write(self.fd, keys.encode())
 
-    def wait_for(self, condition: str | Callable[[Terminal], bool], timeout: float = 60.0, *, what: str = "") -> None:
+    def wait_for(self, condition: str | Callable[[Terminal], bool], timeout: float = 250.0, *, what: str = "") -> None:
         """Read until the screen shows the text (or the condition holds); fails after `timeout` seconds.
 
         And at once when the program has ended meanwhile. `what` is what the failure says that was waited for.
@@ -257,7 +257,7 @@ class Terminal:
         self.press(key)
         return len(self.written) - before
 
-    def wait_for_end(self, timeout: float = 60.0) -> None:
+    def wait_for_end(self, timeout: float = 250.0) -> None:
         """Read until the program has ended by itself, and what it wrote is here; fails after `timeout` seconds."""
         end = time.monotonic() + timeout
         while self.exit_code() is None:

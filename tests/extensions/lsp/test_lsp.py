@@ -133,7 +133,7 @@ async def test_a_session(tmp_path: Path, cli: Any) -> None:
     client = await ClientServerConfig(command, server_env={**os.environ, "PYTHONPATH": str(ROOT)}).start()
     assert isinstance(client, LanguageClient)
     try:
-        async with asyncio.timeout(100):
+        async with asyncio.timeout(250):
             capabilities = types.ClientCapabilities()
             started = await client.initialize_session(types.InitializeParams(capabilities=capabilities))
             assert started.capabilities.completion_provider is not None

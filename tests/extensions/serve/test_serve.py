@@ -189,7 +189,7 @@ class Page:
         self._number += 1
         answer = self._answers[self._number] = asyncio.get_running_loop().create_future()
         await self._socket.send_json({"id": self._number, "method": method, "params": params})
-        return await asyncio.wait_for(answer, 60)
+        return await asyncio.wait_for(answer, 250)
 
     async def press(self, key: str) -> None:
         await self.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)
