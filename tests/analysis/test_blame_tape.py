@@ -51,8 +51,8 @@ if __name__ == "__main__":
 SUITE = """
 name: Parts
 agents:
-  function: {{kind: python, callable: "app.py:answer", capture: model, env: {env}}}
-  program: {{kind: command, command: ["{python}", app.py, "{{{{prompt}}}}"], capture: model, env: {env}}}
+  function: {{kind: python, callable: "app.py:answer", capture: {capture}, env: {env}}}
+  program: {{kind: command, command: ["{python}", app.py, "{{{{prompt}}}}"], capture: {capture}, env: {env}}}
 tests:
   - id: answer
     agent: {agent}
@@ -117,11 +117,11 @@ def model() -> Iterator[Model]:
     made.close()
 
 
-def recorded(folder: Path, store: Store, model: Model, agent: str, **env: str) -> str:
+def recorded(folder: Path, store: Store, model: Model, agent: str, capture: str = "model", **env: str) -> str:
     """The id of the run that failed."""
     (folder / "app.py").write_text(PROGRAM, encoding="utf-8")
     environment = json.dumps({"OPENAI_BASE_URL": model.url, **env})
-    suite = SUITE.format(agent=agent, env=environment, python=os.environ.get("PYTHON", "python3"))
+    suite = SUITE.format(agent=agent, capture=capture, env=environment, python=os.environ.get("PYTHON", "python3"))
     (folder / "t.suite.yaml").write_text(suite, encoding="utf-8")
     plan = make_plan([load_suite(folder / "t.suite.yaml")], PlanOptions(trust=True), user_agents={})
     run_to_end(Host(plan, store, None).run())
@@ -130,10 +130,13 @@ def recorded(folder: Path, store: Store, model: Model, agent: str, **env: str) -
     return row.id
 
 
+@pytest.mark.parametrize("capture", ["model", "auto"])
 @pytest.mark.parametrize("agent", ["function", "program"])
-def test_what_stands_before_a_step_is_answered_from_the_tape(tmp_path: Path, model: Model, agent: str) -> None:
+def test_what_stands_before_a_step_is_answered_from_the_tape(
+    tmp_path: Path, model: Model, agent: str, capture: str
+) -> None:
     with Store.open(tmp_path / "h.db") as store:
-        row = store.run(recorded(tmp_path, store, model, agent))
+        row = store.run(recorded(tmp_path, store, model, agent, capture))
         assert model.asked == {0: 1, 1: 1, 2: 1}
         transcript = store.transcript(row.id)
         sampling = Sampling(Oracle(store, row, ContinuationOptions(trust=True), purpose="blame"), transcript, 8)
@@ -152,9 +155,12 @@ def test_what_stands_before_a_step_is_answered_from_the_tape(tmp_path: Path, mod
         assert sum(model.asked.values()) - 3 == asked, "what is stored is not asked again"
 
 
-def test_a_program_that_asks_something_else_than_it_did_is_no_continuation(tmp_path: Path, model: Model) -> None:
+@pytest.mark.parametrize("capture", ["model", "auto"])
+def test_a_program_that_asks_something_else_than_it_did_is_no_continuation(
+    tmp_path: Path, model: Model, capture: str
+) -> None:
     with Store.open(tmp_path / "h.db") as store:
-        row = store.run(recorded(tmp_path, store, model, "program", VARIES="1"))
+        row = store.run(recorded(tmp_path, store, model, "program", capture, VARIES="1"))
         oracle = Oracle(store, row, ContinuationOptions(trust=True), purpose="blame")
         sampling = Sampling(oracle, store.transcript(row.id), 4)
         later = sampling.questions[-1]
@@ -163,4 +169,6 @@ def test_a_program_that_asks_something_else_than_it_did_is_no_continuation(tmp_p
         assert [answer.status for answer in outcome.answers] == ["error", "error"]
         resumed = resume_plan(store, oracle.execution_id, PlanOptions(trust=True), errors=True).plan
         assert [run.fork and run.fork.answers for run in resumed.runs] == [2, 2], "from the tape, too"
-        assert "nearest is request 1" in store.transcript(outcome.answers[0].run.id).error.message  # type: ignore[union-attr]
+        error = store.transcript(outcome.answers[0].run.id).error
+        assert error is not None
+        assert 'messages[0].content: recorded "What is it? I am' in error.message

@@ -68,6 +68,9 @@ class AutoCapturingAgent:
                         has_ended = True
                         for before in await self._recorded(run):
                             yield before
+                        if (proxy := self._started_proxy()) is not None and (error := proxy.parted(run)) is not None:
+                            yield Failed(error)
+                            return
                     yield event
             if run.stopped.is_set() and (proxy := self._started_proxy()) is not None:
                 has_ended = True

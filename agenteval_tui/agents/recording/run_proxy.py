@@ -54,6 +54,13 @@ class RunProxy:
         """Why a run ended that was stopped by a request that is not recorded."""
         return not_recorded(self._sessions[run.secret])
 
+    def parted(self, run: OpenRun) -> RunError | None:
+        """Why a run that is continued from its tape is none of its step: it asked for something else before that."""
+        session = self._sessions.get(run.secret)
+        if session is None or not session.misses or session.on_miss != "error":
+            return None
+        return not_recorded(session)
+
     def cut(self, run: OpenRun) -> None:
         """The run was stopped: nobody waits for what it asks."""
         if (session := self._sessions.get(run.secret)) is not None:

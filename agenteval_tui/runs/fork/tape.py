@@ -14,6 +14,7 @@ from agenteval_tui.agents.recording.cassette import Cassette
 from agenteval_tui.agents.recording.conversation import asked_of, transcript_of
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
+from agenteval_tui.agents.recording.options import AUTO, MODEL
 from agenteval_tui.agents.recording.playback import CassetteIndex, Playback
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
@@ -22,11 +23,15 @@ from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.tapes import tape_of
 from agenteval_tui.transcripts.model import Transcript
 
+_CAPTURES = (MODEL, AUTO)
+"""The captures that answer from a tape."""
+
 
 def answers_before(store: Store, row: RunRow, agent: AgentPlan) -> Mapping[int, int]:
     """By message of the run's transcript that is a model's answer: how many answers of the tape stand before it. {}:
     the run has no tape, its agent's requests are not captured, or the tape can't tell."""
-    if agent.config.get("capture") != "model" or not store.tape(row.recorded):
+    captured = agent.config.get("capture") in _CAPTURES or agent.config.get("cassette") is not None
+    if not captured or not store.tape(row.recorded):
         return {}
     answered = _answered(tape_of(store, row))
     retold, transcript = transcript_of(answered), store.transcript(row.id)
