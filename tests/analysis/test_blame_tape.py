@@ -1,4 +1,5 @@
-"""Sampling of a program from its tape: the answers before the step are the recorded ones, and no server is asked."""
+"""What sampling asks servers for, counted there: what stands before a step is told to a model, or is on a program's
+tape, and is not asked for again."""
 
 from __future__ import annotations
 
@@ -33,6 +34,9 @@ def ask(messages):
     request = urllib.request.Request(url, body.encode(), {"content-type": "application/json"})
     return json.load(urllib.request.urlopen(request))["choices"][0]["message"]
 
+def part(which):
+    return "the " + which + " part"
+
 def answer(prompt):
     varies = f" I am {os.getpid()}." if os.environ.get("VARIES") else ""
     messages = [{"role": "user", "content": prompt + varies}]
@@ -42,7 +46,7 @@ def answer(prompt):
         if not message.get("tool_calls"):
             return message["content"]
         for call in message["tool_calls"]:
-            result = "the " + json.loads(call["function"]["arguments"])["which"] + " part"
+            result = part(**json.loads(call["function"]["arguments"]))
             messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
 
 if __name__ == "__main__":
@@ -53,6 +57,11 @@ name: Parts
 agents:
   function: {{kind: python, callable: "app.py:answer", capture: {capture}, env: {env}}}
   program: {{kind: command, command: ["{python}", app.py, "{{{{prompt}}}}"], capture: {capture}, env: {env}}}
+  chat:
+    kind: openai
+    base_url: {url}
+    model: m
+    tools: [{{name: part, description: a part, parameters: {{type: object}}, python: "app.py:part"}}]
 tests:
   - id: answer
     agent: {agent}
@@ -121,7 +130,9 @@ def recorded(folder: Path, store: Store, model: Model, agent: str, capture: str 
     """The id of the run that failed."""
     (folder / "app.py").write_text(PROGRAM, encoding="utf-8")
     environment = json.dumps({"OPENAI_BASE_URL": model.url, **env})
-    suite = SUITE.format(agent=agent, capture=capture, env=environment, python=os.environ.get("PYTHON", "python3"))
+    suite = SUITE.format(
+        agent=agent, url=model.url, capture=capture, env=environment, python=os.environ.get("PYTHON", "python3")
+    )
     (folder / "t.suite.yaml").write_text(suite, encoding="utf-8")
     plan = make_plan([load_suite(folder / "t.suite.yaml")], PlanOptions(trust=True), user_agents={})
     run_to_end(Host(plan, store, None).run())
@@ -130,9 +141,11 @@ def recorded(folder: Path, store: Store, model: Model, agent: str, capture: str 
     return row.id
 
 
-@pytest.mark.parametrize("capture", ["model", "auto"])
-@pytest.mark.parametrize("agent", ["function", "program"])
-def test_what_stands_before_a_step_is_answered_from_the_tape(
+@pytest.mark.parametrize(
+    ("agent", "capture"),
+    [("function", "model"), ("function", "auto"), ("program", "model"), ("program", "auto"), ("chat", "none")],
+)
+def test_no_server_is_asked_for_what_stands_before_a_step(
     tmp_path: Path, model: Model, agent: str, capture: str
 ) -> None:
     with Store.open(tmp_path / "h.db") as store:
