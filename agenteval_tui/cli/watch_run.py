@@ -124,7 +124,7 @@ class _Session:
         return self._out.is_terminal and sys.stdin.isatty() and not self._options.once and not self._options.as_json
 
     def _key(self, key: str) -> None:
-        self._command({"q": "stop", "m": "model", "r": "real", "c": "check"}.get(key, ""))
+        self._command({"q": "stop", "$": "model", "R": "real", "r": "check"}.get(key, ""))
 
     def _command(self, command: str) -> None:
         watch = self._watch
@@ -200,9 +200,9 @@ class _Session:
             out.text(text)
         if self._reads_keys:
             needed = needed_text(change)
-            keys = [f"m {needed}"] * bool(needed)
-            keys += ["c check all"]
-            keys += ["r run the changed tests for real"] * bool(change.passes + change.fails + change.needs_model)
+            keys = [f"$ {needed}"] * bool(needed)
+            keys += ["R run the changed tests for real"] * bool(change.passes + change.fails + change.needs_model)
+            keys += ["r run again"]
             out.line(("  ·  ".join([*keys, "q quit"]), "dim"))
         out.flush()
 

@@ -188,18 +188,15 @@ ACTIONS: tuple[Action, ...] = (
     # Watch
     Action("watch.open", "open", "enter", "open", "Open the new run in Inspect", scope="watch", footer=1),
     Action(
-        "watch.difference",
-        "difference",
-        "d",
-        "side by side",
-        "Show the recorded run beside the new one",
-        scope="watch",
-        footer=2,
+        "watch.difference", "difference", "d", "diff", "Show the recorded run beside the new one", "watch", footer=2
     ),
-    Action("watch.model", "model", "m", "ask the model", "Let the runs that need the model ask it", "watch", 3),
+    Action(
+        "watch.model", "model", "dollar_sign", "ask the model", "Let the runs that need it ask the model", "watch", 3
+    ),
     Action("watch.real", "real", "R", "run for real", "Run the changed tests for real", scope="watch", footer=4),
-    Action("watch.everything", "everything", "a", "all", "List unchanged runs, too, or only changed ones", "watch", 5),
-    Action("watch.check", "check", "c", "check all", "Run all recorded runs again now", scope="watch", footer=6),
+    Action("watch.check", "check", "r", "run again", "Run all recorded runs again now", scope="watch", footer=5),
+    Action("watch.everything", "everything", "F", "all", "List unchanged runs, too, or only changed ones", "watch", 6),
+    Action("watch.pane", "next_pane", "tab", "details", "Switch between the list and the details", "watch"),
     Action("watch.end", "end", "S", "stop", "Stop watching", scope="watch", footer=7),
     # Run
     Action("run.pause", "pause", "space", "pause", "Pause or continue", scope="run", footer=1),
@@ -885,6 +882,7 @@ _KEY_WORDS = {
     "semicolon": ";",
     "colon": ":",
     "exclamation_mark": "!",
+    "dollar_sign": "$",
     "quotation_mark": '"',
     "number_sign": "#",
     "less_than_sign": "<",

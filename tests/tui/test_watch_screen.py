@@ -26,7 +26,7 @@ from agenteval_tui.suites.trust import Trust
 from agenteval_tui.tui.code_watch import WatchRequest, watched_tests
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.watch import WatchScreen
-from agenteval_tui.tui.screens.watch_controller import WatchController
+from agenteval_tui.tui.screens.watch_controller import MessageDifference, WatchController
 
 __all__ = ["pictures"]  # a fixture
 
@@ -148,6 +148,8 @@ async def test_the_screen(pictures: Pictures, tmp_path: Path) -> None:
         await settle(pilot)
         assert isinstance(app.screen, WatchScreen)
         app.screen.controller = controller(*EVENTS)
+        different = MessageDifference(4, 'tool: {"status": "open"}', 'tool: {"status": "cancelled"}')
+        app.screen.controller.take_difference(RUN, different)
         app.screen._show()  # the process is another test's
         await pictures.take("watch[{size}]")
 
@@ -186,6 +188,9 @@ async def test_a_save_shows_what_changed_and_both_runs(project: tuple[Path, Path
         (folder / "agent.py").write_text(AGENT.replace(".lower()", ""))
         await until(pilot, lambda: "1 of 1 failure passes now" in text_of(app))
         assert "passes now" in text_of(app)
+        await until(pilot, lambda: "recorded   assistant: hello" in text_of(app))
+        assert "now        assistant: HELLO" in text_of(app)
+        await pilot.press("F")
         await pilot.press("d")
         await until(pilot, lambda: isinstance(app.screen, InspectScreen) and "hello" in text_of(app))
         await pilot.press("escape")

@@ -23,6 +23,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_pool import Prepared, prepare_agents
+from agenteval_tui.runs.change.differences import first_difference
 from agenteval_tui.runs.change.model import CodeChange, Effect, RunChange, code_change
 from agenteval_tui.runs.change.recorded_runs import RecordedRun, Tapes
 from agenteval_tui.runs.engine import Engine
@@ -286,22 +287,6 @@ class _Results:
         self.requests += live
         if live:
             self.cost = None if self.cost is None or cost is None else self.cost + cost
-
-
-def first_difference(before: Transcript, after: Transcript) -> int | None:
-    """The first message, from 1, that two transcripts do not have in common; None: they are equal."""
-    pairs = [_said(before, place) for place in range(len(before.messages))]
-    others = [_said(after, place) for place in range(len(after.messages))]
-    for place, (one, other) in enumerate(zip(pairs, others, strict=False), 1):
-        if one != other:
-            return place
-    return None if len(pairs) == len(others) else min(len(pairs), len(others)) + 1
-
-
-def _said(transcript: Transcript, place: int) -> tuple[object, ...]:
-    message = transcript.messages[place]
-    calls = [(call.name, call.arguments) for call in (transcript.tool_calls[index] for index in message.tool_calls)]
-    return (message.role, message.content, calls)
 
 
 def _change(

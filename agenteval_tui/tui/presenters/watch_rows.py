@@ -14,7 +14,7 @@ from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, sprea
 from agenteval_tui.views.code_change import EFFECTS, change_text
 
 _ORDER = ("passes", "fails", "needs_model", "unchanged")
-_STYLES = {"good": "passed", "bad": "failed", "warn": "review", "dim": "dim", "": ""}
+STYLES = {"good": "passed", "bad": "failed", "warn": "review", "dim": "dim", "": ""}
 _EFFECT = 16
 _NAMES = 40  # cells of a run's name at most
 
@@ -39,7 +39,7 @@ class WatchRows:
         """`passes now       ✗ → ✓  cancel#1   It is cancelled   HSG6J0M2 → 7J2K`."""
         run = self.runs[index]
         words, meaning = EFFECTS[run.effect]
-        style = _STYLES[meaning]
+        style = STYLES[meaning]
         status = "needs_review" if run.effect == "needs_model" else run.status or run.status_before
         cells: list[Cell] = [
             (left(words, _EFFECT), style),
@@ -62,8 +62,7 @@ class WatchRows:
 def change_spans(change: CodeChange, folder: Path, width: int) -> list[Line]:
     """The change in words, wrapped, with their colours."""
     spans = [
-        (displayable(text).replace("\n", " "), _STYLES.get(meaning, ""))
-        for text, meaning in change_text(change, folder)
+        (displayable(text).replace("\n", " "), STYLES.get(meaning, "")) for text, meaning in change_text(change, folder)
     ]
     whole = "".join(text for text, _ in spans)
     lines: list[Line] = []

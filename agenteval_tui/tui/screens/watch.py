@@ -12,9 +12,10 @@ from agenteval_tui.runs.change.model import RunChange
 from agenteval_tui.tui.actions import bindings, named_keys
 from agenteval_tui.tui.code_watch import CodeWatch, WatchRequest
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.screens.watch_controller import WatchController
+from agenteval_tui.tui.screens.watch_controller import MessageDifference, WatchController, read_difference
 from agenteval_tui.tui.styled_text import Cell
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 
@@ -36,6 +37,7 @@ class WatchScreen(FrameScreen):
         yield self.title_bar()
         yield LineBlock(self.controller.lines, id="change")
         yield VirtualList(id="runs")
+        yield LinesView(id="details")
         yield self.key_bar()
 
     def on_mount(self) -> None:
@@ -67,7 +69,8 @@ class WatchScreen(FrameScreen):
         if change is not None:
             names += ["model"] * bool(change.needs_model)
             names += ["real"] * bool(change.passes + change.fails + change.needs_model)
-        names += ["everything"] * (change is not None) + ["check", "end"] * (not controller.ended)
+        names += ["check"] * (not controller.ended) + ["everything"] * (change is not None)
+        names += ["end"] * (not controller.ended)
         keys = named_keys(self.SCOPE, names, self.agenteval.keymap)
         labels = {"model": f"ask the model for {controller.needed()}"}
         labels["everything"] = "changed" if controller.everything else "all"
@@ -110,6 +113,34 @@ class WatchScreen(FrameScreen):
         self.query_one("#change", LineBlock).show(self.controller.lines)
         self.query_one("#keys", LineBlock).show(self._key_lines)
         self.retitle()
+        self._detail()
+
+    def _detail(self) -> None:
+        """The chosen run: what is another, in both runs."""
+        run, controller = self._run(), self.controller
+        self.set_class(run is None, "nothing")
+        details = self.query_one("#details", LinesView)
+        if run is None:
+            details.show(lambda width: [], keep_place=False)
+            return
+        details.show(lambda width: controller.detail(run, max(width - 1, 10)), keep_place=False)
+        if not controller.wants_difference(run):
+            return
+        store = self.agenteval.session.store
+
+        def then(difference: MessageDifference | None) -> None:
+            controller.take_difference(run, difference)
+            details.show(lambda width: controller.detail(run, max(width - 1, 10)), keep_place=False)
+
+        self.ask(lambda: read_difference(store, run), then, group="difference", failed=lambda _: None, beside=True)
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """Show it in full."""
+        self.show_soon(self._detail)
+
+    def action_next_pane(self) -> None:
+        view, details = self._list, self.query_one("#details", LinesView)
+        (view if details.has_focus else details).focus()
 
     # What a person does
 
@@ -117,12 +148,15 @@ class WatchScreen(FrameScreen):
     def _list(self) -> VirtualList:
         return self.query_one("#runs", VirtualList)
 
-    def _chosen(self) -> RunChange | None:
+    def _run(self) -> RunChange | None:
         rows, place = self.controller.rows(), self._list.cursor
-        if 0 <= place < rows.count():
-            return rows.runs[place]
-        self.agenteval.say("There is no run here to open.")
-        return None
+        return rows.runs[place] if 0 <= place < rows.count() else None
+
+    def _chosen(self) -> RunChange | None:
+        run = self._run()
+        if run is None:
+            self.agenteval.say("There is no run here to open.")
+        return run
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Enter, or a click on the chosen row."""

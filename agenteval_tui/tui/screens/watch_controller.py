@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec import Struct
+
+from agenteval_tui.analysis.trajectory_alignment import arguments_json
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count, dollars
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.change.differences import first_difference
 from agenteval_tui.runs.change.model import (
     Checked,
     CodeChange,
@@ -15,16 +21,44 @@ from agenteval_tui.runs.change.model import (
     WatchEvent,
     Watching,
 )
+from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.code_watch import WatchRequest
-from agenteval_tui.tui.presenters.text_layout import empty_state, paragraph
-from agenteval_tui.tui.presenters.watch_rows import WatchRows, change_spans
+from agenteval_tui.tui.presenters.text_layout import empty_state, labelled, paragraph
+from agenteval_tui.tui.presenters.watch_rows import STYLES, WatchRows, change_spans
 from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.views.code_change import EFFECTS
 
 PURPOSE = "Edit an agent in your editor: after each save you see here which verdicts change."
 _REAL = (
     "The agents' code, their tools, hooks, services and probes run for real. Answers of models come from the "
     "recordings, and nothing is paid for."
 )
+
+
+class MessageDifference(Struct, frozen=True):
+    """The first message that two runs do not have in common, as text; "": that run has none there."""
+
+    step: int
+    before: str
+    now: str
+
+
+def read_difference(store: Store, run: RunChange) -> MessageDifference | None:
+    """Where a new run differs first from the recorded one; None: nowhere. Raises `AgentevalError`."""
+    if not run.after:
+        return None
+    before, now = store.transcript(run.before), store.transcript(run.after)
+    step = first_difference(before, now)
+    return None if step is None else MessageDifference(step, _message(before, step), _message(now, step))
+
+
+def _message(transcript: Transcript, step: int) -> str:
+    if step > len(transcript.messages):
+        return ""
+    message = transcript.messages[step - 1]
+    calls = [transcript.tool_calls[index] for index in message.tool_calls]
+    said = [f"{call.name} {arguments_json(call.arguments)}" for call in calls]
+    return f"{message.role}: " + "\n".join(filter(None, (message.content, *said)))
 
 
 class WatchController:
@@ -43,6 +77,7 @@ class WatchController:
         self.busy = False
         self.ended = ""
         """Why it does not watch any more; "": it does."""
+        self._differences: dict[tuple[str, str], MessageDifference | None] = {}
         self.everything = False
         """Whether unchanged runs are listed, too."""
 
@@ -78,6 +113,29 @@ class WatchController:
             runs = [self.running.get(run.before, run) for run in runs]
             runs += [run for name, run in self.running.items() if name not in known]
         return WatchRows(runs, everything=self.everything)
+
+    def wants_difference(self, run: RunChange) -> bool:
+        """Whether it is not known yet where a run differs."""
+        return bool(run.after) and (run.before, run.after) not in self._differences
+
+    def take_difference(self, run: RunChange, difference: MessageDifference | None) -> None:
+        """Where a run differs."""
+        self._differences[run.before, run.after] = difference
+
+    def detail(self, run: RunChange, width: int) -> list[Line]:
+        """A run: why it is what it is now, and the first message that differs, before and now."""
+        words, meaning = EFFECTS[run.effect]
+        name = f"{run.test_name or run.test}, run {run.repetition}"
+        lines: list[Line] = [((f"{one_line(name, 200)}  ", "bold"), (words, STYLES[meaning]))]
+        if run.reason:
+            named = f"{run.criterion}: " if run.criterion else ""
+            lines += paragraph(f"{named}{run.reason}", width)
+        difference = self._differences.get((run.before, run.after))
+        if difference is not None:
+            lines += [(), ((f"message {difference.step}", "dim"),)]
+            lines += labelled("recorded", difference.before or "(the run ends before)", width, style="removed")
+            lines += labelled("now", difference.now or "(the run ends before)", width, style="added")
+        return lines
 
     @property
     def folder(self) -> Path:
