@@ -16,8 +16,10 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+import agenteval_tui as agenteval
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core import directories
+from agenteval_tui.suites.trust import Trust
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
@@ -139,11 +141,87 @@ async def cast(folder: Path) -> None:
         (HERE / "loop.svg").write_text(animated(camera.frames), encoding="utf-8")
 
 
+AGENT = """\
+ORDERS = {"W1042": {"status": "on its way", "total": 4200}, "W1017": {"status": "delivered", "total": 1999}}
+
+def money(cents):
+    return f"${cents // 100}"
+
+def answer(prompt):
+    number = next(word.strip("#?.") for word in prompt.split() if word.startswith("#"))
+    order = ORDERS[number]
+    if "refund" in prompt:
+        return f"I refund {money(order['total'])} for order #{number}."
+    return f"Order #{number} is {order['status']}."
+"""
+SHOP = """\
+name: Shop
+agent: shop
+agents: {shop: {kind: python, callable: "agent.py:answer"}}
+defaults: {repeat: 3}
+tests:
+  - id: refund-amount
+    prompt: "Please refund order #W1017."
+    criteria:
+      - name: Says the amount
+        prototype_class: TextResponse
+        config_uxon: {metrics: [{type: TextMatch, contains: "$19.99"}]}
+  - id: where-is-it
+    prompt: "Where is order #W1042?"
+    criteria:
+      - name: Says that it is on its way
+        prototype_class: TextResponse
+        config_uxon: {metrics: [{type: TextMatch, contains: on its way}]}
+  - id: refund-number
+    prompt: "I want a refund for #W1042."
+    criteria:
+      - name: Names the order
+        prototype_class: TextResponse
+        config_uxon: {metrics: [{type: TextMatch, contains: "W1042"}]}
+"""
+
+
+async def watching(folder: Path) -> None:
+    """Edit the agent, save, and see which verdicts change."""
+    await asyncio.to_thread(folder.mkdir)
+    agent, suite = folder / "agent.py", folder / "shop.suite.yaml"
+    agent.write_text(AGENT)
+    suite.write_text(SHOP)
+    Trust.load().trust(folder)
+    agenteval.run(suite, db=folder / "history.db")
+    app = AgentevalApp(AppStart(paths=(folder,), db=folder / "history.db"))
+    async with app.run_test(size=CAST) as pilot:
+        camera = Camera(app, pilot)
+        await camera.until("refund-amount")
+        await camera.press("home", shows="Shop")
+        await camera.frame(2.5, "W watches the code of the selected tests' agent")
+        await camera.press("W", shows="9 unchanged")
+        await camera.frame(3.5, "Now edit the agent in your own editor, in another terminal")
+        agent.write_text(AGENT.replace('{cents // 100}"', '{cents / 100:.2f}"'))
+        await camera.until("3 of 3 failures pass now")
+        await camera.until("recorded   assistant")
+        await camera.frame(6, "You saved agent.py: half a second later you see which verdicts change, and why")
+        agent.write_text(AGENT.replace('{cents // 100}"', '{cents / 100:.2f}"').replace("['status']", "['state']"))
+        await camera.until("3 runs fail now")
+        await camera.until("KeyError")
+        await camera.frame(6, "The next save breaks another test")
+        agent.write_text(AGENT.replace('{cents // 100}"', '{cents / 100:.2f}"') + "# fixed\n")
+        await camera.until("6 unchanged;")
+        await camera.until("recorded   assistant")
+        await camera.press("d", shows="$19.99")
+        await camera.frame(5, "d shows the recorded run and the new one side by side")
+        await camera.press("escape", shows="pass now")
+        await camera.press("R", shows="9 recorded runs, 0 failed")
+        await camera.frame(4, "R runs the changed tests for real; until then nothing counts, and nothing is paid for")
+        (HERE / "watch.svg").write_text(animated(camera.frames), encoding="utf-8")
+
+
 async def main() -> None:
     """All pictures, of real screens on real runs."""
     with tempfile.TemporaryDirectory() as name:
         await stills(Path(name) / "stills")
         await cast(Path(name) / "cast")
+        await watching(Path(name) / "watching")
 
 
 if __name__ == "__main__":
