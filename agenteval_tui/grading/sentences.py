@@ -947,20 +947,23 @@ def _never_called(line: Evidence) -> str:
 def _trajectory_missing(line: Evidence) -> str:
     fields = line.fields
     where = f" as the {nth(fields['position'] + 1)} call" if "position" in fields else ""
+    near = fields.get("near_call")
+    if near and "arguments" in near and line.code != Code.OUT_OF_PLACE:
+        # What differs comes first: a line of a list has no room for a call with many arguments before it.
+        parts = [_trajectory_argument(argument) for argument in near["arguments"][:_TOLD]]
+        only = "only " if near["differences"] == 1 else ""
+        sentence = f"the {nth(near['call'] + 1)} call, {near['tool']}, differs {only}in {'; '.join(parts)}"
+        instead = f", not {fields['instead']}" if fields.get("instead") else ""
+        return f"{sentence}; expected {fields['wanted']}{where}{instead}"
     sentence = f"{fields['wanted']} was not called{where}"
     if not fields["calls"]:
         return f"{sentence}: the agent called no tool"
     if fields.get("instead"):
         sentence += f", {fields['instead']} was"
-    near = fields.get("near_call")
     if not near:
         return sentence
     if line.code == Code.OUT_OF_PLACE:
         return f"{sentence}; it is the {nth(near['call'] + 1)} call"
-    if "arguments" in near:
-        parts = [_trajectory_argument(argument) for argument in near["arguments"][:_TOLD]]
-        only = "only " if near["differences"] == 1 else ""
-        return f"{sentence}; the {nth(near['call'] + 1)} call differs {only}in {'; '.join(parts)}"
     if "taken" in near:
         return f"{sentence}; each call of {near['tool']} ({near['taken']}) already matches another expected call"
     return f"{sentence}; nearest {near['tool']}, the {nth(near['call'] + 1)} call"

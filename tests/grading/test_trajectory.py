@@ -133,7 +133,7 @@ def test_evidence_names_calls_and_arguments() -> None:
     assert result.score == pytest.approx(2 / 5)
     lines = {line.condition: line for line in result.metrics[0].evidence}
     assert lines["calls[0]"].spans == (Span("tool", 0),)
-    assert "the 2nd call differs only in date: expected" in evidence_sentence(lines["calls[1]"])
+    assert "the 2nd call, book, differs only in date: expected" in evidence_sentence(lines["calls[1]"])
     assert lines["calls[1]"].near == (Span("arguments", 1, path="date"),)
     assert evidence_sentence(lines["calls[+2]"]) == "the 3rd call, pay({}), is not expected"
     assert lines["calls[+2]"].spans == (Span("tool", 2),)
