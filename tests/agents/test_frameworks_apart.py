@@ -539,9 +539,12 @@ class TestHaystack:
 SEMANTIC_KERNEL = ("agent", "streamed", "history")
 
 
+ANSWERS_ALONE = ("response", "message", "results")
+
+
 @pytest.fixture(scope="module")
 def semantic_kernel() -> Any:
-    return played_with_model("semantic-kernel", "semantic_kernel", (*SEMANTIC_KERNEL, "response"), ("agent",))
+    return played_with_model("semantic-kernel", "semantic_kernel", (*SEMANTIC_KERNEL, *ANSWERS_ALONE), ("agent",))
 
 
 @pytest.mark.xdist_group("semantic_kernel")
@@ -559,8 +562,9 @@ class TestSemanticKernel:
         assert [note.code for note in transcript.notes] == (["left_out"] if alone else [])
         assert truth["calls"] == [["find", '{"q": "socks"}'], ["bad", '{"x": 1}']]
 
-    def test_a_response_alone_holds_no_calls(self, semantic_kernel: Any) -> None:
-        transcript = semantic_kernel[0]["response"].transcript
+    @pytest.mark.parametrize("name", ANSWERS_ALONE)
+    def test_answers_alone_hold_no_calls(self, semantic_kernel: Any, name: str) -> None:
+        transcript = semantic_kernel[0][name].transcript
         assert (transcript.final_output, [note.code for note in transcript.notes]) == ("3 pairs", ["unread_calls"])
 
 

@@ -186,6 +186,8 @@ class Reader:
         framework = frameworks.of(piece)
         if framework is None:
             return False
+        if not streamed and hasattr(framework, "unseen_calls"):
+            self._note_unseen(piece, self._messages_of(piece) or ())
         if framework not in self._frameworks:
             self._frameworks[framework] = framework.Pieces(self.said, self._read)
         return self._frameworks[framework].read(piece)
@@ -246,8 +248,17 @@ class Reader:
                     self._note("unread", pieces.type_of(item))
             if messages:
                 self.said.whole(messages)
+                if not streamed:
+                    self._note_unseen(piece[0], messages)
         else:
             self._as_json(piece)
+
+    def _note_unseen(self, piece: object, messages: Sequence[Message]) -> None:
+        """Say which calls these messages, all that a function returned, leave out; `piece`: one of them."""
+        unseen = getattr(frameworks.of(piece), "unseen_calls", None)
+        said = unseen(messages) if unseen is not None else ""
+        if said:
+            self._note("unread_calls", said)
 
     @staticmethod
     def _is_common(value: object) -> bool:

@@ -20,6 +20,7 @@ else:  # in the child, where this package need not be installed
     contexts = sys.modules["_agenteval_python_context"]
     pieces = sys.modules["_agenteval_python_pieces"]
 _ALONE = "those before an AgentResponseItem; name the agent itself, or yield what on_intermediate_message gets, too"
+_ANSWERS = "those before a ChatMessageContent; name the agent itself, or return the whole ChatHistory"
 _FAILED = "which calls failed, as messages of Semantic Kernel do not say it; name the agent itself"
 
 
@@ -109,6 +110,12 @@ def messages_of(piece: Any, note: Note) -> list[Message] | None:
     """The messages in a whole ChatMessageContent; None where this is something else."""
     is_message = type(piece).__name__ in ("ChatMessageContent", "StreamingChatMessageContent")
     return _messages_in(piece, note, None) if is_message else None
+
+
+def unseen_calls(messages: list[Message]) -> str:
+    """Which calls are not seen if these messages are all that a function returned; "": none."""
+    answers = [message for message in messages if message["role"] == "assistant" and not message["calls"]]
+    return _ANSWERS if answers and len(answers) == len(messages) else ""
 
 
 def _messages_in(piece: Any, note: Note, failed: set[str] | None) -> list[Message]:

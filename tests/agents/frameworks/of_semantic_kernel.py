@@ -48,6 +48,15 @@ async def history(prompt):
     return ChatHistory(messages=[message async for message in response.thread.get_messages()])
 
 
+async def message(prompt):
+    return (await made().get_response(messages=prompt)).message
+
+
+async def results(prompt):
+    """As the results of a concurrent orchestration."""
+    return [await message(prompt), await message(prompt)]
+
+
 async def response(prompt):
     return await made().get_response(messages=prompt)
 
