@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from agenteval_tui.agents.demo_server import serve
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 
 
-@click.command("demo-server", short_help="Serve the bundled agent as an OpenAI-compatible server on this machine.")
+@click.command("demo-server")
 @click.option("--port", type=click.IntRange(0, 65535), default=8137, metavar="N", help="Default 8137; 0: a free one.")
 @click.option("--version", "version", type=click.Choice(("v1", "v2")), default="v1", help="The agent's version.")
 @common_options
@@ -18,8 +19,6 @@ def command(invocation: Invocation, port: int, version: str) -> int:
     It listens on this machine only and accepts any key. Use it to try an agent of kind `openai` without an account.
     Ctrl-C stops it.
     """
-    # Here and not above: the general help imports this module, and asyncio behind this takes 100 ms.
-    from agenteval_tui.agents.demo_server import serve
 
     def announce(url: str) -> None:
         out = invocation.out
