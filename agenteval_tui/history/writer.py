@@ -122,6 +122,7 @@ class Writer:
                 # A daemon, so that a program that forgot to close can end; `close` at exit still writes what waits.
                 self._thread = threading.Thread(target=self._work, name="history-writer", daemon=True)
                 self._thread.start()
+            # Under the lock: behind the end that `close` puts into the queue, nothing would be written any more.
             self._queue.put((operation, future))
         return future
 
@@ -132,6 +133,7 @@ class Writer:
             thread, self._thread = self._thread, None
             if thread is not None:
                 self._queue.put(None)
+        # A callback of a future runs in the writing thread, and may close the history: a thread can't wait for itself.
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
@@ -152,10 +154,12 @@ class Writer:
                     item = self._queue.get_nowait()
                 except queue.Empty:
                     break
+            # Encoded before the transaction begins, so that other processes don't wait for it.
             ready = [(operation, future) for operation, future in batch if self._prepared(operation, future)]
             if not ready:
                 continue
             try:
+                # Each time: the file may have been moved or replaced since, and SQLite would go on writing the old one.
                 self._in_place()
                 connection = connection or self._connect()
             except (sqlite3.Error, AgentevalError) as error:
@@ -201,14 +205,17 @@ class Writer:
         return _PATIENT_TRIES if patient else _TRIES
 
     def _transaction(self, connection: sqlite3.Connection, operations: list[Operation]) -> list[Any]:
+        # The lock is taken at once. A transaction that reads first and writes later would fail instead of waiting.
         connection.execute("BEGIN IMMEDIATE")
         try:
             totals = Totals()
             values = self._apply_all(connection, totals, operations)
             totals.write(connection)
+            # Again: a future that is done promises that its data is in the file of that name.
             self._in_place()
             connection.execute("COMMIT")
         except BaseException:
+            # SQLite ends the transaction itself after some errors, such as a full disk.
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
@@ -243,6 +250,7 @@ def _fail(future: Future[Any], error: Exception) -> None:
         pass
 
 
+# Weak: a history that nothing uses is freed, and not kept for the end of the program.
 _open_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 
 

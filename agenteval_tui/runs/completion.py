@@ -65,6 +65,7 @@ class RunCompletion:
 
     def agent_finished(self, attempts: RunAttempts) -> Transcript | None:
         """The agent is done: say so, and give what it left behind. None when the run was ended without it."""
+        # An agent that ignored its end may still return: its run was ended without it, and an end is never rewritten.
         if attempts.handed_to_store:
             return None
         if attempts.finished:  # it was being graded when it was ended
@@ -83,7 +84,7 @@ class RunCompletion:
     def end(self, attempts: RunAttempts, transcript: Transcript, judged: GradedRun) -> None:
         """Hand the graded run to the store; `Graded` goes out when it is on the disk."""
         state = self._state
-        attempts.handed_to_store = True
+        attempts.handed_to_store = True  # first: whatever is called from here on must not end the run again
         state.agents[attempts.plan.agent.hash].release_run(attempts.run)
         if attempts.user is not None:
             attempts.user.release()
@@ -107,6 +108,7 @@ class RunCompletion:
         task = attempts.task
         if task is None or attempts.stop:
             return
+        # The reason before the cancel: the worker tells by it that only this run ends, and goes on with the next one.
         attempts.stop, attempts.stopped_by = reason, error
         task.cancel()
         attempts.timer = task.get_loop().call_later(self._grace_s, self._give_up, attempts)
@@ -115,6 +117,7 @@ class RunCompletion:
         """End one run, wherever it is. Does nothing when it has ended, or there is none."""
         state = self._state
         if not state.begun:
+            # Nothing is stored yet that the end could be an end of.
             state.unwanted.append(run_id)
         elif (attempts := state.in_flight.get(run_id)) is not None:
             self.stop(attempts, CANCELLED)
@@ -162,6 +165,7 @@ class RunCompletion:
         log.warning("agent %s did not end within %g s after it was stopped", plan.ref.agent, self._grace_s)
         attempts.finish()
         transcript = attempts.transcript()
+        # The task may hang for ever. Its worker counts no more, so that another one can take the place.
         state.workers.discard(attempts.task)
         if state.in_flight.pop(attempts.run, None) is not None:
             state.waiting.release(plan)
@@ -174,7 +178,7 @@ class RunCompletion:
             self._give_up(attempts)
 
         task = asyncio.ensure_future(wait())
-        self._waiting.add(task)
+        self._waiting.add(task)  # the event loop alone would not keep it from being freed
         task.add_done_callback(self._waiting.discard)
 
 

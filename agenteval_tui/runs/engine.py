@@ -154,6 +154,7 @@ class Engine:
             try:
                 await self._finished.wait()
             except asyncio.CancelledError:
+                # The runs in flight were paid for: what they did until now is stored before the task ends.
                 self.command(Command("cancel"))
                 await self._finished.wait()
                 await self._end()
@@ -202,7 +203,9 @@ class Engine:
     async def _begin(self) -> None:
         plan, state, started_ms = self.plan, self.state, now_ms()
         state.began = time.monotonic()
+        # Stored before anything is sent: an execution that can't be stored must cost nothing.
         await asyncio.wrap_future(begin(self._store, plan, started_ms, self._pid))
+        # Beside the runs: git may take seconds in a large repository.
         self._commits = CommitReading(places_of_plan(plan))
         self._line_up()
         refs = {earlier_run.ref.run: earlier_run.ref for earlier_run in plan.earlier} | {
@@ -242,6 +245,7 @@ class Engine:
                 earlier_run.duration_ms,
                 earlier_run.not_made,
             )
+        # Cancelled by a watcher before there was a line to take them out of.
         for run in state.unwanted:
             self._completion.cancel(run)
         if state.stopping:  # all of it was cancelled before it started
@@ -348,10 +352,12 @@ class Engine:
                 attempts.task = None
                 while attempts.stop and task.cancelling():
                     task.uncancel()  # the run was cancelled; the worker continues
+                # A run that was refused or given up has left its place already.
                 if state.in_flight.pop(attempts.run, None) is not None:
                     state.waiting.release(run)
             # An agent that never waits would block everything else: events, commands, the store.
             await asyncio.sleep(0)
+            # If the disk is slower than the agents, unwritten transcripts would fill the memory.
             await self._completion.writes.room.wait()
 
     def _attempts(self, run: RunPlan) -> RunAttempts:
@@ -405,6 +411,7 @@ class Engine:
                 self._fill()
             judged, stored = await self.grading.judge(attempts.plan, transcript)
         except asyncio.CancelledError:
+            # Only a stopped run is graded with what it has. Otherwise the execution itself is cancelled.
             if not attempts.stop:
                 raise
             transcript = completion.agent_finished(attempts)
@@ -412,6 +419,7 @@ class Engine:
                 return
             judged = judge(attempts.plan, transcript)
         if attempts.around is not None and judged.status == "passed":
+            # The working folder of a run that passed explains nothing.
             await asyncio.to_thread(attempts.around.forget)
             transcript = replace(transcript, workdir="")
         if stored:
@@ -478,6 +486,7 @@ class Engine:
         if not self.state.begun:
             return
         figures = self.state.progress(self.grading.usage, self._users.usage)
+        # An execution that waits writes nothing to its watchers.
         if figures != self._figures:
             self._figures = figures
             self._tell(Progress, *figures)
@@ -488,6 +497,7 @@ class Engine:
         """Begin no more runs; `cancel` those in flight, too."""
         state = self.state
         state.stopping, state.message = status, message or state.message
+        # Parked runs made attempts, which are stored with their ends; those that never began are dropped together.
         for run_id in list(state.parked):
             self._completion.cancel(run_id)
         state.drop_waiting()
@@ -582,6 +592,7 @@ class Engine:
         await self._probes.close()
         for agent in () if self._agents is not None else self.state.agents.values():
             try:
+                # The results are stored: an agent that hangs, or fails, while it closes must not keep the program.
                 await asyncio.wait_for(agent.agent.close(), self._grace_s)
             except Exception:
                 log.warning("an agent could not be closed", exc_info=True)

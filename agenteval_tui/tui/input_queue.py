@@ -98,6 +98,7 @@ class InputQueue:
             await self._take_now(event, handle)
 
     async def _take_now(self, event: events.Event, handle: _Handler) -> None:
+        # Looked at only now: the event before may have removed the widget.
         if isinstance(event, events.MouseEvent) and self._has_gone(self._under(event)):
             return
         if isinstance(event, _WAITED_FOR):
@@ -173,6 +174,7 @@ class InputQueue:
                 return
             was_idle = now - at - LOOK_S < LATE_S and time.thread_time() - spent < BUSY_S
             idle = idle + 1 if was_idle else 0
+            # An idle app does nothing more for the event: its action waits itself, or its widget is gone.
             if (now - begun >= PATIENCE_S and idle >= IDLE_LOOKS) or now - begun >= LONGEST_S:
                 await self._handled(number)
                 return
@@ -181,6 +183,7 @@ class InputQueue:
         look_from(begun, time.thread_time())
 
     async def _handled(self, number: int) -> None:
+        # Both the way and the watch may report the end; the second report is of an event that is over.
         if self._handling == number:
             self._handling = 0
             await self._next()
