@@ -36,6 +36,7 @@ from agenteval_tui.agents.base import (
     UsageReported,
 )
 from agenteval_tui.agents.usage import UsageSum
+from agenteval_tui.core.document import extended
 from agenteval_tui.transcripts.codec import decode_arguments
 from agenteval_tui.transcripts.model import (
     Attachment,
@@ -459,18 +460,7 @@ class Recorder:
             status: CallStatus = "pending" if call.result is None else "error" if call.error else "ok"
             index = len(calls)
             calls.append(
-                ToolCall(
-                    id=call.id,
-                    name=call.name,
-                    arguments=arguments,
-                    result=call.result,
-                    status=status,
-                    started_ms=call.started_ms,
-                    duration_ms=call.duration_ms,
-                    message=place,
-                    malformed=malformed,
-                    traceback=call.traceback,
-                )
+                extended(ToolCall, call, arguments=arguments, status=status, message=place, malformed=malformed)
             )
             if call.result is not None:
                 messages.append(

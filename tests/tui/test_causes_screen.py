@@ -13,8 +13,7 @@ from textual.pilot import Pilot
 
 from agenteval_tui.history import quarantines, triage
 from agenteval_tui.history.store import Store
-from agenteval_tui.tui.presenters.cause_detail import cause_lines
-from agenteval_tui.tui.presenters.cause_rows import CauseRow
+from agenteval_tui.tui.presenters.cause_rows import CauseRow, cause_lines
 from agenteval_tui.tui.screens.agreement import AgreementScreen
 from agenteval_tui.tui.screens.causes import CausesScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen

@@ -285,14 +285,12 @@ class _Assembly:
     def _requests(self, lines: Mapping[_Talk, _Line], transcript: Transcript) -> ModelRequests:
         places = {id(message): place for place, message in enumerate(self._messages)}
         requests = [
-            ModelRequest(
-                number,
+            extended(
+                ModelRequest,
+                turn.asked.request,
+                number=number,
                 line=lines[turn.talk].number,
                 model=turn.asked.request.model or turn.asked.reply.model,
-                system=turn.asked.request.system,
-                messages=turn.asked.request.messages,
-                tools=turn.asked.request.tools,
-                parameters=turn.asked.request.parameters,
                 previous=turn.asked.request.previous or turn.asked.request.conversation,
                 cached_tokens=turn.asked.reply.usage.cached_tokens,
                 error=turn.asked.reply.error,

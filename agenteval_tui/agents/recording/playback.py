@@ -11,6 +11,7 @@ from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.agents.recording.matching import Matcher, Volatile, nearest, without_clock
 from agenteval_tui.agents.recording.mcp_requests import is_mcp, server_of
 from agenteval_tui.agents.recording.protocols import read_request
+from agenteval_tui.core.document import extended
 from agenteval_tui.transcripts.model_request import ModelRequest
 from agenteval_tui.transcripts.request_changes import RequestChange, difference
 from agenteval_tui.transcripts.sight import LOSSES
@@ -122,18 +123,7 @@ class Playback:
         )
         if recorded is None:
             return ()
-        before, after = (
-            ModelRequest(
-                1,
-                line=1,
-                model=request.model,
-                system=request.system,
-                messages=request.messages,
-                tools=request.tools,
-                parameters=request.parameters,
-            )
-            for request in (recorded, now)
-        )
+        before, after = (extended(ModelRequest, request, number=1, line=1, previous="") for request in (recorded, now))
         last_answer = max(
             (place for place, message in enumerate(recorded.messages) if message["role"] == "assistant"), default=-1
         )

@@ -1,4 +1,4 @@
-"""Causes of failures as rows of a list."""
+"""Causes of failures as rows of a list, and one of them in full."""
 
 from __future__ import annotations
 
@@ -12,21 +12,27 @@ from agenteval_tui.analysis.triage import TriageStatus
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count, percent
 from agenteval_tui.grading.causes import words_of
-from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
-from agenteval_tui.tui.presenters.text_layout import empty_state, nothing_ran
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.tui.presenters.evidence_pane import result_lines
+from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark
+from agenteval_tui.tui.presenters.text_layout import empty_state, nothing_ran, paragraph, wrap_to
+from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import (
     ELLIPSIS,
     LONG_WORD,
     Cell,
     Line,
     cell_len,
+    fit,
     fit_text,
     left,
+    longest_that_fits,
     right,
     spread,
     width_of,
 )
-from agenteval_tui.views.causes import names_of_tests
+from agenteval_tui.views.causes import cause_in_full, names_of_tests
 
 PURPOSE = "Why runs failed, grouped by cause, worst first. Decide once about each cause."
 BAR, SHORT_BAR = 12, 6  # cells of the longest share
@@ -240,3 +246,34 @@ def no_causes(causes: Causes, *, words: bool, only_open: bool) -> list[Line]:
     if not causes.ended:
         return nothing_ran(PURPOSE)
     return empty_state("", f"Nothing failed in {count(causes.ended, 'run')}.", *scope, style="passed")
+
+
+def cause_lines(
+    row: CauseRow,
+    width: int,
+    now: int,
+    example: RunRow | None = None,
+    result: CriterionResult | None = None,
+    number: int = 0,
+) -> list[Line]:
+    """One cause in full: what was decided, how much of it there is, its tests, and one of its runs explained."""
+    lines: list[Line] = []
+    for element in cause_in_full(row.group, row.standing, now):
+        lines += [*([()] if lines else []), *view_lines((element,), width)]
+    if example is not None:
+        lines += [(), *_example(row.group, example, result, number, width)]
+    return wrap_to(lines, width)
+
+
+def _example(group: CauseGroup, example: RunRow, result: CriterionResult | None, number: int, width: int) -> list[Line]:
+    place = f"{number + 1} of {len(group.runs)}"
+    whose: list[Cell] = [mark(example.status), (f" {one_line(example.test_id, 60)}", "accent")]
+    run, agent, example_text = f"  run {example.repetition}", f"  {one_line(example.agent, 30)}", f"   example {place}"
+    heads: list[Line] = [(*whose, (f"{run}{agent}{example_text}", "dim")), (*whose, (f"{run}{example_text}", "dim"))]
+    lines: list[Line] = [longest_that_fits([*heads, (*whose, (f"  {place}", "dim"))], width)]
+    if example.prompt_head:
+        lines.append(fit((("user  ", "role-user"), (one_line(example.prompt_head, 300), "dim")), width))
+    if result is not None:
+        return [*lines, (), *result_lines(result, width)]
+    message = example.error_message or example.why
+    return [*lines, (), *paragraph(message or "There are no more details.", width)]

@@ -15,8 +15,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.causes_scope import CauseScope
 from agenteval_tui.tui.inspect_target import RunToOpen
-from agenteval_tui.tui.presenters.cause_detail import cause_lines
-from agenteval_tui.tui.presenters.cause_rows import CauseRow, CauseRows, no_causes, rows_of
+from agenteval_tui.tui.presenters.cause_rows import CauseRow, CauseRows, cause_lines, no_causes, rows_of
 from agenteval_tui.tui.presenters.tabs import CAUSE_TABS, tab_cells
 from agenteval_tui.tui.state import flag
 from agenteval_tui.tui.styled_text import Cell, Line
