@@ -100,6 +100,8 @@ for room in ("analysis", "history", "suites", "tui.presenters", "tui.widgets", "
     package = importlib.import_module(f"agenteval_tui.{room}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         importlib.import_module(module.name)
+with contextlib.suppress(ImportError):
+    import keyring, numpy  # the doctor imports what it looks for
 assert not [name for name in sys.modules if name.startswith("agenteval_tui.extensions.")]
 for line in sys.stdin:
     if os.fork() == 0:
