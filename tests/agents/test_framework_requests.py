@@ -22,6 +22,9 @@ from agenteval_tui.transcripts.model_request import ModelRequests
 from agenteval_tui.transcripts.observed import observes
 from benchmarks.accuracy.context_frameworks import FRAMEWORKS, is_named, model, recorded
 
+# As in test_frameworks.py: one worker imports a framework.
+LANGGRAPH, OPENAI_AGENTS, PYDANTIC_AI = map(pytest.mark.xdist_group, ("langgraph", "openai_agents", "pydantic_ai"))
+GROUPS = {"LangGraph": LANGGRAPH, "openai-agents": OPENAI_AGENTS, "pydantic-ai": PYDANTIC_AI}
 PACKAGES = {"LangGraph": "langchain_openai", "openai-agents": "agents", "pydantic-ai": "pydantic_ai"}
 
 
@@ -40,7 +43,7 @@ def _calls(message: Any) -> list[Any]:
     return [(one["id"], one["function"]["name"]) for one in message.get("tool_calls") or ()]
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("framework", [pytest.param(name, marks=GROUPS[name]) for name in FRAMEWORKS])
 @pytest.mark.parametrize("plant", ["truncation", "masking", "changed tools", "changed system prompt"])
 async def test_hooks_tell_what_the_proxy_sees(framework: str, plant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip(PACKAGES[framework])
@@ -61,7 +64,7 @@ async def test_hooks_tell_what_the_proxy_sees(framework: str, plant: str, monkey
     assert is_named(told, plant, 3)
 
 
-@pytest.mark.xdist_group("pydantic_ai")
+@PYDANTIC_AI
 async def test_an_agent_that_a_tool_asks_has_its_own_line() -> None:
     pytest.importorskip("pydantic_ai")
     played, _ = await play_all("of_pydantic_ai", ("delegating", "delegates", "only_text"), {}, later=())
@@ -95,6 +98,7 @@ class Flaky:
         return Answer(body=json.dumps({**chunk, "object": "chat.completion", "choices": [choice]}))
 
 
+@OPENAI_AGENTS
 @pytest.mark.parametrize("way", ["run", "run_sync", "run_streamed"])
 async def test_a_failed_request_of_openai_agents_is_told_where_it_failed(way: str) -> None:
     agents = pytest.importorskip("agents")
@@ -129,6 +133,7 @@ async def test_a_failed_request_of_openai_agents_is_told_where_it_failed(way: st
     assert ends[1] <= told[2]["started_ms"]
 
 
+@PYDANTIC_AI
 @pytest.mark.parametrize("error", [AssertionError("out of stock"), NotImplementedError("no such city"), KeyError("x")])
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_request_of_pydantic_ai_that_failed_in_the_model_is_told(error: Exception, streamed: bool) -> None:

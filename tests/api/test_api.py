@@ -118,18 +118,26 @@ class Refusing:
 
 
 FRAMEWORKS = Path(__file__).parents[1] / "agents" / "frameworks"
+# As in tests/agents/test_frameworks.py: one worker imports a framework.
+LANGGRAPH, OPENAI_AGENTS, PYDANTIC_AI = map(pytest.mark.xdist_group, ("langgraph", "openai_agents", "pydantic_ai"))
 
 
 @pytest.mark.parametrize(
     ("framework", "module", "name", "answer"),
     [
-        ("langgraph", "of_named_langgraph", "graph", "Deps(name='nobody', tags=[])"),
-        ("langgraph", "of_named_langgraph", "remembers", "1"),
-        ("langgraph", "of_named_langgraph", "make_graph", "Deps(name='nobody', tags=[])"),
-        ("pydantic_ai", "of_named_pydantic_ai", "deps", "Deps(name='nobody', tags=[])"),
-        ("pydantic_ai", "of_named_pydantic_ai", "structured", '{"total": 3, "note": "Where is it?"}'),
-        ("agents", "of_named_openai_agents", "openai", "Deps(name='nobody', tags=[])"),
-        ("agents", "of_named_openai_agents", "with_server", "found socks"),
+        pytest.param("langgraph", "of_named_langgraph", "graph", "Deps(name='nobody', tags=[])", marks=LANGGRAPH),
+        pytest.param("langgraph", "of_named_langgraph", "remembers", "1", marks=LANGGRAPH),
+        pytest.param("langgraph", "of_named_langgraph", "make_graph", "Deps(name='nobody', tags=[])", marks=LANGGRAPH),
+        pytest.param("pydantic_ai", "of_named_pydantic_ai", "deps", "Deps(name='nobody', tags=[])", marks=PYDANTIC_AI),
+        pytest.param(
+            "pydantic_ai",
+            "of_named_pydantic_ai",
+            "structured",
+            '{"total": 3, "note": "Where is it?"}',
+            marks=PYDANTIC_AI,
+        ),
+        pytest.param("agents", "of_named_openai_agents", "openai", "Deps(name='nobody', tags=[])", marks=OPENAI_AGENTS),
+        pytest.param("agents", "of_named_openai_agents", "with_server", "found socks", marks=OPENAI_AGENTS),
         ("json", "of_named", "bot", "Hi Where is it?"),
     ],
 )
