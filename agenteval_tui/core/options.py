@@ -19,6 +19,11 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import typed_whole
 
+REPETITIONS = 100_000
+"""How often a test runs in one execution, at most."""
+CONCURRENCY = 10_000
+"""Runs at the same time, at most."""
+
 _LONGEST = 40  # characters of a wrong value that are shown
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}(,\d{3})+(\.\d*)?")  # any other comma may stand for a decimal point
 _OF_UNIT = {"USD": " of US dollars", "SECONDS": " of seconds", "TIME": " of seconds"}

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validat
 from pydantic_core import PydanticCustomError
 
 from agenteval_tui.core.ids import criterion_names
-from agenteval_tui.core.limits import CONCURRENCY, REPETITIONS
+from agenteval_tui.core.options import CONCURRENCY, REPETITIONS
 from agenteval_tui.core.schema_rules import NAME_CHARACTERS, at_least_one, exactly_one, given, where, without
 from agenteval_tui.suites.callable_name import callable_rule, parse_callable
 from agenteval_tui.suites.command_words import COMMAND_RULE, checked_command

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import field
 
-from agenteval_tui.core.limits import CONCURRENCY
-from agenteval_tui.core.options import Options, limits
+from agenteval_tui.core.options import CONCURRENCY, Options, limits
 
 MAX_COST = "Stop when agents and judges have cost this much"
 

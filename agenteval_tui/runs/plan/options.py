@@ -7,8 +7,7 @@ from typing import Annotated
 
 from msgspec import field
 
-from agenteval_tui.core.limits import CONCURRENCY, REPETITIONS
-from agenteval_tui.core.options import Options, limits
+from agenteval_tui.core.options import CONCURRENCY, REPETITIONS, Options, limits
 
 
 class PlanOptions(Options, frozen=True):
