@@ -14,6 +14,8 @@ from agenteval_tui.agents.base import Captured, Done, Noted, TextDelta
 from agenteval_tui.agents.http.agent import HttpReply
 from agenteval_tui.agents.http.options import HttpOptions
 from agenteval_tui.agents.http.sse import ServerEvent
+from agenteval_tui.agents.process.mapped_state import events_of_state
+from agenteval_tui.agents.process.options import PythonOptions
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.transcripts.model import Message, Note, ToolCall, Transcript
 from agenteval_tui.transcripts.observed import observes
@@ -116,3 +118,16 @@ def test_what_a_proxy_saw_is_enough() -> None:
         stored = recorder.stored()
         assert [note.code for note in stored.notes] == ["usage"]
         assert (stored.final_output, stored.messages, stored.tool_calls[0].name) == (answer, messages, "refund")
+
+
+def test_what_comes_out_of_an_agent_of_which_only_the_input_is_written_is_read() -> None:
+    options = PythonOptions.model_validate({"kind": "python", "callable": "a.py:b", "input": {"q": "{{prompt}}"}})
+    document = {"messages": [{"role": "user", "content": "Where?"}], "variables": {}}
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    asks = {"role": "assistant", "content": "", "tool_calls": [call]}
+    told = [asks, {"role": "tool", "tool_call_id": "c", "content": "found"}, {"role": "assistant", "content": "Paris"}]
+    state = {"messages": [*document["messages"], *told]}
+    events = list(events_of_state(state, options, document))
+    assert [event["type"] for event in events] == ["tool_call", "tool_result", "text"]
+    codes = [event.get("code") for event in events_of_state({"answer": "Paris"}, options, document)]
+    assert "text_only" in codes, "its calls are not seen"

@@ -78,6 +78,8 @@ def events_of_state(
     if options.messages is not None:
         messages = _at("messages", options.messages, state)
         yield from reader.take({"messages": messages if isinstance(messages, list) else [messages]}, False)
+    elif options.output is None:
+        yield from reader.take(state, False)  # only `input` is written: what comes out is read like any other answer
     if options.output is not None:
         answer = _at("output", options.output, state)
         if options.messages is not None:
