@@ -145,7 +145,7 @@ class TestPydanticAI:
 
 # LangGraph
 
-ODD_GRAPH = ("asks_a_person", "odd_custom", "invalid_call", "other", "not_compiled", "chat_model")
+ODD_GRAPH = ("asks_a_person", "odd_custom", "invalid_call", "other", "not_compiled", "chat_model", "functional")
 GRAPH = (
     *("invoke", "ainvoke", "messages_alone", "dumped", "values", "returned_stream", "updates", "default_mode"),
     *("as_messages", "chunks_alone", "two_modes", "all_modes", "tasks", "debug", "one_in_a_list", "subgraphs"),
@@ -191,6 +191,7 @@ class TestLangGraph:
         (call,) = langgraph["invalid_call"].transcript.tool_calls
         assert (call.arguments, call.malformed) == ("{oops", True)
         assert "a graph whose state has no `messages`, but: question, answer" in langgraph["other"].raised
+        assert "a graph that does not say what it takes; write that in the agent" in langgraph["functional"].raised
         assert "is a LangGraph graph that is not compiled" in langgraph["not_compiled"].raised
         assert langgraph["chat_model"].transcript.messages[1].content == "let me see"
 

@@ -487,6 +487,9 @@ def _takes_messages(graph: Any) -> bool:
 def _without_messages(graph: Any, target: str) -> str:
     schema = getattr(graph, "output_channels", None) or list(graph.channels)
     names, takes = _state_of(graph)
+    if not names:  # of the functional API, which has no state
+        problem = target + " is a graph that does not say what it takes; write that in the agent, such as "
+        return problem + '`input: {question: "{{prompt}}"}`, or name a function that asks it'
     gives = [str(name) for name in ([schema] if isinstance(schema, str) else schema)]
     asks = next((name for name in (*_ASKS, *takes, *names) if name in takes or not takes), "question")
     answers = next((name for name in (*_GIVES, *gives) if name in gives and name != asks), "answer")

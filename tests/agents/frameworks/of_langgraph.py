@@ -11,6 +11,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import interrupt
@@ -110,6 +111,13 @@ def build_other():
 
 
 other = build_other()
+
+
+@entrypoint()
+def functional(inputs):
+    return graph.invoke({"messages": [("user", inputs["question"])]})
+
+
 chat_model = Fake()
 chain = ChatPromptTemplate.from_messages([("human", "{question}")]) | RunnableLambda(lambda value: "3 pairs")
 
