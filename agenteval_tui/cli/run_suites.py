@@ -25,7 +25,6 @@ from agenteval_tui.cli.run_options import Ending, ReportFiles, runs_apart
 from agenteval_tui.cli.standard_input import STDIN
 from agenteval_tui.cli.suites_given import paths_given, suites_given
 from agenteval_tui.cli.trust_prompt import plan_with_permission, text_with_permission, trust_answer
-from agenteval_tui.cli.watch_run import WatchOptions, watch_suites
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.document import extended
@@ -57,8 +56,6 @@ def run_suites(
 ) -> int:
     """Plan and run the suites at `paths`, or print the plan; gives the exit code. `given`: the options of `run` that
     are not in `options` yet."""
-    if given["watch"]:
-        return _watch(invocation, paths, options, reports, given)
     named_tests = named(paths_given(paths))
     refuse_both(named_tests, given["tests"])
     paths = named_tests.paths
@@ -67,7 +64,7 @@ def run_suites(
     with invocation.store() as store:
         loaded = load_for_run(invocation, paths, given["tests"], named_tests)
         given = {**given, "tests": given["tests"] or named_tests.chosen(loaded)}
-        options = _options(store, loaded, given, options)
+        options = options_of(store, loaded, given, options)
         plan = plan_of(store, loaded, options)
         if given["plan"]:
             return _show_plan(invocation, store, plan, as_json=reports.on_stdout)
@@ -83,45 +80,6 @@ def run_suites(
         options = replace(options, trust=plan.trust)
         request = ExecutionRequest(tuple(map(str, paths)), options, *_places(invocation))
         return _execute(invocation, store, plan, request, ending, reports)
-
-
-def _watch(
-    invocation: Invocation,
-    paths: tuple[Path, ...],
-    options: PlanOptions,
-    reports: ReportFiles,
-    given: dict[str, Any],
-) -> int:
-    """Watch the code of the agents of these suites; gives the exit code."""
-    if STDIN in paths:
-        raise AgentevalError("a suite on standard input can't be watched", fix="write it into a file first")
-    named_tests = named(paths_given(paths))
-    refuse_both(named_tests, given["tests"])
-    trusted = options.trust
-    with invocation.store() as store:
-
-        def plans() -> Plan:
-            nonlocal trusted
-            loaded = load_for_run(invocation, named_tests.paths, given["tests"], named_tests)
-            chosen = {**given, "tests": given["tests"] or named_tests.chosen(loaded)}
-            planned = _options(store, loaded, chosen, replace(options, trust=trusted))
-            permitted = plan_with_permission(invocation, plan_of(store, loaded, planned))
-            trusted = permitted.trust
-            return permitted
-
-        return watch_suites(
-            invocation,
-            store,
-            plans,
-            WatchOptions(
-                live=given["watch_live"],
-                once=given["once"],
-                as_json=reports.on_stdout,
-                tools_recorded=given["recorded_tools"],
-                max_cost=options.max_cost,
-                steered=given["steer"],
-            ),
-        )
 
 
 def resume(
@@ -219,7 +177,8 @@ def _show_plan(invocation: Invocation, store: Store, plan: Plan, *, as_json: boo
     return 0
 
 
-def _options(store: Store, loaded: list[LoadedSuite], given: dict[str, Any], options: PlanOptions) -> PlanOptions:
+def options_of(store: Store, loaded: list[LoadedSuite], given: dict[str, Any], options: PlanOptions) -> PlanOptions:
+    """The options of a run, with what was given beside them."""
     same = ("tests", "tags", "agent", "variation", "repeat", "timeout", "seed", "judge", "sample", "name", "note")
     return replace(
         options,

@@ -11,14 +11,22 @@ import termios
 import tty
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.cli.named_tests import named, refuse_both
 from agenteval_tui.cli.output import Output
+from agenteval_tui.cli.run_inline import plan_of
+from agenteval_tui.cli.run_options import ReportFiles
 from agenteval_tui.cli.run_progress import ProgressState, RunProgress
+from agenteval_tui.cli.run_suites import load_for_run, options_of
+from agenteval_tui.cli.standard_input import STDIN
+from agenteval_tui.cli.suites_given import paths_given
+from agenteval_tui.cli.trust_prompt import plan_with_permission
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.store import Store
@@ -28,6 +36,7 @@ from agenteval_tui.runs.change.watch import Plans, Watch
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.views.code_change import change_lines, needed_text, saved_text
 
 _REAL = (
@@ -46,6 +55,45 @@ class WatchOptions(Struct, frozen=True):
     max_cost: float | None = None
     steered: bool = False
     """Commands come on standard input, a word a line: model, real, check, stop. Its end ends the watch."""
+
+
+def watch(
+    invocation: Invocation,
+    paths: tuple[Path, ...],
+    options: PlanOptions,
+    reports: ReportFiles,
+    given: dict[str, Any],
+) -> int:
+    """Watch the code of the agents of these suites; gives the exit code."""
+    if STDIN in paths:
+        raise AgentevalError("a suite on standard input can't be watched", fix="write it into a file first")
+    named_tests = named(paths_given(paths))
+    refuse_both(named_tests, given["tests"])
+    trusted = options.trust
+    with invocation.store() as store:
+
+        def plans() -> Plan:
+            nonlocal trusted
+            loaded = load_for_run(invocation, named_tests.paths, given["tests"], named_tests)
+            chosen = {**given, "tests": given["tests"] or named_tests.chosen(loaded)}
+            planned = options_of(store, loaded, chosen, replace(options, trust=trusted))
+            permitted = plan_with_permission(invocation, plan_of(store, loaded, planned))
+            trusted = permitted.trust
+            return permitted
+
+        return watch_suites(
+            invocation,
+            store,
+            plans,
+            WatchOptions(
+                live=given["watch_live"],
+                once=given["once"],
+                as_json=reports.on_stdout,
+                tools_recorded=given["recorded_tools"],
+                max_cost=options.max_cost,
+                steered=given["steer"],
+            ),
+        )
 
 
 def watch_suites(invocation: Invocation, store: Store, plans: Plans, options: WatchOptions) -> int:

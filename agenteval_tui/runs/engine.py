@@ -48,7 +48,6 @@ from agenteval_tui.runs.events import (
 )
 from agenteval_tui.runs.execution_state import ExecutionState
 from agenteval_tui.runs.executors.base import Executor, executor_of
-from agenteval_tui.runs.fork.tape import tape_answers
 from agenteval_tui.runs.grading_pool import CANCELLED, GradedRun, GradingPool, judge
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.request_room import RequestRoom
@@ -362,7 +361,7 @@ class Engine:
 
     def _attempts(self, run: RunPlan) -> RunAttempts:
         agent = self.state.agents[run.agent.hash]
-        recorded = self._recorded.get(run.ref.run) or tape_answers(self._store, run.fork)
+        recorded = self._recorded.get(run.ref.run) or self._tape_answers(run)
         request = replace(run.request(agent.config), paid=self._paid(run), recorded=recorded)
         attempts = RunAttempts(
             run,
@@ -380,6 +379,15 @@ class Engine:
         attempts.limit = lambda: self.state.used_up(self._used_by_others())
         attempts.room = self._room
         return attempts
+
+    def _tape_answers(self, run: RunPlan) -> RecordedAnswers | None:
+        """What answers the requests of a run that continues another from its tape; None: it does not."""
+        if run.fork is None or run.fork.answers is None:
+            return None
+        # It reads the models' protocols: 100 ms for who runs tests.
+        from agenteval_tui.runs.fork.tape import tape_answers
+
+        return tape_answers(self._store, run.fork)
 
     def _paid(self, run: RunPlan) -> PaidRequests | None:
         """What a continuation paid for when it was asked the last time, and did not come to its end."""

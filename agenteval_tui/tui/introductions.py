@@ -57,6 +57,10 @@ PARTS: dict[str, dict[str, str]] = {
         "live": "The recorded run on which the criterion is tried.",
         "filter": "The filter keeps the tests with these words in their id or name.",
     },
+    "watch": {
+        "runs": "The runs that differ now from the recorded ones: those that pass come first.",
+        "details": "The selected run: why it is what it is now, and the first message that differs.",
+    },
     "run": {
         "cells": "One row per test, one cell per run, in the order they started.",
         "stream": "The transcript of the chosen run, live.",

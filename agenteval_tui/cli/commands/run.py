@@ -147,6 +147,12 @@ def command(invocation: Invocation, /, paths: tuple[Path, ...], resume: str | No
     else:
         _check_resumed(paths, given)
 
+    if given["watch"]:
+        # It reads the models' protocols: 100 ms for who runs tests.
+        from agenteval_tui.cli import watch_run
+
+        return watch_run.watch(invocation, paths, options, reports, given)
+
     # A second lazy boundary: what executes loads five times what the options need, and --help took 0.3 s with it.
     from agenteval_tui.cli import run_suites
 

@@ -34,7 +34,6 @@ from agenteval_tui.runs.fork.edits import (
 )
 from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, Purpose, System, Tools, read_origin
 from agenteval_tui.runs.fork.options import ForkRequest
-from agenteval_tui.runs.fork.tape import answers_before
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan, expanded
 from agenteval_tui.runs.plan.conversation import Conversation
@@ -160,7 +159,7 @@ def source_of(
     if agent and not elsewhere:
         named = _agent_named(agent, row, stored.own)
         stored = replace(stored, run=replace(stored.run, agent=named, ref=replace(stored.run.ref, agent=agent)))
-    tape = answers_before(store, row, stored.run.agent) if by_tape and not agent else {}
+    tape = _answers_before(store, row, stored.run.agent) if by_tape and not agent else {}
     if not tape:
         check_agent(stored.run.agent)
     # What was added to the prompt for the test's first turn is in the transcript already.
@@ -434,3 +433,10 @@ def _plain(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _answers_before(store: Store, row: RunRow, agent: AgentPlan) -> Mapping[int, int]:
+    # It reads the models' protocols: 100 ms for who only looks at forks.
+    from agenteval_tui.runs.fork.tape import answers_before
+
+    return answers_before(store, row, agent)

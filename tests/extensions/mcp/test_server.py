@@ -110,6 +110,7 @@ def test_it_only_reads_unless_it_is_allowed_more(folder: Path) -> None:
         page = (ROOT / "docs/coding-agents.md").read_text("utf-8")
         assert names == set(re.findall(r"^\| `(\w+)`", page, re.MULTILINE)) - {
             "run",
+            "check_change",
             "save_edit",
             "make_test",
             "fork",
@@ -158,6 +159,9 @@ def test_a_failure_is_found_explained_and_an_edit_is_tried_and_saved(folder: Pat
         assert "1 suite, 1 test, 1 criterion: no problems" in await said(client, "validate")
         ran = await said(client, "run", path="little.suite.yaml", repeat=1)
         assert "1 passed of 1 run" in ran
+        unchecked = await said(client, "check_change", path="little.suite.yaml")
+        assert unchecked.startswith("ERROR")
+        assert "no test has a recorded run of an agent that is a program" in unchecked
         assert "1 test better" in await said(client, "compare")
         branches = [{"label": "with it", "arguments": {"order_id": "#W1042"}}, {"label": "hi", "at": 1, "text": "Hi!"}]
         forked = await said(client, "fork", run="where", step=2, sweep=branches, n=1)
