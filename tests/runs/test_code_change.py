@@ -233,6 +233,21 @@ async def test_keys_of_model_servers_are_withheld(server: ScriptedServer, projec
     assert {request.headers["authorization"] for request in server.requests[asked:]} == {"Bearer agenteval-recorded"}
 
 
+async def test_a_recording_that_changed_nothing_answers_an_agent_that_names_its_server(
+    server: ScriptedServer, tmp_path: Path, store: Store
+) -> None:
+    project = Project(tmp_path, store, capture="auto")
+    await project.record(model=MODEL.replace('os.environ["OPENAI_BASE_URL"]', f'"{server.url}"'))
+    asked = len(server.requests)
+    assert asked == 4
+    assert effects(await project.check()) == {"shouts": "unchanged", "polite": "unchanged"}
+    project.edit("Shout it.", "Whisper it.")
+    change = await project.check()
+    assert effects(change) == {"shouts": "needs_model", "polite": "needs_model"}
+    assert of(change, "shouts").request == 2
+    assert len(server.requests) == asked
+
+
 async def test_a_run_that_used_a_model_without_a_recording_is_not_made(
     server: ScriptedServer, project: Project
 ) -> None:

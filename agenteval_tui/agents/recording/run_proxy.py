@@ -89,7 +89,7 @@ class RunProxy:
                 on_miss="stop" if recorded is None or not recorded.live else "live",
                 max_cost=None if recorded is None else recorded.max_cost,
                 stands=0 if recorded is None else recorded.stands,
-                cost=self._cost,
+                cost=None if recorded is None else self._cost,  # who has no limit needs no sum
                 keys=keys_of(run.env),
                 keep=keep,
                 paid=run.paid,
