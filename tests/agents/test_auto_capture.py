@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -62,6 +63,13 @@ def with_urllib(prompt):
         return said(json.load(reply)) + " " + reply.url + " " + reply.geturl()
 """
 WAYS = ("httpx", "httpx2", "httpx_async", "requests", "aiohttp", "urllib")
+
+
+@pytest.fixture(autouse=True)
+def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agents of these tests don't get this environment, and must not reach servers in another way than we do."""
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture
@@ -206,6 +214,23 @@ async def test_a_connection_that_breaks_is_not_asked_again(tmp_path: Path) -> No
         transcript, _ = await run(python(tmp_path, REFUSED, "answer"), tmp_path, env, "hello")
     assert transcript.final_output.startswith("RemoteProtocolError: Server disconnected")
     assert calls == 1
+
+
+PROXIES = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
+SETS_PROXIES = f"import os\nos.environ.update({PROXIES})\n"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("where", ["environment", "code"])
+async def test_an_agent_with_proxies_of_its_own_reaches_its_model_through_them(
+    server: ScriptedServer, tmp_path: Path, way: str, where: str
+) -> None:
+    pytest.importorskip(way.removesuffix("_async"))
+    env = {"SHOP_MODEL": server.url, "OPENAI_API_KEY": KEY, **(PROXIES if where == "environment" else {})}
+    source = CLIENTS if where == "environment" else SETS_PROXIES + CLIENTS
+    transcript, events = await run(python(tmp_path, source, f"with_{way}"), tmp_path, env, "Where is it?")
+    assert transcript.final_output.startswith("get_order ")
+    assert captured_of(events) is None
 
 
 ANSWERS = (

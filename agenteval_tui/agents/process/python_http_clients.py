@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import re
 import sys
 import weakref
@@ -130,11 +131,19 @@ def _own_host() -> str:
     return _proxy.partition("://")[2].partition("/")[0]
 
 
-def _has_proxies() -> bool:
-    """Whether the environment names proxies, which agenteval uses, too."""
-    from urllib.request import getproxies
+def _network() -> dict[str, str]:
+    """The proxies of the network that the environment names."""
+    return {name: value for name, value in os.environ.items() if value and name.lower().endswith("_proxy")}
 
-    return bool(getproxies())
+
+_network_before = _network()  # before any module of the user's could change it
+
+
+def _has_own_proxies(named: bool) -> bool:
+    """Whether requests go through proxies of the network that agenteval's own would not: others than those of the
+    environment. `named`: a client has one."""
+    now = _network()
+    return now != _network_before or (named and not now)
 
 
 # httpx, and httpx2, which came from it
@@ -166,7 +175,7 @@ def _add_to_httpx(module: Any) -> None:
         if not _proxy or not isinstance(request.stream, module.ByteStream):
             return None
         pool = transport._pool
-        if getattr(pool, "_uds", None) or ("Proxy" in type(pool).__name__ and not _has_proxies()):
+        if getattr(pool, "_uds", None) or _has_own_proxies("Proxy" in type(pool).__name__):
             return None
         way = detour(request.method, str(request.url), request.content, lambda: "anthropic-version" in request.headers)
         if way is None:
@@ -220,7 +229,7 @@ def _add_to_requests(module: Any) -> None:
     def sending(self: Any, request: Any, *arguments: Any, **named: Any) -> object:
         plain = type(self) is adapter and not arguments and not named.get("cert")
         way = None
-        if _proxy and plain and not (named.get("proxies") and not _has_proxies()):
+        if _proxy and plain and not _has_own_proxies(bool(named.get("proxies"))):
             way = detour(request.method, request.url, request.body, lambda: "anthropic-version" in request.headers)
         if way is None:
             return send(self, request, *arguments, **named)
@@ -256,7 +265,7 @@ def _add_to_aiohttp(module: Any) -> None:
         way, headers = None, module.client.CIMultiDict(named.get("headers") or ())
         url: Any = None
         body = "{}" if named.get("json") is not None else named.get("data")
-        own_way = named.get("proxy") or getattr(self, "_default_proxy", None) or (self._trust_env and _has_proxies())
+        own_way = named.get("proxy") or getattr(self, "_default_proxy", None) or bool(_network())
         if _proxy and not own_way and not (named.get("json") is not None and named.get("data") is not None):
             url = self._build_url(str_or_url)
             if named.get("json") is not None:
@@ -298,7 +307,7 @@ def _add_to_urllib(module: Any) -> None:
     @functools.wraps(open_url)
     def opening(self: Any, fullurl: Any, data: Any = None, *arguments: Any, **named: Any) -> object:
         way = None
-        if _proxy and is_plain(self) and not (direct and self is direct[0]):
+        if _proxy and is_plain(self) and not _has_own_proxies(named=False) and not (direct and self is direct[0]):
             asked = module.Request(fullurl, data) if isinstance(fullurl, str) else fullurl
             body = asked.data if data is None else data
             way = detour(asked.get_method(), asked.full_url, body, lambda: asked.has_header("Anthropic-version"))

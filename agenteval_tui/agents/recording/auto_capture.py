@@ -31,7 +31,7 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.agents.recording.open_run import OpenRun
-from agenteval_tui.agents.recording.providers import leading, usable_upstreams
+from agenteval_tui.agents.recording.providers import has_own_network, leading, usable_upstreams
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.recording.run_proxy import RunProxy
@@ -132,6 +132,8 @@ class AutoCapturingAgent:
 
     def _led(self, request: AgentRequest, run: OpenRun) -> AgentRequest:
         """The request with the proxy's address, where the agent's requests can be sent there."""
+        if run.recorded is None and has_own_network(run.env):
+            return request
         if not self._is_command:
             return replace(request, proxy=self._address(run))
         upstreams = usable_upstreams(run.env)

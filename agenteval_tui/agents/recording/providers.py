@@ -85,8 +85,16 @@ def leading(base: str, addresses: Mapping[str, str], env: Mapping[str, str]) -> 
         for name in provider.variables
         if env.get(name, "").strip()
     }
-    has_proxies = any(value and name.lower().endswith("_proxy") for name, value in env.items())
-    return {**variables, **(past_proxies(env) if variables and has_proxies else {})}
+    return {**variables, **(past_proxies(env) if variables and _network(env) else {})}
+
+
+def has_own_network(env: Mapping[str, str]) -> bool:
+    """Whether a program with this environment reaches servers by other proxies of the network than agenteval does."""
+    return _network(env) != _network(os.environ)
+
+
+def _network(env: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if value and name.lower().endswith("_proxy")}
 
 
 def environment(base: str, addresses: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:

@@ -83,6 +83,7 @@ class Proxy:
         self._session_of = session_of
         self._connections = Connections()
         self._sessions: dict[str, Session] = {}
+        self._unreached: set[str] = set()
         self._in_flight: dict[Session, set[asyncio.Task[object]]] = {}
         self._server = LoopbackServer(self._answer, LARGEST)
         self.alone: Session | None = None
@@ -164,6 +165,10 @@ class Proxy:
                 await play(client, answer, session.pace, lambda: session.tell(open_exchange))
                 return
             provider, behind = place
+            if (server or "") in self._unreached:
+                session.has_stepped_aside = open_exchange.unreached = True
+                await _step_aside(client)
+                return
             address = (server or self._upstreams[provider.name]) + behind + (f"?{target.query}" if target.query else "")
             sent = [(name, value) for name, value in request.sent if name.decode("latin-1").lower() not in _NOT_SENT]
             pieces = _Pieces(session.news.set, lambda: session.tell(open_exchange))
@@ -175,6 +180,8 @@ class Proxy:
                 pieces.error, open_exchange.unreached = message, True
                 if self._asides and error.sent_nothing and server is not None:
                     session.has_stepped_aside = True
+                    if error.took_long:
+                        self._unreached.add(server)  # the next one need not wait
                     await _step_aside(client)
                     return
                 if self._asides:
@@ -250,7 +257,11 @@ class Proxy:
         try:
             answer = await wire.send(upstream_request, stream=True)
         except httpx.HTTPError as error:
-            raise _UnreachableError(_words(error), sent_nothing=isinstance(error, _UNSENT)) from None
+            raise _UnreachableError(
+                _words(error),
+                sent_nothing=isinstance(error, _UNSENT),
+                took_long=isinstance(error, httpx.ConnectTimeout),
+            ) from None
         try:
             pieces.begin(answer.status_code, answer.headers)
             is_short = int(answer.headers.get("content-length") or LARGEST) < _SHORT
@@ -268,11 +279,12 @@ class Proxy:
 
 
 class _UnreachableError(Exception):
-    """There is no answer. `sent_nothing`: the server did not even get the request."""
+    """There is no answer. `sent_nothing`: the server did not even get the request; `took_long`: it gave no sign."""
 
-    def __init__(self, message: str, *, sent_nothing: bool) -> None:
+    def __init__(self, message: str, *, sent_nothing: bool, took_long: bool = False) -> None:
         super().__init__(message)
         self.sent_nothing = sent_nothing
+        self.took_long = took_long
 
 
 async def _step_aside(client: ServerConnection) -> None:
