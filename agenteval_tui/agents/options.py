@@ -52,6 +52,8 @@ class AgentOptions(BaseModel):
 
     asks_model: ClassVar[bool] = False
     """Whether agents of this kind are models on a server."""
+    usual_capture: ClassVar[str] = "none"
+    """What `capture` is where the agent does not say it."""
     takes_tools: ClassVar[bool] = False
     """Whether agents of this kind have tools of which one can be left out (`agents.base.OffersTools`)."""
 

@@ -17,7 +17,7 @@ from agenteval_tui.agents.embedders.base import Embedder, LocalEmbedder
 from agenteval_tui.agents.options import AgentOptions, read_options
 from agenteval_tui.agents.options import option_problems as problems_of
 from agenteval_tui.agents.permission import NOTHING, Permission
-from agenteval_tui.agents.recording.options import NONE, require_otlp
+from agenteval_tui.agents.recording.options import MODEL, NONE, require_otlp
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import AGENT_OPTIONS, AGENTS, CAPTURES, EMBEDDERS, LOCAL_EMBEDDERS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError
@@ -57,15 +57,16 @@ def make_agent(
             where=f"agent {name!r}",
             fix="an agent has `run`, `check` and `close` (see agents/base.py)",
         )
-    if (full.get("capture") or NONE) != NONE or full.get("cassette"):
-        model = options_model(str(full.get("kind")))
-        return agent if model is None else _captured(agent, setup, read_options(model, name, full))
-    return agent
+    model = _options_of(name, full.get("kind"))
+    if not (isinstance(model, type) and issubclass(model, AgentOptions)):
+        return agent
+    how = MODEL if full.get("cassette") else str(full.get("capture") or model.usual_capture)
+    return agent if how == NONE else _captured(how, agent, setup, read_options(model, name, full))
 
 
-def _captured(agent: Agent, setup: AgentSetup, options: AgentOptions) -> Agent:
-    """The agent with what sees what it does. Loading that takes 100 ms, for httpx and the protocols of models."""
-    how = str(setup.config.get("capture") or "model")
+def _captured(how: str, agent: Agent, setup: AgentSetup, options: AgentOptions) -> Agent:
+    """The agent with what sees what it does. Loading that takes 100 ms for some, for httpx and the protocols of
+    models."""
     point = entry_points.find(CAPTURES, how)
     if point is None:
         raise AgentevalError(f"there is no capture {how!r}", where=f"agent {setup.name!r}")

@@ -48,7 +48,7 @@ class Played:
         (folder / "mine.py").write_text(module, encoding="utf-8")
         (folder / "where.py").write_text(WHERE, encoding="utf-8")
         self.folder = folder
-        config = {"kind": "python", "callable": f"mine:{name}", **config}
+        config = {"kind": "python", "callable": f"mine:{name}", "capture": "none", **config}
         agent = make_agent("a", config, base_dir=folder, env=dict(os.environ), permission=ALLOWED)
         assert isinstance(agent, PythonAgent)
         self.agent = agent

@@ -223,7 +223,7 @@ async def test_the_runs_count_nowhere(server: ScriptedServer, project: Project) 
 async def test_keys_of_model_servers_are_withheld(server: ScriptedServer, project: Project) -> None:
     """A client that does not ask where it is led to would be paid for."""
     beside = MODEL.replace('os.environ["OPENAI_BASE_URL"]', f'"{server.url}"')
-    suite = SUITE.replace(", capture: model", "")
+    suite = SUITE.replace("capture: model", "capture: none")
     project.suite = suite
     await project.record(model=beside)
     keys = {request.headers["authorization"] for request in server.requests}
@@ -251,7 +251,7 @@ async def test_a_recording_that_changed_nothing_answers_an_agent_that_names_its_
 async def test_a_run_that_used_a_model_without_a_recording_is_not_made(
     server: ScriptedServer, project: Project
 ) -> None:
-    project.suite = SUITE.replace(", capture: model", "")
+    project.suite = SUITE.replace("capture: model", "capture: none")
     told = 'return {"messages": [{"role": "assistant", "content": ask(messages)}], "model": "gpt-4o", '
     told += '"usage": {"input_tokens": 5, "output_tokens": 5}}'
     await project.record(agent=AGENT.replace("return ask(messages).lower()", told))

@@ -36,7 +36,8 @@ name: Asks
 agents:
   model: {kind: openai, base_url: "%s", model: m, tools: "builtin:demo-shop"}
   captured: {kind: command, command: [%s, -I, -S, ask.py], capture: model, env: {OPENAI_BASE_URL: "%s"}}
-  alone: {kind: command, command: [%s, -I, -S, ask.py], env: {OPENAI_BASE_URL: "%s"}}
+  usual: {kind: command, command: [%s, -I, -S, ask.py], env: {OPENAI_BASE_URL: "%s"}}
+  alone: {kind: command, command: [%s, -I, -S, ask.py], capture: none, env: {OPENAI_BASE_URL: "%s"}}
 tests:
   - id: kettle
     prompt: Where is it?
@@ -110,7 +111,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with serving(found) as server:
         url, python = server.url, sys.executable
-        (tmp_path / "asks.suite.yaml").write_text(SUITE % (url, python, url, python, url), "utf-8")
+        (tmp_path / "asks.suite.yaml").write_text(SUITE % (url, python, url, python, url, python, url), "utf-8")
         (tmp_path / "ask.py").write_text(ASK, "utf-8")
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         found.url = url
@@ -154,7 +155,7 @@ def counted(model: Model, command: list[str]) -> int:
     return model.asked
 
 
-@pytest.mark.parametrize(("agent", "again"), [("model", 1), ("captured", 1), ("alone", REQUESTS)])
+@pytest.mark.parametrize(("agent", "again"), [("model", 1), ("captured", 1), ("usual", 1), ("alone", REQUESTS)])
 def test_what_a_continuation_asks_again_after_a_kill(model: Model, agent: str, again: int) -> None:
     assert counted(model, agenteval("run", "asks.suite.yaml", "--agent", agent, "--trust", "--db", "h.db")) == REQUESTS
     command = agenteval("fork", "kettle", "--at", 1, "-n", 1, "--yes", "--trust", "--db", "h.db")

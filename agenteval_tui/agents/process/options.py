@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
 from agenteval_tui.agents.options import AgentOptions, OptionGroup
 from agenteval_tui.agents.process.project_environment import import_root
-from agenteval_tui.agents.recording.options import CAPTURE_RULE, Capture, CassetteOption, checked_capture
+from agenteval_tui.agents.recording.options import AUTO, CAPTURE_RULE, Capture, CassetteOption, checked_capture
 from agenteval_tui.grading.json_paths import PathError, usable_path
 from agenteval_tui.suites.callable_name import callable_rule, parse_callable
 from agenteval_tui.suites.command_words import COMMAND_RULE, asks_in_words, checked_command
@@ -48,6 +48,8 @@ def folder_of(cwd: str, base_dir: Path, trusted: bool) -> Path:
 
 class CommandOptions(AgentOptions):
     """A program: the request on its standard input, its answer on standard output."""
+
+    usual_capture: ClassVar[str] = AUTO
 
     model_config = ConfigDict(json_schema_extra={"allOf": [COMMAND_RULE, CAPTURE_RULE]})
 
@@ -109,6 +111,8 @@ class CommandOptions(AgentOptions):
 
 class PythonOptions(AgentOptions):
     """A Python function, sync, async or a generator, in a process of its own."""
+
+    usual_capture: ClassVar[str] = AUTO
 
     model_config = ConfigDict(json_schema_extra={"allOf": [callable_rule("callable"), CAPTURE_RULE]})
 
