@@ -106,6 +106,21 @@ async def server() -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
 
 
+async def test_a_check_looks_for_changed_files_however_long_the_last_look_took(
+    play: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has saved a file checks the agent first: what runs then must be that file."""
+    monkeypatch.setattr(python_tree, "_CHECK_FREE_S", 0.0)
+    monkeypatch.setattr(python_tree, "_CHECK_SHARE", 1e-9)
+    played = play("def f(prompt): return 'before'")
+    assert await played.said() == "before"
+    assert await played.said() == "before", "a look was taken"
+    (played.folder / "mine.py").write_text("def f(prompt): return 'after it was saved'", encoding="utf-8")
+    assert await played.said() == "before", "the next look would come too early"
+    assert (await played.agent.check()).ok
+    assert await played.said() == "after it was saved"
+
+
 # Runs are apart
 
 

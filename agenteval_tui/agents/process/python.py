@@ -128,7 +128,9 @@ class PythonAgent:
         """Is the function there? Its module is imported for that. `thorough` asks it for an answer."""
         options, began = self._options, time.perf_counter()
         try:
-            if (raised := _raised(await self._tree(options).told())) is not None:
+            tree = self._tree(options)
+            tree.look_again()
+            if (raised := _raised(await tree.told())) is not None:
                 raise raised
         except AgentevalError as error:
             return unreachable(error.problem, error.fix)

@@ -209,6 +209,10 @@ class Tree:
         for what a step raised."""
         return (await self._level()).told
 
+    def look_again(self) -> None:
+        """Look whether files have changed before the next process is made, however long the last look took."""
+        self._checked = self._check_took = 0.0
+
     async def host(self, env: Mapping[str, str] | None = None, *, ahead: bool = True) -> PythonHost:
         """A process for one use. End it after use. `env` are more variables, of this process alone: it then
         imports the project's modules itself. `ahead`: more will be wanted; where they can't be forked, they are
