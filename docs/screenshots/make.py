@@ -157,7 +157,7 @@ def answer(prompt):
 SHOP = """\
 name: Shop
 agent: shop
-agents: {shop: {kind: python, callable: "agent.py:answer"}}
+agents: {shop: {kind: python, callable: "agent:answer"}}
 defaults: {repeat: 3}
 tests:
   - id: refund-amount

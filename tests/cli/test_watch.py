@@ -36,7 +36,7 @@ SUITE = """
 name: Echo
 agent: echo
 agents:
-  echo: {kind: python, callable: "agent.py:answer", capture: model}
+  echo: {kind: python, callable: "agent:answer", capture: model}
 tests:
   - id: loud
     prompt: HELLO

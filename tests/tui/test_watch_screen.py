@@ -158,7 +158,7 @@ AGENT = "def answer(prompt):\n    return prompt.lower()\n"
 SUITE = """
 name: Echo
 agent: echo
-agents: {echo: {kind: python, callable: "agent.py:answer"}}
+agents: {echo: {kind: python, callable: "agent:answer"}}
 tests:
   - id: loud
     prompt: HELLO
@@ -204,7 +204,7 @@ async def test_a_save_shows_what_changed_and_both_runs(project: tuple[Path, Path
 async def test_what_can_not_be_watched_says_why(project: tuple[Path, Path]) -> None:
     folder, db = project
     suite = folder / "echo.suite.yaml"
-    suite.write_text(SUITE.replace('{kind: python, callable: "agent.py:answer"}', "{kind: demo, version: v1}"))
+    suite.write_text(SUITE.replace('{kind: python, callable: "agent:answer"}', "{kind: demo, version: v1}"))
     app = app_on(folder, db)
     async with app.run_test(size=(140, 45)) as pilot:
         await settle(pilot)

@@ -292,7 +292,7 @@ def test_an_error_in_the_program_is_a_line_for_the_client(monkeypatch: pytest.Mo
 LENSED = """\
 name: Echo
 agent: echo
-agents: {echo: {kind: python, callable: "agent.py:answer"}}
+agents: {echo: {kind: python, callable: "agent:answer"}}
 tests:
   - id: loud
     prompt: HELLO
