@@ -522,5 +522,36 @@ async def test_runs_that_need_the_model_ask_it_on_demand(
     await watched.watch.ask_model(CheckOptions(live=True))
     live = await watched.change(3)
     assert (live.needs_model, live.requests) == (0, 2)
+    assert len(live.runs) == 2
     assert len(server.requests) == asked + 2
     assert watched.watch.changed_tests() == ()
+
+
+async def test_what_passed_without_the_model_stays_when_others_ask_it(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    await project.record()
+    watched = watching()
+    await watched.change(1)
+    shout = 'says = "Shout it!" if "please" in prompt else "Shout it."\n    messages +='
+    project.edit("messages +=", shout)
+    project.edit('"content": "Shout it."', '"content": says')
+    project.edit(".lower()", "")
+    while "passes" not in effects(watched.changes[-1]).values():
+        await watched.change(len(watched.changes) + 1)
+    assert effects(watched.changes[-1]) == {"shouts": "passes", "polite": "needs_model"}
+    passed = of(watched.changes[-1], "shouts").after
+    before = len(watched.changes)
+    await watched.watch.ask_model(CheckOptions(live=True))
+    live = await watched.change(before + 1)
+    assert effects(live) == {"shouts": "passes", "polite": "fails"}
+    assert of(live, "shouts").after == passed
+    assert project.store.run(passed).status == "passed"
+
+
+async def test_a_service_that_ends_is_why_nothing_could_be_run(server: ScriptedServer, project: Project) -> None:
+    await project.record()
+    gone = "{command: [python3, -c, 'raise SystemExit(3)'], ready: {log: up}}"
+    project.edit("name: Echo", f"name: Echo\nservices: {{gone: {gone}}}", "echo.suite.yaml")
+    change = await project.check()
+    assert "gone" in change.error

@@ -27,7 +27,7 @@ from agenteval_tui.runs.change.differences import first_difference
 from agenteval_tui.runs.change.model import CodeChange, Effect, RunChange, code_change
 from agenteval_tui.runs.change.recorded_runs import RecordedRun, Tapes
 from agenteval_tui.runs.engine import Engine
-from agenteval_tui.runs.events import Event, Graded
+from agenteval_tui.runs.events import Ended, Event, Graded
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Limits, Plan, RunPlan
 from agenteval_tui.runs.spending_limit import SpendingLimit
@@ -132,7 +132,7 @@ class CodeCheck:
             error, fix = await self._broken()
             if not error:
                 execution = plan.execution_id
-                await self._execute(plan, to_run, options, results)
+                error = await self._execute(plan, to_run, options, results)
         return code_change(
             saved,
             () if error else results.in_order(runs),
@@ -173,7 +173,8 @@ class CodeCheck:
 
     async def _execute(
         self, plan: Plan, runs: Sequence[tuple[RecordedRun, RunPlan]], options: CheckOptions, results: _Results
-    ) -> None:
+    ) -> str:
+        """Make the runs; gives why they could not all be made, such as a service that ended; "" if they could."""
         by_id = {again.ref.run: (run, self._tapes.playbacks(run)) for run, again in runs}
         recorded = {
             name: RecordedAnswers(playbacks.begin, live=options.live, max_cost=options.max_cost)
@@ -194,13 +195,18 @@ class CodeCheck:
             agents=self._agents,
             judges=judges if options.live else SpendingLimit(closed=NOT_JUDGED),
         )
-        ended = False
+        ended: Ended | None = None
         try:
-            await engine.run()
-            ended = True
+            ended = await engine.run()
         finally:
-            if not ended:
+            if ended is None:
                 self._store.delete_execution(plan.execution_id)
+        if ended.status == "failed":
+            return ended.message
+        for run, _ in runs:
+            if not results.has(run):  # the limit on cost was reached before it
+                results.not_made(run)
+        return ""
 
     def _planned(self, runs: Sequence[RunPlan], saved: tuple[str, ...], options: CheckOptions) -> Plan:
         names = [Path(file).name for file in saved]
@@ -226,12 +232,17 @@ class _Results:
     def __init__(self, store: Store, tapes: Tapes, changed: OnChange | None, *, live: bool) -> None:
         self._live = live
         self.runs: list[RunChange] = []
+        self._ended: set[str] = set()
         self.answers = 0
         self.requests = 0
         self.cost: float | None = 0.0
         self._store = store
         self._tapes = tapes
         self._changed = changed
+
+    def has(self, run: RecordedRun) -> bool:
+        """Whether the run has ended."""
+        return run.row.id in self._ended
 
     def not_made(self, run: RecordedRun) -> None:
         """A run needs the model from its beginning."""
@@ -250,6 +261,7 @@ class _Results:
 
     def _add(self, change: RunChange) -> None:
         self.runs.append(change)
+        self._ended.add(change.before)
         if self._changed is not None:
             self._changed(change)
 

@@ -108,6 +108,21 @@ def code_change(
     )
 
 
+def with_runs(change: CodeChange, newer: CodeChange) -> CodeChange:
+    """A change of which some runs were made once more: these in place of the runs that they were before."""
+    runs = {run.before: run for run in newer.runs}
+    return code_change(
+        change.files,
+        tuple([runs.get(run.before, run) for run in change.runs]),
+        not_affected=change.not_affected,
+        answers=newer.answers,
+        requests=newer.requests,
+        cost=newer.cost,
+        duration_ms=newer.duration_ms,
+        execution=newer.execution,
+    )
+
+
 class Watching(Document, frozen=True, kw_only=True, tag_field="event", tag="watching"):
     """What is watched: the first event. `missing`: planned runs of which none is recorded."""
 

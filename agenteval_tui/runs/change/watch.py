@@ -19,6 +19,7 @@ from agenteval_tui.runs.change.model import (
     WatchEvent,
     Watching,
     code_change,
+    with_runs,
 )
 from agenteval_tui.runs.change.recorded_runs import PROGRAMS, RecordedRun, RecordedRuns, recorded_runs
 from agenteval_tui.runs.change.saves import Contents, folders_of, saves
@@ -58,7 +59,7 @@ class Watch:
         self._stop = asyncio.Event()
         self._work: asyncio.Task[None] | None = None
         self._files: tuple[str, ...] = ()
-        self._execution = ""
+        self._executions: list[str] = []
         self._known: dict[str, frozenset[str]] = {}
         self._broken = False
         self._during: dict[str, int] = {}
@@ -96,7 +97,7 @@ class Watch:
         runs = [run for run in self._recorded.runs if run.row.id in needed]
         if runs:
             await self._cancel()
-            self._begin(last.files, runs, options)
+            self._begin(last.files, runs, options, beside=last)
 
     async def check_all(self) -> None:
         """Make all recorded runs again."""
@@ -188,13 +189,22 @@ class Watch:
 
     # The runs
 
-    def _begin(self, files: tuple[str, ...], runs: Sequence[RecordedRun], options: CheckOptions | None = None) -> None:
+    def _begin(
+        self,
+        files: tuple[str, ...],
+        runs: Sequence[RecordedRun],
+        options: CheckOptions | None = None,
+        beside: CodeChange | None = None,
+    ) -> None:
+        """Make runs again; `beside`: in a change whose other runs stay as they are."""
         files = tuple(dict.fromkeys(files))
         self._files = files
         self._tell(Saved(files=files, runs=len(runs)))
-        self._work = asyncio.create_task(self._checked(files, runs, options or self._live or FREE))
+        self._work = asyncio.create_task(self._checked(files, runs, options or self._live or FREE, beside))
 
-    async def _checked(self, files: tuple[str, ...], runs: Sequence[RecordedRun], options: CheckOptions) -> None:
+    async def _checked(
+        self, files: tuple[str, ...], runs: Sequence[RecordedRun], options: CheckOptions, beside: CodeChange | None
+    ) -> None:
         try:
             change = await self._check.run(
                 runs,
@@ -207,19 +217,25 @@ class Watch:
             change = code_change(files, (), duration_ms=0.0, error=error.problem, fix=error.fix)
         self._broken = bool(change.error)
         if not change.error:
+            self._superseded(change, stay=beside is not None)
+            if beside is not None:
+                change = with_runs(beside, change)
             self.last = change
-            self._superseded(change)
         for agent in self._agents():
             files_read = self._check.files(agent)
             self._known[agent] = self._known.get(agent, frozenset()) | files_read
             self._contents.look(files_read)
         self._tell(Checked(change=change))
 
-    def _superseded(self, change: CodeChange) -> None:
-        """The runs of the save before are of no use any more. What was paid for stays."""
-        before, self._execution = self._execution, "" if change.requests else change.execution
-        if before:
-            self._store.delete_execution(before)
+    def _superseded(self, change: CodeChange, *, stay: bool) -> None:
+        """The runs of the save before are of no use any more, unless they `stay` beside these. What was paid for
+        stays in any case."""
+        if not stay:
+            for execution in self._executions:
+                self._store.delete_execution(execution)
+            self._executions.clear()
+        if change.execution and not change.requests:
+            self._executions.append(change.execution)
 
     async def _cancel(self) -> tuple[str, ...]:
         """End the runs in flight; gives the files of the save that they were made for."""
