@@ -48,6 +48,7 @@ class AutoCapturingAgent:
         self._setup = setup
         self._is_command = setup.config.get("kind") == "command"
         self._socket: socket.socket | None = None
+        self._own_network: bool | None = None
         self._proxy: asyncio.Task[RunProxy] | None = None
         self._open: dict[str, OpenRun] = {}  # those that may ask now, by their secret
         self._runs: dict[str, OpenRun] = {}  # by `AgentRequest.run`
@@ -132,7 +133,7 @@ class AutoCapturingAgent:
 
     def _led(self, request: AgentRequest, run: OpenRun) -> AgentRequest:
         """The request with the proxy's address, where the agent's requests can be sent there."""
-        if run.recorded is None and has_own_network(run.env):
+        if run.recorded is None and self._has_own_network(run.env):
             return request
         if not self._is_command:
             return replace(request, proxy=self._address(run))
@@ -142,6 +143,13 @@ class AutoCapturingAgent:
         config = dict(request.config or self._setup.config)
         config["env"] = {**(config.get("env") or {}), **leading(self._address(run), upstreams, run.env)}
         return replace(request, config=config)
+
+    def _has_own_network(self, env: Mapping[str, str]) -> bool:
+        if env is not self._setup.env:
+            return has_own_network(env)
+        if self._own_network is None:  # it takes as long as much else of a run
+            self._own_network = has_own_network(env)
+        return self._own_network
 
     def _address(self, run: OpenRun) -> str:
         if self._socket is None:
