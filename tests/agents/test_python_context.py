@@ -73,3 +73,21 @@ def test_a_function_that_makes_no_context_is_refused(value: Any, problem: str) -
 @pytest.mark.parametrize(("kind", "value"), [(Deps, Deps("x")), (Deps, Plain(1)), (Own, {"tone": "x"}), (int, 3)])
 def test_what_a_function_makes_is_taken(kind: type, value: Any) -> None:
     assert made(kind, {"made_context": value}) is value
+
+
+@dataclasses.dataclass
+class Configuration:
+    model: str = "small"
+
+
+class Graph:
+    """As `StateGraph(..., config_schema=Configuration).compile()` gives it: its nodes read `configurable`."""
+
+    context_schema = Configuration
+
+
+def test_a_graph_with_a_schema_finds_the_fields_in_its_configurable_too() -> None:
+    request = {"_how": {"context": {"model": "large", "tags": ["a"]}}}
+    context, config = python_context.of_graph(Graph(), request, "m:x")
+    assert context == Configuration("large")
+    assert config == {"configurable": {"model": "large"}, "tags": ["a"]}

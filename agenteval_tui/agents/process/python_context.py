@@ -251,8 +251,9 @@ def of_graph(graph: Any, request: Request, target: str) -> tuple[object, dict[st
         for name in CONFIG:
             if name in fields and names is not True and name not in (names or ()):
                 config[name] = fields.pop(name)
+        # Also with a schema: graphs made with `config_schema`, as it was called, read them here.
+        config["configurable"] = dict(config["configurable"], **fields)
         if not isinstance(schema, type):
-            config["configurable"] = dict(config["configurable"], **fields)
             return None, config
         request = dict(request, _how=dict(request["_how"], context=fields or None))
     return made(schema, request, target, "context"), config
