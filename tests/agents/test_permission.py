@@ -105,6 +105,7 @@ PROCESSES = {
     "runs/client.py": "Popen",  # directories.own_command
     "suites/commits.py": "Popen",  # git, with words of our own that run nothing of the folder
     "suites/samples.py": "run",  # git, in a folder of our own
+    "tui/code_watch.py": "create_subprocess_exec",  # directories.own_command
     "tui/external_programs.py": "run",  # the person's own editor
 }
 INTERPRETERS = {

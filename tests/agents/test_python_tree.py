@@ -641,6 +641,16 @@ async def test_a_module_that_is_broken_and_then_right_again(play: Any, tmp_path:
     assert await played.said() == "b and more"
 
 
+async def test_a_save_in_the_same_second_that_leaves_the_size_as_it_is(play: Any, tmp_path: Path) -> None:
+    """Python takes bytecode for that of a source of the same second and size."""
+    second = int(time.time())
+    played = play("import helper\ndef f(prompt): return helper.word")
+    for number, word in enumerate("abc"):
+        (tmp_path / "helper.py").write_text(f"word = '{word}'")
+        os.utime(tmp_path / "helper.py", ns=(second * 10**9 + number, second * 10**9 + number))
+        assert await played.said() == word
+
+
 async def test_an_installed_package_makes_level_1_anew(play: Any, tmp_path: Path) -> None:
     venv.create(tmp_path / "own", symlinks=True)
     (packages,) = (tmp_path / "own").glob("lib/*/site-packages")

@@ -18,6 +18,7 @@ from agenteval_tui.transcripts.redact import TranscriptRedactor
 KEY = "sk-0123456789-abcdef"
 KEPT = {
     "Asks.body",  # what is sent, which is neither stored nor shown
+    "ModelAsked.usage",  # of which only numbers of tokens are read
     "Attachment.sha256",  # digits of a hash
     "ProbeState.name",  # the suite's
     "Transcript.workdir",  # a folder that we made

@@ -74,6 +74,7 @@ SHOWN = {
         "suggest.SuggestScreen",
     },
     "through_a_run": {
+        "watch.WatchScreen",
         "executions.ExecutionsScreen",
         "notification_log.NotificationLogScreen",
         "record.ListenScreen",
@@ -131,6 +132,12 @@ def through_history(on: Walk, folder: Path, tests: int) -> None:
 def through_a_run(on: Walk, folder: Path, tests: int) -> None:
     """What is run; what was said on the way, and places by their names."""
     run(on, folder)
+    on.to("SuitesScreen", "1")
+    on.to("TrustScreen", "W")
+    on.terminal.send("o")
+    on.wait_for(lambda _: on.shown().endswith("WatchScreen"), what="WatchScreen")
+    on.wait_for("recorded run")
+    on.press("F", "j")
     on.to("SuitesScreen", "1")
     on.sheet("N", "NotificationLogScreen", "j", "j", "k")
     on.to("CommandSheet", "\x10", "31337")

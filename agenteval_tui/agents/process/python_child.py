@@ -275,6 +275,7 @@ def _do_prepare(request: dict[str, Any]) -> dict[str, Any]:
     tracked = effects.tracked
     os.environ.update(request.get("env") or {})
     tracked.on = True
+    _sibling("python_imports").keep_no_young_bytecode()
     end = _sibling("python_fork").watch_seeds()
     handler = signal.signal(signal.SIGTERM, _late)
     told = []

@@ -12,12 +12,14 @@ import ast
 import contextlib
 import importlib
 import importlib.util
+import os
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import machinery
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -253,3 +255,22 @@ def _imported(name: str) -> ModuleType | None:
         return importlib.import_module(name)
     except Exception:
         return None
+
+
+_YOUNG_S = 2.0
+
+
+def keep_no_young_bytecode() -> None:
+    """Write no bytecode of a module that was just saved. Python tells whether bytecode is that of a source by its size
+    and by the second of its save: a further save in that second which leaves the size as it is would not be seen."""
+    write = machinery.SourceFileLoader.set_data
+
+    def set_data(self: Any, path: str, data: Any, **more: Any) -> None:
+        try:
+            young = time.time() - os.stat(importlib.util.source_from_cache(path)).st_mtime < _YOUNG_S  # noqa: PTH116
+        except (OSError, ValueError, NotImplementedError):
+            young = False
+        if not young:
+            write(self, path, data, **more)
+
+    machinery.SourceFileLoader.set_data = set_data  # type: ignore[method-assign]
