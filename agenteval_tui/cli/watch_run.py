@@ -37,12 +37,7 @@ from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.options import PlanOptions
-from agenteval_tui.views.code_change import change_lines, needed_text, saved_text
-
-_REAL = (
-    "For real run the agents' code and their tools, hooks, services and probes. Answers of models come from the "
-    "recordings, and nothing is paid for."
-)
+from agenteval_tui.views.code_change import REAL, REAL_LIVE, change_lines, needed_text, saved_text
 
 
 class WatchOptions(Struct, frozen=True):
@@ -67,6 +62,8 @@ def watch(
     """Watch the code of the agents of these suites; gives the exit code."""
     if STDIN in paths:
         raise AgentevalError("a suite on standard input can't be watched", fix="write it into a file first")
+    if given["watch_live"] and options.max_cost is None:
+        raise AgentevalError("--watch-live may ask models after each save", fix="limit that: --max-cost USD")
     named_tests = named(paths_given(paths))
     refuse_both(named_tests, given["tests"])
     trusted = options.trust
@@ -118,31 +115,16 @@ class _Session:
 
     async def run(self) -> int:
         """Watch, and give the exit code."""
-        plan = self._plans()
-        asks = CheckOptions(live=True, max_cost=self._options.max_cost)
-        watch = Watch(
-            self._store,
-            self._plans,
-            self._tell,
-            live=asks if self._options.live else None,
-            tools_recorded=self._options.tools_recorded,
-        )
-        if watch.recorded.missing:
-            missing = {run.ref.test for run in watch.recorded.missing}
-            keys = {(run.suite_key, run.ref.test) for run in watch.recorded.missing}
-            self._say(
-                f"{count(len(missing), 'test')} {'has' if len(missing) == 1 else 'have'} no recorded run: run first"
-            )
-            await self._for_real(replace(plan, runs=tuple([r for r in plan.runs if (r.suite_key, r.ref.test) in keys])))
-            watch = Watch(
-                self._store,
-                self._plans,
-                self._tell,
-                live=asks if self._options.live else None,
-                tools_recorded=self._options.tools_recorded,
-            )
+        watch = self._new_watch()
+        # Who steers it, as the app does, asked to watch, and not to run anything that may cost.
+        if watch.recorded.missing and not self._options.steered:
+            tests = set(watch.changed_tests())
+            has = "has" if len(tests) == 1 else "have"
+            self._say(f"{count(len(tests), 'test')} {has} no recorded run: run first")
+            await self._for_real(tests)
+            watch = self._new_watch()
         self._watch = watch
-        if not watch.recorded.runs:
+        if not watch.recorded.runs and not (watch.recorded.missing and self._options.steered):
             raise AgentevalError(
                 "there is nothing to watch: no test has an agent of the kind `python` or `command`",
                 fix="watch a suite whose agents are programs",
@@ -157,6 +139,16 @@ class _Session:
                 return await self._once(watch)
             await watch.run()
         return 0
+
+    def _new_watch(self) -> Watch:
+        asks = CheckOptions(live=True, max_cost=self._options.max_cost)
+        return Watch(
+            self._store,
+            self._plans,
+            self._tell,
+            live=asks if self._options.live else None,
+            tools_recorded=self._options.tools_recorded,
+        )
 
     async def _once(self, watch: Watch) -> int:
         running = asyncio.create_task(watch.run())
@@ -194,20 +186,24 @@ class _Session:
         task.add_done_callback(self._tasks.discard)
 
     async def _run_changed(self, watch: Watch) -> None:
-        changed = set(watch.changed_tests())
-        plan = self._plans()
-        runs = tuple([run for run in plan.runs if (run.suite_key, run.ref.test) in changed])
-        if not runs:
-            self._say("nothing differs from the recorded runs: there is nothing to run")
+        tests = set(watch.changed_tests())
+        if not tests:
+            self._say("Every run is as it was recorded: there is nothing to run.")
             return
         self._asking = True
         try:
-            await self._for_real(replace(plan, runs=runs))
+            await self._for_real(tests)
+        except AgentevalError as error:
+            watch.refuse(error)
+            return
         finally:
             self._asking = False
-        watch.look_again()
+        await watch.look_again()
 
-    async def _for_real(self, plan: Plan) -> None:
+    async def _for_real(self, tests: set[tuple[str, str]]) -> None:
+        """Run the tests, named by the keys of their suites and their ids."""
+        plan = self._plans()
+        plan = replace(plan, runs=tuple([run for run in plan.runs if (run.suite_key, run.ref.test) in tests]))
         quiet = self._options.as_json
         out = Output(self._out.stream, silent=True) if quiet else self._out
         progress = RunProgress(out, ProgressState.of(self._store), quiet=self._invocation.quiet or quiet)
@@ -231,7 +227,7 @@ class _Session:
                     f"Watching {', '.join(map(self._place, projects))}: {count(recorded, 'recorded run')}, "
                     f"{failing:,} failed."
                 )
-                self._say(_REAL)
+                self._say(REAL if not self._options.live else REAL_LIVE)
             case Saved(files=files, runs=runs):
                 out.status(f"{saved_text(files, self._folder)}: {count(runs, 'run')} …")
             case RunChecked():

@@ -9,6 +9,9 @@ from agenteval_tui.core.numbers import count, dollars
 from agenteval_tui.runs.change.model import CodeChange, RunChange
 from agenteval_tui.views.model import Text
 
+_CODE = "The agents' code, their tools, hooks, services and probes run for real."
+REAL = f"{_CODE} Answers of models come from the recordings, and nothing is paid for."
+REAL_LIVE = f"{_CODE} Answers of models come from the recordings; requests that are not recorded ask the model."
 EFFECTS: dict[str, tuple[str, str]] = {
     "passes": ("passes now", "good"),
     "fails": ("fails now", "bad"),
@@ -76,7 +79,8 @@ def run_text(change: RunChange, repetitions: int = 1) -> Text:
     variation = f" ({change.variation})" if change.variation else ""
     spans = [(f"  {words:<16}", token), (f"{place}{row}{variation}", "bold")]
     if change.effect == "needs_model":
-        price = f", about {dollars(change.cost)}" if change.cost else ""
+        each = " each" if repetitions > 1 else ""
+        price = f", about {dollars(change.cost)}{each}" if change.cost else ""
         at = f" from request {change.request} on{price}: " if change.request else ": "
         spans.append((at, ""))
         spans.append((change.reason, "dim"))

@@ -117,6 +117,7 @@ def test_events_are_lines_of_json(cli: Callable[..., Any], folder: Path) -> None
         (("--once",), "--once is for --watch only"),
         (("--watch-live",), "--watch-live is for --watch only"),
         (("--recorded-tools",), "--recorded-tools is for --watch only"),
+        (("--watch", "--watch-live"), "--watch-live may ask models after each save"),
         (("--watch", "--plan"), "--watch and --plan can't be used together"),
         (("--watch", "--detach"), "--watch and --detach can't be used together"),
         (("--watch", "--junit", "x.xml"), "--watch and --junit x.xml can't be used together"),

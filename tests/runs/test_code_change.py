@@ -206,7 +206,7 @@ async def test_live_requests_keep_to_the_limit_on_cost(server: ScriptedServer, p
     project.edit("Be brief.", "Be long.")
     change = await project.check(CheckOptions(live=True, max_cost=0.0001))
     assert len(server.requests) - asked <= 2
-    assert "passes" not in effects(change).values()
+    assert set(effects(change).values()) == {"needs_model"}, "a limit says nothing of the code"
 
 
 async def test_the_runs_count_nowhere(server: ScriptedServer, project: Project) -> None:
@@ -229,7 +229,8 @@ async def test_keys_of_model_servers_are_withheld(server: ScriptedServer, projec
     keys = {request.headers["authorization"] for request in server.requests}
     assert keys == {"Bearer planted-key-of-the-user-0001"}
     asked = len(server.requests)
-    await project.check()
+    change = await project.check()
+    assert set(effects(change).values()) <= {"unchanged"}
     assert {request.headers["authorization"] for request in server.requests[asked:]} == {"Bearer agenteval-recorded"}
 
 
@@ -555,3 +556,49 @@ async def test_a_service_that_ends_is_why_nothing_could_be_run(server: ScriptedS
     project.edit("name: Echo", f"name: Echo\nservices: {{gone: {gone}}}", "echo.suite.yaml")
     change = await project.check()
     assert "gone" in change.error
+
+
+async def test_a_key_that_was_withheld_is_no_fault_of_the_code(server: ScriptedServer, project: Project) -> None:
+    """A client that goes its own way is refused; that it fails then says nothing of its code."""
+    refuses = MODEL.replace('os.environ["OPENAI_BASE_URL"]', f'"{server.url}"').replace(
+        "def ask(messages):",
+        "class AuthenticationError(Exception): pass\ndef ask(messages):\n"
+        "    if os.environ['OPENAI_API_KEY'] == 'agenteval-recorded': raise AuthenticationError('401')",
+    )
+    project.suite = SUITE.replace("capture: model", "capture: none")
+    await project.record(model=refuses)
+    assert set(effects(await project.check()).values()) == {"needs_model"}
+
+
+async def test_one_limit_on_cost_holds_for_all_saves(
+    server: ScriptedServer, project: Project, watching: Callable[..., Watched]
+) -> None:
+    await project.record()
+    two = 2 * (1000 * 2.5 + 100 * 10) / 1e6
+    watched = watching(live=CheckOptions(live=True, max_cost=two * 1.5))
+    await watched.change(1)
+    asked = len(server.requests)
+    for number, text in enumerate(("Shout it!", "Shout it!!", "Shout it!!!"), 2):
+        project.edit("Shout it." if number == 2 else text[:-1], text)
+        await watched.change(number)
+    last = watched.changes[-1]
+    assert set(effects(last).values()) == {"needs_model"}
+    assert len(server.requests) - asked <= 4
+    paid = len(server.requests)
+    await watched.watch.ask_model(CheckOptions(live=True, max_cost=two * 1.5))
+    assert len(server.requests) <= paid + 1
+
+
+async def test_a_test_that_was_never_run_is_counted_and_not_run(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    await project.record()
+    criterion = SUITE[SUITE.index("    criteria:") : SUITE.index("  - id: polite")]
+    project.edit("tests:\n", f"tests:\n  - id: new\n    prompt: hello\n{criterion}", "echo.suite.yaml")
+    asked = len(server.requests)
+    watched = watching()
+    assert len((await watched.change(1)).runs) == 2
+    assert isinstance(watched.events[0], Watching)
+    assert watched.events[0].missing == 1
+    assert [test for _, test in watched.watch.changed_tests()] == ["new"]
+    assert len(server.requests) == asked

@@ -78,8 +78,7 @@ EVENTS: tuple[WatchEvent, ...] = (WATCHING, Saved(files=("/shop/agent.py",), run
 
 
 def controller(*events: WatchEvent) -> WatchController:
-    made = WatchController()
-    made.begin(WatchRequest((Path("/shop/shop.suite.yaml"),), (), "Shop"))
+    made = WatchController(WatchRequest((Path("/shop/shop.suite.yaml"),), (), "Shop"))
     for event in events:
         made.take(event)
     return made

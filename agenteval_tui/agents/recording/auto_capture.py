@@ -57,21 +57,26 @@ class AutoCapturingAgent:
         """The agent's events; before the last one, the requests to its models."""
         run = self._run_of(request)
         self._open[run.secret] = run
-        has_ended = False
+        has_ended, usage = False, list[AgentEvent]()
         try:
             async with aclosing(_until_stopped(self._inner.run(self._led(request, run)), run)) as events:
                 async for event in events:
                     if isinstance(event, UsageReported):
                         if run.recorded is not None:
-                            continue  # what recorded answers used was paid for when they were recorded
+                            # What recorded answers used was paid for when they were recorded: the proxy knows which.
+                            usage.append(event)
+                            continue
                         run.tells_usage = True
                     elif isinstance(event, Done | Failed):
                         has_ended = True
-                        for before in await self._recorded(run):
+                        recorded = await self._recorded(run)
+                        for before in recorded or usage:
                             yield before
-                        if (proxy := self._started_proxy()) is not None and (error := proxy.parted(run)) is not None:
-                            yield Failed(error)
-                            return
+                        if (proxy := self._started_proxy()) is not None:
+                            error = proxy.over_limit(run) or proxy.parted(run)
+                            if error is not None:
+                                yield Failed(error)
+                                return
                     yield event
             if run.stopped.is_set() and (proxy := self._started_proxy()) is not None:
                 has_ended = True

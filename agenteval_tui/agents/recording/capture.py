@@ -266,6 +266,8 @@ class CapturingAgent:
         # What nobody has answered yet was broken off: what had come of it may say what it used.
         cut = tuple([exchange for number, exchange in enumerate(new, start) if number not in counted])
         events: list[AgentEvent] = [*used, *usage_of(cut, self._cost), Captured(transcript, tape, self._answers)]
+        if request.recorded is not None and session.over_limit is not None:
+            return [*events, Failed(over_limit(session))]
         if session.misses and session.on_miss == "error":
             message = session.misses[0].said
             fix = "record it again, or set `on_miss: live` of the cassette"
@@ -358,6 +360,14 @@ def not_recorded(session: Session) -> RunError:
     fields = {"request": number, "at": at, "change": miss.change}
     message = f"request {number} is not as it was recorded: {miss.change}"
     return RunError(NOT_RECORDED_KIND, message, "let it ask the model", ErrorCode.NOT_RECORDED, fields)
+
+
+def over_limit(session: Session) -> RunError:
+    """Why a run that is made again ended: the limit on cost let it ask no more."""
+    number = (session.over_limit or 0) + 1
+    message = f"request {number} was not asked: the limit on cost is reached"
+    fields = {"request": number, "at": "", "change": "the limit on cost is reached"}
+    return RunError(NOT_RECORDED_KIND, message, "give a higher --max-cost", ErrorCode.NOT_RECORDED, fields)
 
 
 def known_prices() -> Cost | None:

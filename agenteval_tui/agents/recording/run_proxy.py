@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentEvent, Captured
-from agenteval_tui.agents.recording.capture import known_prices, not_recorded, usage_of
+from agenteval_tui.agents.recording.capture import known_prices, not_recorded, over_limit, usage_of
 from agenteval_tui.agents.recording.cassette import Cassette, documents
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.keys import keys_of
@@ -60,6 +60,13 @@ class RunProxy:
         if session is None or not session.misses or session.on_miss != "error":
             return None
         return not_recorded(session)
+
+    def over_limit(self, run: OpenRun) -> RunError | None:
+        """Why a run that is made again ended: the limit on cost let it ask no more; None: it did not."""
+        session = self._sessions.get(run.secret)
+        if run.recorded is None or session is None or session.over_limit is None:
+            return None
+        return over_limit(session)
 
     def cut(self, run: OpenRun) -> None:
         """The run was stopped: nobody waits for what it asks."""

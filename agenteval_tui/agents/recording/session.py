@@ -98,6 +98,8 @@ class Session:
         """Set by each new request and each new answer."""
         self.stopped = stopped or asyncio.Event()
         """Set by a request that is not recorded, where that ends the run."""
+        self.over_limit: int | None = None
+        """How many requests had been made before the first that the limit on cost refused; None: it refused none."""
         self.over = asyncio.Event()
         """Set when no more of its requests are answered."""
         self._live = False
@@ -192,6 +194,8 @@ class Session:
             return before
         why = "" if tool else await self._allowed(exchange)
         if why:
+            if self.over_limit is None:
+                self.over_limit = exchange.number
             return self._refused(exchange, REFUSED, why)
         exchange.asks = not tool
         return None

@@ -111,7 +111,7 @@ class _Run(click.Command):
 @click.option(
     "--watch-live",
     is_flag=True,
-    help="With --watch: let requests that are not recorded ask the model at once, up to --max-cost.",
+    help="With --watch and --max-cost: let requests that are not recorded ask the model at once.",
 )
 @click.option("--once", is_flag=True, help="With --watch: check once with the code as it is, and exit.")
 @click.option(

@@ -61,6 +61,11 @@ MODEL_KEYS = (
     "AWS_BEARER_TOKEN_BEDROCK",
 )
 """Variables with keys of model servers: nothing else takes them."""
+KEY_REFUSED = frozenset(
+    ("AuthenticationError", "PermissionDeniedError", "UnauthorizedError", "ClientAuthenticationError")
+)
+"""The exceptions of clients of model servers whose key was refused."""
+_LIMIT = "the limit on cost is reached"
 NOT_JUDGED = "runs after a save don't ask judges that have not answered this before"
 _NEEDS = "its model was asked, and the requests were not recorded"
 
@@ -88,11 +93,6 @@ class CodeCheck:
         self._tapes = Tapes(store, _prices(), tools_recorded=tools_recorded)
         self._agents: dict[str, Prepared] = {}
         self._agents_live = False
-
-    @property
-    def tapes(self) -> Tapes:
-        """What answers the runs."""
-        return self._tapes
 
     def files(self, agent: str) -> frozenset[str]:
         """The files of the project that an agent (its hash) has imported or read by now; empty: not known."""
@@ -278,6 +278,12 @@ class _Results:
                 request=request,
                 cost=self._tapes.price(run, request),
             )
+        if graded.outcome == "cancelled":
+            return _change(run, "needs_model", graded=graded, reason=_LIMIT, cost=self._tapes.price(run))
+        if not self._live and error is not None and error.traceback is not None:
+            kinds = {exception.type.rpartition(".")[2] for exception in error.traceback.exceptions}
+            if kinds & KEY_REFUSED:  # it got a key that is none: that says nothing of its code
+                return _change(run, "needs_model", graded=graded, reason=error.message, cost=self._tapes.price(run))
         if error is None and graded.outcome == "error" and graded.not_made:
             return _change(run, "needs_model", graded=graded, criterion=criterion, reason=reason)
         effect: Effect = "unchanged"

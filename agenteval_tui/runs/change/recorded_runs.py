@@ -137,6 +137,7 @@ class Tapes:
         self._store = store
         self._cost = cost
         self._tools_recorded = tools_recorded
+        self._unrecorded: dict[str, bool] = {}  # whether a run used a model, and nothing was recorded
         self._indexes: OrderedDict[str, CassetteIndex | None] = OrderedDict()
 
     def index(self, run: RecordedRun) -> CassetteIndex | None:
@@ -158,8 +159,12 @@ class Tapes:
         needs the model again. So does one whose user is played by a model."""
         if run.plan.user is not None and is_model(run.plan.user.agent.config.get("kind")):
             return True
-        if run.plan.agent.config.get("cassette") or self.index(run) is not None:
-            return False
+        name = run.row.id
+        if name not in self._unrecorded:
+            self._unrecorded[name] = not self._store.tape(run.row.recorded) and self._used_model(run)
+        return self._unrecorded[name] and not run.plan.agent.config.get("cassette")
+
+    def _used_model(self, run: RecordedRun) -> bool:
         model = self._store.transcript(run.row.id).model
         if DOUBLE.fullmatch(model) and not run.row.cost:
             return False

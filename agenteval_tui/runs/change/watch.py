@@ -7,7 +7,10 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import dollars
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.change.check import FREE, CheckOptions, CodeCheck
 from agenteval_tui.runs.change.model import (
@@ -61,6 +64,8 @@ class Watch:
         self._files: tuple[str, ...] = ()
         self._executions: list[str] = []
         self._known: dict[str, frozenset[str]] = {}
+        self._spent: float | None = 0.0
+        """US dollars of all that was asked live; None: not known."""
         self._broken = False
         self._during: dict[str, int] = {}
         self._written: set[str] = set()
@@ -89,9 +94,15 @@ class Watch:
         self._stop.set()
 
     async def ask_model(self, options: CheckOptions) -> None:
-        """Let the runs that need the model ask it."""
+        """Let the runs that need the model ask it, as far as the limit on cost of the whole watch allows."""
         last = self.last
         if last is None:
+            return
+        if not self._within_limit(options).live:
+            spent = dollars(self._spent) or "an unknown sum"
+            self.refuse(
+                AgentevalError(f"the limit on cost is reached: {spent} is spent", fix="give a higher --max-cost")
+            )
             return
         needed = {run.before for run in last.runs if run.effect == "needs_model"}
         runs = [run for run in self._recorded.runs if run.row.id in needed]
@@ -105,21 +116,23 @@ class Watch:
         self._begin((), self._recorded.runs)
 
     def changed_tests(self) -> tuple[tuple[str, str], ...]:
-        """The suites (their keys) and tests whose runs are not as they were recorded."""
+        """The suites (their keys) and tests whose runs are not as they were recorded, or of which none is."""
         last = self.last
         effects = {} if last is None else {run.before: run.effect for run in last.runs}
         changed = [run for run in self._recorded.runs if effects.get(run.row.id, "unchanged") != "unchanged"]
-        return tuple(dict.fromkeys((run.row.suite_key, run.row.test_id) for run in changed))
+        tests = [(run.row.suite_key, run.row.test_id) for run in changed]
+        missing = [(run.suite_key, run.ref.test) for run in self._recorded.missing]
+        return tuple(dict.fromkeys([*tests, *missing]))
 
-    def look_again(self) -> None:
-        """Take the newest recorded runs: some were run for real meanwhile."""
+    def refuse(self, error: AgentevalError) -> None:
+        """Tell why what was asked for could not be done."""
+        self._tell(Checked(change=code_change((), (), duration_ms=0.0, error=error.problem, fix=error.fix)))
+
+    async def look_again(self) -> None:
+        """Take the newest recorded runs, and make them again: some were run for real meanwhile."""
         self._recorded = self._look()
         self._tell(self._watching())
-
-    async def idle(self) -> None:
-        """Wait until the runs that are being made have ended."""
-        while self._work is not None and not self._work.done():
-            await asyncio.wait({self._work})
+        await self.check_all()
 
     # A save
 
@@ -200,7 +213,16 @@ class Watch:
         files = tuple(dict.fromkeys(files))
         self._files = files
         self._tell(Saved(files=files, runs=len(runs)))
-        self._work = asyncio.create_task(self._checked(files, runs, options or self._live or FREE, beside))
+        options = self._within_limit(options or self._live or FREE)
+        self._work = asyncio.create_task(self._checked(files, runs, options, beside))
+
+    def _within_limit(self, options: CheckOptions) -> CheckOptions:
+        """The same with what is left of the limit on cost; nobody is asked where nothing is, or where what was spent is
+        not known."""
+        if not options.live or options.max_cost is None:
+            return options
+        left = None if self._spent is None else options.max_cost - self._spent
+        return replace(options, max_cost=left) if left is not None and left > 0 else FREE
 
     async def _checked(
         self, files: tuple[str, ...], runs: Sequence[RecordedRun], options: CheckOptions, beside: CodeChange | None
@@ -215,6 +237,8 @@ class Watch:
             )
         except AgentevalError as error:
             change = code_change(files, (), duration_ms=0.0, error=error.problem, fix=error.fix)
+        if change.requests:
+            self._spent = None if self._spent is None or change.cost is None else self._spent + change.cost
         self._broken = bool(change.error)
         if not change.error:
             self._superseded(change, stay=beside is not None)

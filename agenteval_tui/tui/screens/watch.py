@@ -35,7 +35,7 @@ class WatchScreen(FrameScreen):
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
-        yield LineBlock(self.controller.lines, id="change")
+        yield LineBlock(lambda width: self.controller.lines(width), id="change")
         yield VirtualList(id="runs")
         yield LinesView(id="details")
         yield self.key_bar()
@@ -51,7 +51,7 @@ class WatchScreen(FrameScreen):
         """Watch these tests' agents, in place of what was watched before; what is watched already goes on."""
         if request == self.controller.request and not self.controller.ended:
             return
-        self.controller.begin(request)
+        self.controller = WatchController(request, everything=self.controller.everything)
         if self._composed:
             self._show()
             self._begin()
@@ -68,7 +68,7 @@ class WatchScreen(FrameScreen):
         names = ["open", "difference"] * bool(controller.rows().count())
         if change is not None:
             names += ["model"] * bool(change.needs_model)
-            names += ["real"] * bool(change.passes + change.fails + change.needs_model)
+            names += ["real"] * self.controller.has_to_run
         names += ["check"] * (not controller.ended) + ["everything"] * (change is not None)
         names += ["end"] * (not controller.ended)
         keys = named_keys(self.SCOPE, names, self.agenteval.keymap)
@@ -184,7 +184,10 @@ class WatchScreen(FrameScreen):
 
     def action_real(self) -> None:
         """Run the changed tests for real."""
-        self._tell("real")
+        if self.controller.has_to_run:
+            self._tell("real")
+        else:
+            self.agenteval.say("Every run is as it was recorded: there is nothing to run.")
 
     def action_check(self) -> None:
         """Run all recorded runs again."""

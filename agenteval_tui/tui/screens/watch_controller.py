@@ -26,13 +26,9 @@ from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.presenters.text_layout import empty_state, labelled, paragraph
 from agenteval_tui.tui.presenters.watch_rows import STYLES, WatchRows, change_spans
 from agenteval_tui.tui.styled_text import Cell, Line
-from agenteval_tui.views.code_change import EFFECTS
+from agenteval_tui.views.code_change import EFFECTS, REAL
 
 PURPOSE = "Edit an agent in your editor: after each save you see here which verdicts change."
-_REAL = (
-    "The agents' code, their tools, hooks, services and probes run for real. Answers of models come from the "
-    "recordings, and nothing is paid for."
-)
 
 
 class MessageDifference(Struct, frozen=True):
@@ -64,8 +60,8 @@ def _message(transcript: Transcript, step: int) -> str:
 class WatchController:
     """The state of the Watch screen."""
 
-    def __init__(self) -> None:
-        self.request: WatchRequest | None = None
+    def __init__(self, request: WatchRequest | None = None, *, everything: bool = False) -> None:
+        self.request = request
         self.watching: Watching | None = None
         self.saved: Saved | None = None
         self.change: CodeChange | None = None
@@ -74,18 +70,12 @@ class WatchController:
         self.ignored: list[str] = []
         self.running: dict[str, RunChange] = {}
         """The runs that have ended since the last save, by the recorded run."""
-        self.busy = False
+        self.busy = request is not None
         self.ended = ""
         """Why it does not watch any more; "": it does."""
         self._differences: dict[tuple[str, str], MessageDifference | None] = {}
-        self.everything = False
+        self.everything = everything
         """Whether unchanged runs are listed, too."""
-
-    def begin(self, request: WatchRequest) -> None:
-        """Something is watched from now on."""
-        everything = self.everything
-        self.__init__()  # type: ignore[misc]  # all of it is of what was watched before
-        self.request, self.everything, self.busy = request, everything, True
 
     def take(self, event: WatchEvent) -> None:
         """One more event."""
@@ -113,6 +103,13 @@ class WatchController:
             runs = [self.running.get(run.before, run) for run in runs]
             runs += [run for name, run in self.running.items() if name not in known]
         return WatchRows(runs, everything=self.everything)
+
+    @property
+    def has_to_run(self) -> bool:
+        """Whether a test is not as it was recorded, or was not recorded."""
+        change, watching = self.change, self.watching
+        changed = change is not None and bool(change.passes + change.fails + change.needs_model)
+        return changed or (watching is not None and bool(watching.missing))
 
     def wants_difference(self, run: RunChange) -> bool:
         """Whether it is not known yet where a run differs."""
@@ -167,6 +164,11 @@ class WatchController:
             done, most = len(self.running), self.saved.runs if self.saved is not None else 0
             begun = f"running {done} of {count(most, 'run')} …" if self.saved is not None else "starting …"
             lines.append(((begun, "accent"),))
+        missing = self.watching.missing if self.watching is not None else 0
+        if missing:
+            have = "has" if missing == 1 else "have"
+            words = f"{count(missing, 'run')} of the plan {have} no recording: run them for real first."
+            lines += paragraph(words, width, "review")
         for file in self.ignored:
             lines += paragraph(f"{file} is not watched any more: the runs write it.", width, "dim")
         return [((" ", ""), *line) for line in lines]
@@ -177,10 +179,10 @@ class WatchController:
             return empty_state(PURPOSE, "Nothing is watched.", "{go.suites}", "choose a suite, and watch it there")
         if self.change is None:
             return empty_state(
-                PURPOSE, self.ended or "The recorded runs are run again with the code as it is.", "", "", _REAL
+                PURPOSE, self.ended or "The recorded runs are run again with the code as it is.", "", "", REAL
             )
         why = "Every run is as it was recorded. Save a file of the agent."
-        return empty_state("", why, "{watch.everything}" if self.change.runs else "", "list them", _REAL)
+        return empty_state("", why, "{watch.everything}" if self.change.runs else "", "list them", REAL)
 
     def needed(self) -> str:
         """What asking the model would cost, in words; "" where no run needs it."""
