@@ -21,6 +21,7 @@ from agenteval_tui.runs.change.model import (
     Ignored,
     RunChange,
     RunChecked,
+    Saved,
     WatchEvent,
     Watching,
 )
@@ -602,3 +603,17 @@ async def test_a_test_that_was_never_run_is_counted_and_not_run(
     assert watched.events[0].missing == 1
     assert [test for _, test in watched.watch.changed_tests()] == ["new"]
     assert len(server.requests) == asked
+
+
+async def test_who_asks_the_model_while_runs_are_made_asks_for_these(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    await project.record()
+    watched = watching()
+    await watched.change(1)
+    project.edit("Shout it.", "Shout it!")
+    await watched.until(lambda: sum(isinstance(event, Saved) for event in watched.events) == 2)
+    await watched.watch.ask_model(CheckOptions(live=True))
+    assert (await watched.change(2)).needs_model == 2
+    live = await watched.change(3)
+    assert (live.needs_model, live.requests, live.files) == (0, 2, (str(project.folder / "agent.py"),))

@@ -94,7 +94,10 @@ class Watch:
         self._stop.set()
 
     async def ask_model(self, options: CheckOptions) -> None:
-        """Let the runs that need the model ask it, as far as the limit on cost of the whole watch allows."""
+        """Let the runs that need the model ask it, as far as the limit on cost of the whole watch allows. Which these
+        are is known when the runs in flight have ended."""
+        if self._work is not None:
+            await asyncio.wait({self._work})
         last = self.last
         if last is None:
             return
