@@ -25,10 +25,11 @@ ALLOWED = permission_for((), everything=True)
 
 @dataclass
 class Ran:
-    """What one run gave."""
+    """What one run gave. `stored`: what is kept of it, with the requests to models."""
 
     events: list[AgentEvent]
     transcript: Transcript
+    stored: Transcript
 
 
 Run = Callable[..., Awaitable[Ran]]
@@ -49,7 +50,7 @@ def run_in(folder: Path) -> Run:
                 events.append(event)
         finally:
             await agent.close()
-        return Ran(events, recorder.transcript())
+        return Ran(events, recorder.transcript(), recorder.stored())
 
     return run
 

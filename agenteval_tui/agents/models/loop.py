@@ -17,6 +17,7 @@ from agenteval_tui.agents.base import (
     CheckReport,
     Done,
     Failed,
+    ModelAsked,
     Prepared,
     Printed,
     PromptSent,
@@ -29,10 +30,12 @@ from agenteval_tui.agents.http.connection_pool import Connections, without_crede
 from agenteval_tui.agents.http.written_request import WrittenRequest, own_headers
 from agenteval_tui.agents.models.health_check import check_model
 from agenteval_tui.agents.models.message_mapping import CallIds, provider_messages, with_system
-from agenteval_tui.agents.models.stream import CallParts, Dialogue, ModelClient, ModelProtocol, end_of_turn
+from agenteval_tui.agents.models.reply_message import ReplyMessage
+from agenteval_tui.agents.models.requests import read_body
+from agenteval_tui.agents.models.stream import CallParts, Dialogue, ModelClient, ModelProtocol, ModelReply, end_of_turn
 from agenteval_tui.agents.network_options import ModelOptions
 from agenteval_tui.agents.options import options_for, read_options
-from agenteval_tui.agents.think_tags import without_thinking
+from agenteval_tui.agents.think_tags import split_thinking, without_thinking
 from agenteval_tui.agents.tools.mcp import ToolHost
 from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox
 from agenteval_tui.core.errors import AgentevalError
@@ -193,13 +196,18 @@ async def converse(
     for _ in range(max_steps):
         reply, body = dialogue.reply(key), dialogue.body()
         yield Asks(body)
+        exchange = _Exchange(path, body, reply)
         async with aclosing(wire.ask(path, reply, json=body)) as events:
             async for event in events:
-                yield event
+                exchange.message.take(event)
                 if isinstance(event, Failed):
+                    yield exchange.told(event.error.message)
+                    yield event
                     return
+                yield event
         for event in end_of_turn(reply.usage, reply.figures):
             yield event
+        yield exchange.told()
         if not reply.calls and not reply.unfinished:
             yield Done(reply.finish_reason or "stop", reply.model)
             return
@@ -218,6 +226,35 @@ async def converse(
         f"the model still called tools after {max_steps} requests",
         "raise `max_steps`, or look at what its tools answer",
     )
+
+
+class _Exchange:
+    """One request of the loop, and its reply as far as it has come."""
+
+    def __init__(self, path: str, body: Mapping[str, Any], reply: ModelReply) -> None:
+        self._request = read_body(f"/{path.partition('?')[0]}", body)
+        self._tools = body.get("tools") or ()
+        self._began = time.perf_counter()
+        self.message = ReplyMessage(reply)
+
+    def told(self, error: str = "") -> ModelAsked:
+        """What a recorder keeps of it, when the reply is there, or why there is none."""
+        request = self._request
+        if request is None:
+            return ModelAsked()
+        system = [{"role": "system", "content": request.system}] if request.system else []
+        answer = None if error and self.message.empty else self.message.fields()
+        if answer is not None:
+            thinking, answer["content"] = split_thinking(answer["content"])
+            if thinking:
+                answer["reasoning"] = thinking + answer.get("reasoning", "")
+        return ModelAsked(
+            [*system, *request.messages],
+            answer,
+            {"model": request.model, "tools": self._tools, **request.parameters},
+            error=error,
+            duration_ms=(time.perf_counter() - self._began) * 1000,
+        )
 
 
 async def _call_tools(

@@ -16,9 +16,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.agents.models.hosted_calls import HostedCall
+from agenteval_tui.agents.models.requests import Request, first_words
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.mcp_requests import ToolRequest, tool_request, tool_requests
-from agenteval_tui.agents.recording.protocols import Reply, Request, first_words, read_reply, read_request
+from agenteval_tui.agents.recording.protocols import Reply, read_reply, read_request
 from agenteval_tui.agents.usage import UsageSum
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.numbers import count

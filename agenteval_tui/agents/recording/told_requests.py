@@ -9,8 +9,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.models.requests import Request, offered_tools
 from agenteval_tui.agents.recording.conversation import Asked, transcript_of_asked
-from agenteval_tui.agents.recording.protocols import Reply, Request, offered_tools
+from agenteval_tui.agents.recording.protocols import Reply
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.transcripts.model import Message, Transcript, Usage
 from agenteval_tui.transcripts.model_request import ModelRequests, RequestPart
