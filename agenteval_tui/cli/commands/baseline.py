@@ -10,6 +10,7 @@ from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.prompts import can_ask, confirm
+from agenteval_tui.cli.selection_options import selected_tests
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
@@ -55,14 +56,7 @@ def listed(invocation: Invocation, as_json: bool) -> int:
 
 @command.command("set")
 @click.argument("reference", metavar="EXECUTION|RUN", default="last", shell_complete=completed_values.references)
-@click.option(
-    "--test",
-    "tests",
-    multiple=True,
-    metavar="ID",
-    help="Only for this test; may be repeated.",
-    shell_complete=completed_values.tests,
-)
+@selected_tests("Only for this test; may be repeated.")
 @click.option("--who", metavar="NAME", help="Your name (default: AGENTEVAL_WHO, else your account).")
 @all_projects("--all")
 @common_options

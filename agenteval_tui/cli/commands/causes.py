@@ -11,6 +11,7 @@ from agenteval_tui.analysis.triage import statuses
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.named_tests import paths_and_tests
+from agenteval_tui.cli.selection_options import selected_tests
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.causes import causes_document
 from agenteval_tui.history.records import RunFilter
@@ -24,9 +25,7 @@ from agenteval_tui.views.markdown import markdown
 @click.argument(
     "references", metavar="[EXECUTION | PATH...]", nargs=-1, shell_complete=completed_values.executions_and_files
 )
-@click.option(
-    "--test", "tests", multiple=True, metavar="ID", help="Only this test.", shell_complete=completed_values.tests
-)
+@selected_tests("Only this test.")
 @click.option("--all", "everything", is_flag=True, help="All runs in the history.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--md", "as_markdown", is_flag=True, help="Print Markdown.")

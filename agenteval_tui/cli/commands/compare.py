@@ -10,6 +10,7 @@ from agenteval_tui.analysis.comparison_model import Comparison, MetricChange, Te
 from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, sides_of
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.selection_options import selected_agents
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.comparison import comparison_document
 from agenteval_tui.history.quarantines import active
@@ -25,14 +26,7 @@ MOST = 100
 @click.command("compare")
 @click.argument("a", required=False, default="", shell_complete=completed_values.sides)
 @click.argument("b", required=False, default="", shell_complete=completed_values.executions)
-@click.option(
-    "--agent",
-    "agents",
-    multiple=True,
-    metavar="A",
-    help="Only this agent's runs; given twice, compare the two.",
-    shell_complete=completed_values.agents,
-)
+@selected_agents("Only this agent's runs; given twice, compare the two.")
 @click.option(
     "--variation",
     "variations",

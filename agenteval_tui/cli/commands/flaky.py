@@ -9,10 +9,10 @@ import click
 from agenteval_tui.analysis.time_buckets import window_ms
 from agenteval_tui.analysis.trends import TrendQuery
 from agenteval_tui.analysis.variance import ledger
-from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.named_tests import paths_and_tests
 from agenteval_tui.cli.param_types import Until
+from agenteval_tui.cli.selection_options import selected_agents, selected_tags, selected_tests
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.formats.documents.flaky import flaky_document
 from agenteval_tui.history import quarantines
@@ -24,30 +24,9 @@ from agenteval_tui.views.flaky import flaky_view, reason_text, suggestions_view
 @click.command("flaky")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--window", default="30d", metavar="TIME", help="How far to look back: 24h, 30d (the default), 8w, all.")
-@click.option(
-    "--test",
-    "tests",
-    multiple=True,
-    metavar="ID",
-    help="Only this test; may be repeated.",
-    shell_complete=completed_values.tests,
-)
-@click.option(
-    "--tag",
-    "tags",
-    multiple=True,
-    metavar="T",
-    help="Only tests with this tag; if repeated, with all these tags.",
-    shell_complete=completed_values.tags,
-)
-@click.option(
-    "--agent",
-    "agents",
-    multiple=True,
-    metavar="A",
-    help="Only runs of this agent; may be repeated.",
-    shell_complete=completed_values.agents,
-)
+@selected_tests()
+@selected_tags
+@selected_agents()
 @click.option("--all", "everything", is_flag=True, help="List all tests and criteria, steady ones too.")
 @click.option("--count-errors", is_flag=True, help="Count runs that ended in an error as not passed.")
 @click.option("--quarantine", is_flag=True, help="Quarantine the suggested tests and criteria.")

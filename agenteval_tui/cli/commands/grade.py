@@ -28,6 +28,7 @@ from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output
 from agenteval_tui.cli.run_suites import load_for_run
+from agenteval_tui.cli.selection_options import selected_tests
 from agenteval_tui.cli.standard_input import (
     NAME,
     STDIN,
@@ -80,14 +81,7 @@ _File = click.Path(path_type=Path, allow_dash=True)
     shell_complete=completed_values.executions,
 )
 @click.option("--run", "run_ref", metavar="REF", help="Grade this stored run.", shell_complete=completed_values.runs)
-@click.option(
-    "--test",
-    "tests",
-    multiple=True,
-    metavar="ID",
-    help="With --execution: only runs of this test.",
-    shell_complete=completed_values.tests,
-)
+@selected_tests("With --execution: only runs of this test.")
 @click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="The value of {{NAME}} in the criteria.")
 @click.option(
     "--judge",

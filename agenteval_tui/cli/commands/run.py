@@ -11,6 +11,7 @@ from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.run_options import Ending, ReportFiles, execution_options, limit_options, report_options
+from agenteval_tui.cli.selection_options import selected_tags, selected_tests
 from agenteval_tui.cli.standard_input import STDIN
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.plan.options import PlanOptions
@@ -53,22 +54,8 @@ class _Run(click.Command):
 
 @click.command("run", cls=_Run)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path, allow_dash=True))
-@click.option(
-    "--test",
-    "tests",
-    multiple=True,
-    metavar="ID",
-    help="Only this test, as ID or FILE::ID; may be repeated.",
-    shell_complete=completed_values.tests,
-)
-@click.option(
-    "--tag",
-    "tags",
-    multiple=True,
-    metavar="T",
-    help="Only tests with this tag; if repeated, with all these tags.",
-    shell_complete=completed_values.tags,
-)
+@selected_tests("Only this test, as ID or FILE::ID; may be repeated.")
+@selected_tags
 @click.option("--failed", is_flag=True, help="Only the tests that failed in the last execution of these suites.")
 @declared(PlanOptions, "sample")
 @declared(PlanOptions, "agent", shell_complete=completed_values.agents)

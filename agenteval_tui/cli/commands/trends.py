@@ -11,10 +11,10 @@ from agenteval_tui.analysis.time_buckets import window_label, window_ms
 from agenteval_tui.analysis.trend_alerts import AlertCheck, watch, watch_feedback
 from agenteval_tui.analysis.trend_scores import extras
 from agenteval_tui.analysis.trends import MEASURES, TrendQuery, trend
-from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.exit_codes import read_rate
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.named_tests import paths_and_tests
+from agenteval_tui.cli.selection_options import selected_agents, selected_tags, selected_tests
 from agenteval_tui.core.errors import INFRASTRUCTURE
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.formats.documents.trends import trends_csv, trends_document
@@ -42,30 +42,9 @@ _ROOM_FOR_SCALE = 115  # columns of a terminal
 @click.option(
     "--suite", "suites", multiple=True, metavar="SUITE", help="Only this suite (name or file); may be repeated."
 )
-@click.option(
-    "--test",
-    "tests",
-    multiple=True,
-    metavar="ID",
-    help="Only this test; may be repeated.",
-    shell_complete=completed_values.tests,
-)
-@click.option(
-    "--tag",
-    "tags",
-    multiple=True,
-    metavar="T",
-    help="Only tests with this tag; if repeated, with all these tags.",
-    shell_complete=completed_values.tags,
-)
-@click.option(
-    "--agent",
-    "agents",
-    multiple=True,
-    metavar="A",
-    help="Only runs of this agent; may be repeated.",
-    shell_complete=completed_values.agents,
-)
+@selected_tests()
+@selected_tags
+@selected_agents()
 @click.option("--alert-below", metavar="RATE", help="Exit code 1 when the window's pass rate is below this (0.7, 70%).")
 @click.option(
     "--alert-feedback",
