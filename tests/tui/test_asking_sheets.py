@@ -38,8 +38,8 @@ def failed(tmp_path: Path) -> tuple[Path, Path, str]:
 class StoppedAtOnce(ShrinkController):
     """A person stops it while it is being begun."""
 
-    def _new_oracle(self) -> Oracle:
-        made = super()._new_oracle()
+    def _new_oracle(self, *asked: Any) -> Oracle:
+        made = super()._new_oracle(*asked)
         self.stop()
         return made
 
@@ -96,15 +96,14 @@ async def test_a_sheet_that_another_screen_takes_away_stops_asking(
         await settle(pilot)
         app.go("history")
         await settle(pilot)
-        sheet = kind(run, "order-status")
+        sheet = kind(app.session.store, run, "order-status")
         app.push_screen(sheet)
-        await until(pilot, lambda: sheet.controller is not None and sheet.controller.stage == "ready")
+        await until(pilot, lambda: sheet.controller.stage == "ready")
         sheet.action_begin()
         await until(pilot, begun.is_set)
         # As what a notification is about, or an answer that comes late, goes to its screen.
         app.go("suites")
         await until(pilot, lambda: not sheet.is_attached)
-        assert sheet.controller is not None
         assert sheet.controller.stage == "stopping"
         go_on.set()
         await settle(pilot)
@@ -117,7 +116,7 @@ async def test_the_small_case_is_saved_once(failed: tuple[Path, Path, str], monk
     app = app_on(suites, db)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        sheet = ShrinkScreen(run, "order-status")
+        sheet = ShrinkScreen(app.session.store, run, "order-status")
         app.push_screen(sheet)
         await until(pilot, lambda: "about 24 to 180 continuations" in text_of(app))
         await pilot.press("enter")

@@ -63,7 +63,7 @@ def test_sampling_is_offered_stopped_and_taken_up_again(tmp_path: Path) -> None:
         assert lost.sampled is not None
         assert lost.sampled.stopped
         assert lost.sampled.asked
-        assert (lost.stage, lost.can_ask, lost.samples) == ("ended", True, 8), "what is missing can be asked for"
+        assert (lost.stage, lost.can_ask, lost.samples) == ("ready", True, 8), "what is missing can be asked for"
 
         again = opened(BlameController, store, runs["kettle"].id)
         again.begin()

@@ -88,8 +88,8 @@ async def test_a_tool_that_is_gone_is_said_where_a_run_is_continued(
         run = next(row for row in store.runs_of_execution(store.execution("last").id))
         opened = {
             "fork": lambda: ForkScreen(run.id, store.transcript(run.id), 1),
-            "blame": lambda: BlameScreen(run.id, run.test_id),
-            "shrink": lambda: ShrinkScreen(run.id, run.test_id),
+            "blame": lambda: BlameScreen(store, run.id, run.test_id),
+            "shrink": lambda: ShrinkScreen(store, run.id, run.test_id),
         }
         app.push_screen(opened[sheet]())
         said = "note: the agent called get_order in this run, but has fly and walk now"

@@ -19,7 +19,6 @@ from agenteval_tui.cli.continuation_options import Asking, agree_to_price, conti
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.core.display import one_line
 from agenteval_tui.formats.documents.blame import blame_document
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.fork.oracle import Oracle
@@ -75,8 +74,7 @@ def _sampled(invocation: Invocation, reference: str, options: BlameOptions, aski
         row = invocation.references(store).failed_run(reference)
         transcript = store.transcript(row.id)
         blame = blame_of(store, row, Given(transcript))
-        title = one_line(f"blame of {row.test_name or row.test_id}", 120)
-        oracle = Oracle(store, row, options, purpose="blame", title=title)
+        oracle = Oracle(store, row, options, purpose="blame")
         sampling = Sampling(oracle, transcript, options.samples or SAMPLES)
         permit_oracle(invocation, oracle, sampling.questions[:1])
         takes, requests = sampling.price()

@@ -18,7 +18,6 @@ from agenteval_tui.cli.continuation_options import Asking, agree_to_price, conti
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.formats.documents.shrink import shrunk_document
 from agenteval_tui.formats.exporters.request_program import request_program
@@ -80,8 +79,7 @@ def _find_smallest(
     with invocation.store() as store:
         row = invocation.references(store).failed_run(reference)
         question = question_of(store, row, options)
-        title = one_line(f"shrink of {row.test_name or row.test_id}", 120)
-        oracle = Oracle(store, row, options, purpose="shrink", title=title)
+        oracle = Oracle(store, row, options, purpose="shrink")
         permit_oracle(invocation, oracle, [example(question)])
         price = price_of(oracle, question, options)
         words, cost = price_text(price), None if price.cost is None else price.cost * price.high

@@ -25,7 +25,7 @@ from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.fork.answers import Outcomes, answers_of
 from agenteval_tui.runs.fork.model import AnyEdit, Purpose
 from agenteval_tui.runs.fork.options import ContinuationOptions
-from agenteval_tui.runs.fork.plan import ForkPlan, Question, execution_plan, fork_plan, price, source_of
+from agenteval_tui.runs.fork.plan import ForkPlan, Question, execution_plan, fork_plan, price, source_of, title_of
 from agenteval_tui.runs.fork.request import tools_of
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.runs.plan.model import RunPlan
@@ -71,7 +71,7 @@ class Oracle:
         self._max_cost = options.max_cost
         self._concurrency = options.concurrency
         self.trust = options.trust
-        self._title = title
+        self._title = title or title_of(row, purpose)
         self._emit = emit
         self._more = more
         self._stopped = False

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.agent_version import agent_version
 from agenteval_tui.agents.registry import options_model
 from agenteval_tui.core.directories import config_dir
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash, new_id, short_id
 from agenteval_tui.history.records import RunRow
@@ -293,6 +294,11 @@ def question_of(source: Source, conversation: Conversation, answers: int | None 
     return content_hash(_plain(asked))[:16]
 
 
+def title_of(row: RunRow, purpose: Purpose = "fork") -> str:
+    """The title of an execution that continues a run, where nobody gives one."""
+    return f"{purpose} of {one_line(row.test_name or row.test_id, 80)}, run {short_id(row.id)}"
+
+
 def execution_plan(
     source: Source,
     runs: tuple[RunPlan, ...],
@@ -313,7 +319,7 @@ def execution_plan(
     row = source.row
     plan = Plan(
         execution_id=execution_id or new_id(),
-        title=title or f"fork of {row.test_name or row.test_id}, run {short_id(row.id)}",
+        title=title or title_of(row),
         runs=runs,
         concurrency=concurrency or stored.concurrency,
         source=f"fork of run {row.id}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -10,20 +9,18 @@ from textual.binding import Binding, BindingType
 
 from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.core.display import one_line
+from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.presenters.view_lines import cell, line, view_lines, wrapped
-from agenteval_tui.tui.reading_time import READ_FIRST, ReadingTime
+from agenteval_tui.tui.screens.asking_sheet import AskingSheet
 from agenteval_tui.tui.screens.blame_controller import BlameController
-from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, fit, left, spread
-from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
-from agenteval_tui.tui.workers import PaintedWork, start_worker
 from agenteval_tui.views.blame import answers_of, bars, rate_text, sampling_text, sign_of, step_text, step_view
 from agenteval_tui.views.fork import price_text
 from agenteval_tui.views.model import LEVELS, text
@@ -57,9 +54,10 @@ class _Rows:
         return spread((*start, name), (cell(passed, "good" if rate is not None and rate.passed else "dim"),), width)
 
 
-class BlameScreen(Sheet[int | None]):
-    """Dismissed with the step to go to, or None. Closing the sheet stops sampling; what was answered is kept."""
+class BlameScreen(AskingSheet[int | None]):
+    """Dismissed with the step to go to, or None."""
 
+    controller: BlameController
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,alt+w", "dismiss(None)", "close", show=False),
         Binding("tab", "next_pane", "the other pane", show=False),
@@ -68,14 +66,12 @@ class BlameScreen(Sheet[int | None]):
         Binding("S", "stop", "stop", show=False),
     ]
 
-    def __init__(self, run_id: str, test_id: str) -> None:
-        super().__init__()
-        self._about = run_id, test_id
-        self.controller: BlameController | None = None
-        self._reading = ReadingTime(self)
+    def __init__(self, store: Store, run_id: str, test_id: str) -> None:
+        super().__init__(BlameController(store, run_id))
+        self._test = test_id
 
     def compose(self) -> ComposeResult:
-        with SheetFrame("Where it went wrong", self._keys, subject=one_line(self._about[1], 60), width="large"):
+        with SheetFrame("Where it went wrong", self._keys, subject=one_line(self._test, 60), width="large"):
             yield LineBlock(self._answers, id="answers")
             yield Section("steps", id="steps-rule")
             yield VirtualList(id="steps")
@@ -85,51 +81,15 @@ class BlameScreen(Sheet[int | None]):
             yield LineBlock(self._sampling, id="sampling")
 
     def on_mount(self) -> None:
-        self.controller = BlameController(services(self).session.store, self._about[0])
-        self._work = PaintedWork(self, self._paint, group="blame")
         self._show_steps(False)
         self.query_one("#steps").focus()
-        start_worker(self, self._read, group="blame", awaited=True)
-
-    async def _read(self) -> None:
-        controller = self.controller
-        assert controller is not None
-        await asyncio.to_thread(controller.read)
-        self._paint()
-        self._reading.begin()
-        if (blame := controller.blame) is not None:
-            self._show_steps(True)
-            first = blame.decisive or next(iter(blame.others), None)
-            self.query_one("#steps", VirtualList).move_to_key(str(first.step if first is not None else blame.steps - 1))
 
     # What a person does
-
-    def action_begin(self) -> None:
-        """Ask the agent. What may cost something is asked when there was time to read its price."""
-        controller = self.controller
-        if controller is None or not controller.can_ask:
-            return
-        if controller.may_cost and not self._reading.is_over:
-            services(self).say(READ_FIRST)
-            return
-        controller.begin()
-        self._work.begin(controller.run)
-
-    def action_stop(self) -> None:
-        """Ask nothing more."""
-        if self.controller is not None:
-            self.controller.stop()
-            self._paint()
 
     def action_next_pane(self) -> None:
         """Move between the steps and the evidence, which may be long."""
         steps, evidence = self.query_one("#steps"), self.query_one("#evidence")
         (evidence if steps.has_focus else steps).focus()
-
-    def on_unmount(self) -> None:
-        """Stop sampling when the sheet closes, for whatever reason."""
-        if self.controller is not None:
-            self.controller.stop()
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Another step."""
@@ -137,7 +97,7 @@ class BlameScreen(Sheet[int | None]):
 
     def action_go(self) -> None:
         """Go to the step whose evidence is shown."""
-        if self.controller is not None and self.controller.blame is not None:
+        if self.controller.blame is not None:
             self.dismiss(self.query_one("#steps", VirtualList).cursor)
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
@@ -151,18 +111,21 @@ class BlameScreen(Sheet[int | None]):
             self.query_one(name).display = there
 
     def _paint(self) -> None:
-        controller = self.controller
-        if controller is not None and controller.blame is not None:
+        if (blame := self.controller.blame) is not None:
             steps = self.query_one("#steps", VirtualList)
-            steps.set_source(_Rows(controller.blame, controller.transcript), keep_key=steps.cursor_key)
+            at = steps.cursor_key
+            if at is None:
+                self._show_steps(True)
+                first = blame.decisive or next(iter(blame.others), None)
+                at = str(first.step if first is not None else blame.steps - 1)
+            steps.set_source(_Rows(blame, self.controller.transcript), keep_key=at)
         self.query_one("#answers", LineBlock).show(self._answers)
         self.query_one("#sampling", LineBlock).show(self._sampling)
         self._show_evidence(keep_place=True)
         self.query_one(SheetFrame).retell()
 
     def _show_evidence(self, *, keep_place: bool) -> None:
-        controller, step = self.controller, self.query_one("#steps", VirtualList).cursor
-        blame = controller.blame if controller is not None else None
+        blame, step = self.controller.blame, self.query_one("#steps", VirtualList).cursor
         if blame is not None and step >= 0:
             self.query_one("#step-rule", Section).retell()
             view = step_view(blame, step)
@@ -174,7 +137,7 @@ class BlameScreen(Sheet[int | None]):
     def _keys(self) -> Keys:
         controller = self.controller
         keys: Keys = ()
-        if controller is not None and controller.blame is not None:
+        if controller.blame is not None:
             keys = (("enter", "go to the step"), ("tab", "evidence"))
             if controller.running:
                 return (*keys, ("S", "stop"), ("esc", "stop and close"))
@@ -184,7 +147,7 @@ class BlameScreen(Sheet[int | None]):
 
     def _answers(self, width: int) -> list[Line]:
         controller = self.controller
-        if controller is None or controller.stage == "reading":
+        if controller.stage == "reading":
             return [(("Looking …", "dim"),)]
         if controller.blame is None:
             return error_lines(controller.error, width) if controller.error is not None else []
@@ -199,7 +162,7 @@ class BlameScreen(Sheet[int | None]):
 
     def _sampling(self, width: int) -> list[Line]:
         controller = self.controller
-        if controller is None or controller.blame is None:
+        if controller.blame is None:
             return []
         sampled = controller.sampled
         if controller.stage == "stopping":
@@ -220,7 +183,6 @@ class BlameScreen(Sheet[int | None]):
 
     def _price(self) -> str:
         controller = self.controller
-        assert controller is not None
         assert controller.price is not None
         takes, requests = controller.price
         if not takes.runs:

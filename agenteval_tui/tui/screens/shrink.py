@@ -9,17 +9,17 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.history.store import Store
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import error_lines, indented, paragraph
 from agenteval_tui.tui.presenters.view_lines import view_lines
-from agenteval_tui.tui.reading_time import READ_FIRST, ReadingTime
+from agenteval_tui.tui.screens.asking_sheet import AskingSheet
 from agenteval_tui.tui.screens.shrink_controller import ShrinkController
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
-from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
-from agenteval_tui.tui.workers import PaintedWork, is_busy, start_worker
+from agenteval_tui.tui.workers import is_busy, start_worker
 from agenteval_tui.views.shrink import price_text, progress_text, shrunk_view
 
 _WHAT = (
@@ -29,9 +29,10 @@ _WHAT = (
 _KEPT = "Continuations are stored, are not asked twice, and never count in rates, trends, baselines or gates."
 
 
-class ShrinkScreen(Sheet[None]):
-    """Starts, shows and stops it. Closing the sheet stops it too; what was asked is kept."""
+class ShrinkScreen(AskingSheet[None]):
+    """Starts, shows and stops it."""
 
+    controller: ShrinkController
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,alt+k", "dismiss(None)", "close", show=False),
         Binding("enter", "begin", "start", show=False),
@@ -41,59 +42,30 @@ class ShrinkScreen(Sheet[None]):
         Binding("m", "save", "make a test", show=False),
     ]
 
-    def __init__(self, run_id: str, test_id: str, criterion: str = "") -> None:
-        super().__init__()
-        self._about = run_id, criterion
+    def __init__(self, store: Store, run_id: str, test_id: str, criterion: str = "") -> None:
+        super().__init__(ShrinkController(store, run_id, criterion))
         self._test = test_id
-        self.controller: ShrinkController | None = None
-        self._reading = ReadingTime(self)
 
     def compose(self) -> ComposeResult:
         with SheetFrame("The smallest input", self._keys, subject=one_line(self._test, 60), width="large"):
             yield LinesView(id="shrunk")
 
     def on_mount(self) -> None:
-        self.controller = ShrinkController(services(self).session.store, *self._about)
-        self._work = PaintedWork(self, self._paint, group="shrink")
         self.query_one("#shrunk", LinesView).focus()
         self._paint()
-        start_worker(self, self._read, group="shrink", awaited=True)
-
-    async def _read(self) -> None:
-        assert self.controller is not None
-        await asyncio.to_thread(self.controller.read)
-        self._paint()
-        self._reading.begin()
 
     # What a person does
 
-    def action_begin(self) -> None:
-        """Ask the agent. What may cost something is asked when there was time to read its price."""
-        controller = self.controller
-        if controller is None or controller.stage not in ("ready", "ended"):
-            return
-        if controller.may_cost and not self._reading.is_over:
-            services(self).say(READ_FIRST)
-            return
-        controller.begin()
-        self._work.begin(controller.run)
-
     def action_calls(self) -> None:
         """Whether calls stay, and only what they say is shrunk."""
-        if self.controller is not None and self.controller.stage in ("ready", "ended"):
+        if self.controller.can_ask:
             self.controller.keep_calls = not self.controller.keep_calls
             self._paint()
 
     def action_tools(self) -> None:
         """Whether the list of tools stays as it is."""
-        if self.controller is not None and self.controller.stage in ("ready", "ended"):
+        if self.controller.can_ask:
             self.controller.keep_tools = not self.controller.keep_tools
-            self._paint()
-
-    def action_stop(self) -> None:
-        """End it with what there is."""
-        if self.controller is not None:
-            self.controller.stop()
             self._paint()
 
     def action_save(self) -> None:
@@ -104,13 +76,12 @@ class ShrinkScreen(Sheet[None]):
     @property
     def _can_save(self) -> bool:
         controller = self.controller
-        if controller is None or controller.running or controller.shrunk is None:
+        if controller.running or controller.shrunk is None:
             return False
         return bool(controller.shrunk.removed) and not controller.saved
 
     async def _save(self) -> None:
         controller, session = self.controller, services(self).session
-        assert controller is not None
 
         def work() -> None:
             if (path := controller.save()) is not None:
@@ -118,11 +89,6 @@ class ShrinkScreen(Sheet[None]):
 
         await asyncio.to_thread(work)
         self._paint()
-
-    def on_unmount(self) -> None:
-        """Stop asking when the sheet closes, for whatever reason."""
-        if self.controller is not None:
-            self.controller.stop()
 
     # What it looks like
 
@@ -132,7 +98,7 @@ class ShrinkScreen(Sheet[None]):
 
     def _keys(self) -> Keys:
         controller = self.controller
-        if controller is None or controller.stage in ("reading", "refused"):
+        if controller.stage in ("reading", "refused"):
             return (("esc", "close"),)
         if controller.running:
             return (("S", "stop"), ("esc", "stop and close"))
@@ -146,7 +112,7 @@ class ShrinkScreen(Sheet[None]):
 
     def _lines(self, width: int) -> list[Line]:
         controller = self.controller
-        if controller is None or controller.stage == "reading":
+        if controller.stage == "reading":
             return [((" Looking …", "dim"),)]
         lines: list[Line] = []
         if controller.error is not None:

@@ -16,6 +16,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.criterion_templates import Starter
+from agenteval_tui.history.store import Store
 from agenteval_tui.tui.presenters.config_lines import painted, token_layers, tokens_of
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.status_style import glyph
@@ -76,22 +77,22 @@ class SuggestScreen(Sheet[Starter | None]):
         Binding("left_square_bracket", "step(-1)", "newer run", show=False),
     ]
 
-    def __init__(self, suite_key: str, test_id: str, run_id: str = "", *, may_add: bool = True) -> None:
+    def __init__(self, store: Store, suite_key: str, test_id: str, run_id: str = "", *, may_add: bool = True) -> None:
         """`run_id`: the open run, which is labelled first. `may_add`: whether the test is in a file that can get a
         criterion."""
         super().__init__()
-        self._about = suite_key, test_id, run_id
         self._may_add = may_add
         self._error: AgentevalError | None = None
-        self.controller: SuggestController | None = None
+        self.controller = SuggestController(store, suite_key, test_id, run_id)
 
     @property
     def labelled(self) -> bool:
         """Whether labels of this sheet are in the history."""
-        return self.controller is not None and bool(self.controller.said)
+        return bool(self.controller.said)
 
     def compose(self) -> ComposeResult:
-        with SheetFrame("Criteria from labels", self._keys, subject=one_line(self._about[1], 60), width="large"):
+        subject = one_line(self.controller.test_id, 60)
+        with SheetFrame("Criteria from labels", self._keys, subject=subject, width="large"):
             yield LineBlock(self._head, id="labels")
             yield VirtualList(id="suggestions")
             yield Section("config", id="rule")
@@ -103,7 +104,6 @@ class SuggestScreen(Sheet[Starter | None]):
         rows = self.query_one("#suggestions", VirtualList)
         rows.set_empty([((" Looking …", "dim"),)])
         rows.focus()
-        self.controller = SuggestController(services(self).session.store, *self._about)
         self._show_config(False)
         self._work(self.controller.read)
 
@@ -112,20 +112,19 @@ class SuggestScreen(Sheet[Starter | None]):
     def action_say(self, good: bool) -> None:
         """Label the run that is shown."""
         controller = self.controller
-        example = controller.shown if controller is not None else None
-        if controller is not None and example is not None and not is_busy(self, "suggest"):
+        example = controller.shown
+        if example is not None and not is_busy(self, "suggest"):
             self._work(partial(controller.say, example.run, good))
 
     def action_take_back(self) -> None:
         """Take the last label back."""
-        if self.controller is not None and self.controller.said and not is_busy(self, "suggest"):
+        if self.controller.said and not is_busy(self, "suggest"):
             self._work(self.controller.take_back)
 
     def action_step(self, by: int) -> None:
         """Another run to label."""
-        if self.controller is not None:
-            self.controller.step(by)
-            self._show_run()
+        self.controller.step(by)
+        self._show_run()
 
     def action_next_pane(self) -> None:
         """Between the criteria and the config, which may be long."""
@@ -140,7 +139,7 @@ class SuggestScreen(Sheet[Starter | None]):
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Add this one to the test."""
         controller = self.controller
-        if controller is None or event.index >= len(controller.suggestions):
+        if event.index >= len(controller.suggestions):
             return
         if self._may_add:
             self.dismiss(controller.starter(event.index))
@@ -162,16 +161,13 @@ class SuggestScreen(Sheet[Starter | None]):
         start_worker(self, self._check, group="check")
 
     async def _check(self) -> None:
-        if self.controller is not None:
-            await asyncio.to_thread(self.controller.check)
-            self.query_one("#labels", LineBlock).show(self._head)
+        await asyncio.to_thread(self.controller.check)
+        self.query_one("#labels", LineBlock).show(self._head)
 
     # What it looks like
 
     def _show(self) -> None:
-        rows, controller = self.query_one("#suggestions", VirtualList), self.controller
-        assert controller is not None
-        suggestions = controller.suggestions
+        rows, suggestions = self.query_one("#suggestions", VirtualList), self.controller.suggestions
         rows.set_empty([])
         # A criterion that the person went to stays under the cursor; else it is on the best one.
         chosen = rows.cursor_key if rows.cursor > 0 else None
@@ -195,16 +191,16 @@ class SuggestScreen(Sheet[Starter | None]):
     def _keys(self) -> Keys:
         controller = self.controller
         keys: Keys = ()
-        if controller is not None and controller.suggestions:
+        if controller.suggestions:
             keys = (("enter", "add to the test"), ("tab", "config"))
-        if controller is not None and controller.shown is not None:
+        if controller.shown is not None:
             keys = (*keys, ("y", "good"), ("n", "bad"), ("]", "another run"))
         if self.labelled:
             keys = (*keys, ("u", "undo"))
         return (*keys, ("esc", "close"))
 
     def _head(self, width: int) -> list[Line]:
-        state = self.controller.state if self.controller is not None else None
+        state = self.controller.state
         if self._error is not None:
             return error_lines(self._error, width)
         if state is None:
@@ -225,8 +221,8 @@ class SuggestScreen(Sheet[Starter | None]):
     def _preview(self, index: int) -> None:
         """The config of a criterion, and what it gets wrong."""
         controller = self.controller
-        state = controller.state if controller is not None else None
-        if controller is None or state is None or state.found is None or index >= len(controller.suggestions):
+        state = controller.state
+        if state is None or state.found is None or index >= len(controller.suggestions):
             return
         suggestion, suggestions = controller.suggestions[index], state.found
         facts = paragraphs(list(facts_of(suggestion, suggestions)), 1)
@@ -241,15 +237,14 @@ class SuggestScreen(Sheet[Starter | None]):
         self.query_one("#config", LinesView).show(lines, keep_place=False)
 
     def _run_title(self) -> str:
-        example = self.controller.shown if self.controller is not None else None
-        state = self.controller.state if self.controller is not None else None
+        example, state = self.controller.shown, self.controller.state
         if example is None or state is None:
             return "good or bad?"
         runs = [example.run for example in state.given.examples.given]
         return f"good or bad? {runs.index(example.run) + 1} of {count(len(runs), 'run')}, {short_id(example.run)}"
 
     def _run(self, width: int) -> list[Line]:
-        example = self.controller.shown if self.controller is not None else None
+        example = self.controller.shown
         if example is None:
             return []
         verdict: Line = ((" not labelled yet", "dim"),)

@@ -768,7 +768,7 @@ class EditorScreen(FrameScreen):
                 self._focus_pane("criteria")
 
         run = trial.bench.run.id if trial is not None else ""
-        self.app.push_screen(sheet("suggest", doc.loaded.key, doc.test_id, run), chosen)
+        self.app.push_screen(sheet("suggest", self.agenteval.session.store, doc.loaded.key, doc.test_id, run), chosen)
 
     def action_run_test(self) -> None:
         """The test that is open, as it is saved."""

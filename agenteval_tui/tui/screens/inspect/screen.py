@@ -1256,7 +1256,7 @@ class InspectScreen(FrameScreen):
                 if step is not None:
                     self._go_to_step(step)
 
-        self.app.push_screen(sheet("blame", bench.run.id, bench.run.test_id), chosen)
+        self.app.push_screen(sheet("blame", self.agenteval.session.store, bench.run.id, bench.run.test_id), chosen)
 
     def action_decisive(self) -> None:
         """Go to the step where the run was lost; from there to those that are named beside it."""
@@ -1304,15 +1304,16 @@ class InspectScreen(FrameScreen):
         bench, state = self.controller.bench, self.controller
         if bench is not None:
             name = state.criterion_name if state.was_graded else ""
-            self.app.push_screen(sheet("shrink", bench.run.id, bench.run.test_id, name))
+            store = self.agenteval.session.store
+            self.app.push_screen(sheet("shrink", store, bench.run.id, bench.run.test_id, name))
 
     def action_suggest(self) -> None:
         """The smallest criteria that agree with the labels of the test's runs; labels can be given there."""
         bench, name = self.controller.bench, self.controller.criterion_name
         if bench is None:
             return
-        run = bench.run
-        screen = sheet("suggest", run.suite_key, run.test_id, run.id, may_add=bench.loaded is not None)
+        run, store = bench.run, self.agenteval.session.store
+        screen = sheet("suggest", store, run.suite_key, run.test_id, run.id, may_add=bench.loaded is not None)
 
         def chosen(starter: Starter | None) -> None:
             if starter is not None:
