@@ -3,7 +3,6 @@ enter."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 from functools import partial
 from pathlib import Path
@@ -16,23 +15,21 @@ from agenteval_tui.core.typed_path import current_folder, typed_path
 from agenteval_tui.formats.exporters.export import export_run, file_name, forms
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.screens.form_sheet import FormSheet
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
-from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
-from agenteval_tui.tui.workers import start_worker
 
 
-class ExportScreen(Sheet[Path | None]):
+class ExportScreen(FormSheet[Path | None]):
     """Dismissed with the file when it is written, or None."""
 
     def __init__(self, run: RunRow) -> None:
         super().__init__()
         self._run = run
         self._over = ""
-        self._writing = False
         self._named = self._own_name("markdown")
 
     def _own_name(self, form: str) -> str:
@@ -47,47 +44,32 @@ class ExportScreen(Sheet[Path | None]):
             yield Form(fields, below=True, id="fields")
             yield Note(self._said, id="said")
 
-    def on_mount(self) -> None:
-        self.query_one(Form).focus_first()
-
     def on_form_changed(self, event: Form.Changed) -> None:
         """Another form ends otherwise, while the name is still ours."""
-        form = self.query_one(Form)
-        values = form.values()
+        values = self.values
         if event.name == "form" and values["file"] == self._named:
             self._named = self._own_name(values["form"])
-            form.fill({"file": self._named})
+            self.form.fill({"file": self._named})
         self._over = ""
-        self.query_one(Note).complain(None)
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Write it, unless there is such a file and this is the first time."""
-        values = self.query_one(Form).values()
+        values = self.values
         if not values["file"]:
-            self.query_one(Note).complain(AgentevalError("type a file name"))
-        elif not self._writing:
-            self._writing = True
-            write = partial(self._write, values["form"], values["file"])
-            start_worker(self, write, group="write", awaited=True)
+            self.complain(AgentevalError("type a file name"))
+        else:
+            self.finish(partial(self._write, values["form"], values["file"]))
 
-    async def _write(self, form: str, named: str) -> None:
-        store = services(self).session
-        try:
-            path = typed_path(named)
-            if self._over != str(path) and await asyncio.to_thread(os.path.exists, path):
-                self._over = str(path)
-                raise AgentevalError("this file exists", fix="press enter again to overwrite it")
-            force = self._over == str(path)
-            await asyncio.to_thread(lambda: export_run(store.store, self._run.id, form, path, force=force))
-        except AgentevalError as error:
-            self.query_one(Note).complain(error)
-            return
-        finally:
-            self._writing = False
-        self.dismiss(path)
+    def _write(self, form: str, named: str) -> Path:
+        path = typed_path(named)
+        if self._over != str(path) and os.path.exists(path):  # noqa: PTH110 - see typed_path
+            self._over = str(path)
+            raise AgentevalError("this file exists", fix="press enter again to overwrite it")
+        export_run(services(self).session.store, self._run.id, form, path, force=self._over == str(path))
+        return path
 
     def _said(self, width: int) -> list[Line]:
-        about = forms()[self.query_one(Form).values()["form"]][1] if self.query(Form) and self.is_mounted else ""
+        about = forms()[self.values["form"]][1] if self.is_mounted else ""
         if not about:
             return paragraph("", width, "dim")
         try:

@@ -14,18 +14,18 @@ from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.screens.form_sheet import FormSheet
 from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line, fit
-from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
-from agenteval_tui.tui.workers import is_busy, start_worker
+from agenteval_tui.tui.workers import start_worker
 
 NAME = 60
 
 
-class MakeTestScreen(Sheet["tuple[str, str] | None"]):
+class MakeTestScreen(FormSheet["tuple[str, str] | None"]):
     """Dismissed with (the suite's key, the test's id) when the test is written, or None."""
 
     def __init__(self, runs: GoodRuns, what: str) -> None:
@@ -52,7 +52,6 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         return (("enter", "create"), ("↑ ↓", "field"), *choose, ("esc", "close"))
 
     def on_mount(self) -> None:
-        self.query_one(Form).focus_first()
         start_worker(self, self._read, group="suites", awaited=True)
 
     async def _read(self) -> None:
@@ -60,7 +59,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
             loaded_suites = await asyncio.to_thread(self._app.session.workspace.suites)
             test = await asyncio.to_thread(drafted_test, self._runs)
         except AgentevalError as error:
-            self.query_one(Note).complain(error)
+            self.complain(error)
             return
         # A suite that can't be read can't be added to.
         self._suites = [
@@ -72,19 +71,14 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
             (suite.key, f"{suite.suite.name if suite.suite else ''} · {suite.path.name}") for suite in self._suites
         ]
         self._is_read = True
-        self.query_one(Form).offer("suite", choices or [("", "there is no suite")])
+        self.form.offer("suite", choices or [("", "there is no suite")])
         self.query_one(SheetFrame).retell()
         self._criteria = [str(criterion["name"]) for criterion in test["criteria"]]
-        self.query_one(Note).complain(None)
-
-    def on_form_changed(self, event: Form.Changed) -> None:
-        """What was wrong may be right now."""
-        self.query_one(Note).complain(None)
+        self.complain(None)
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Write it."""
-        form = self.query_one(Form)
-        values = form.values()
+        values = self.values
         problems = {}
         if not values["name"]:
             problems["name"] = "type a name"
@@ -93,19 +87,15 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         elif not values["suite"]:
             key = key_of("suites.new", self._app.keymap)
             problems["suite"] = f"there is no suite yet: press {key} on Suites to make one"
-        form.complain(problems)
-        if not problems and not is_busy(self, "write"):
-            start_worker(self, partial(self._write, values), group="write", awaited=True)
+        self.form.complain(problems)
+        if not problems:
+            self.finish(partial(self._write, values))
 
-    async def _write(self, values: dict[str, str]) -> None:
+    def _write(self, values: dict[str, str]) -> tuple[str, str]:
         suite = next(suite for suite in self._suites if suite.key == values["suite"])
         write = self._app.session.workspace.make_test
-        try:
-            saved, test = await asyncio.to_thread(write, self._runs, suite.path, values["id"], values["name"])
-        except AgentevalError as error:
-            self.query_one(Note).complain(error)
-            return
-        self.dismiss((saved.key, test))
+        saved, test = write(self._runs, suite.path, values["id"], values["name"])
+        return saved.key, test
 
     @property
     def _app(self) -> Services:

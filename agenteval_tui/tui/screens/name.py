@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
+from functools import partial
 
 from textual.app import ComposeResult
 
@@ -13,19 +13,18 @@ from agenteval_tui.history.execution_names import DescribeExecution, meta_of
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.screens.form_sheet import FormSheet
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
-from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock, Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
-from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.execution import commit_text
 
 _USE = "A name can be used wherever an id can. Search for it with name:, note: and meta.KEY: in History."
 
 
-class NameScreen(Sheet["str | None"]):
+class NameScreen(FormSheet["str | None"]):
     """Dismissed with the name when it is in the history; or None."""
 
     AUTO_FOCUS = ""
@@ -33,7 +32,6 @@ class NameScreen(Sheet["str | None"]):
     def __init__(self, execution: ExecutionRow) -> None:
         super().__init__()
         self._execution = execution
-        self._saving = False
 
     def compose(self) -> ComposeResult:
         row = self._execution
@@ -48,28 +46,18 @@ class NameScreen(Sheet["str | None"]):
             yield LineBlock(self._commits, id="commits")
             yield Note(lambda width: paragraph(_USE, width, "dim"), id="said")
 
-    def on_mount(self) -> None:
-        self.query_one(Form).focus_first()
-
-    def on_form_changed(self, event: Form.Changed) -> None:
-        """What was wrong may be right now."""
-        self.query_one(Note).complain(None)
-
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Enter keeps it."""
-        event.stop()
         try:
             change = self._change()
         except AgentevalError as error:
-            self.query_one(Note).complain(error)
-            return
-        if not self._saving:
-            self._saving = True
-            start_worker(self, lambda: self._write(change), group="write", awaited=True)
+            self.complain(error)
+        else:
+            self.finish(partial(self._write, change))
 
     def _change(self) -> DescribeExecution:
         """What the fields say. Raises `AgentevalError`."""
-        values = self.query_one(Form).values()
+        values = self.values
         try:
             words = shlex.split(values["meta"])
         except ValueError as wrong:
@@ -80,16 +68,9 @@ class NameScreen(Sheet["str | None"]):
         gone = dict.fromkeys(self._execution.meta.keys() - meta.keys(), "")
         return DescribeExecution(self._execution.id, values["name"], values["note"], {**meta, **gone})
 
-    async def _write(self, change: DescribeExecution) -> None:
-        store = services(self).session.store
-        try:
-            await asyncio.to_thread(lambda: store.write(change).result())
-        except AgentevalError as error:
-            self.query_one(Note).complain(error)
-            return
-        finally:
-            self._saving = False
-        self.dismiss(change.name)
+    def _write(self, change: DescribeExecution) -> str | None:
+        services(self).session.store.write(change).result()
+        return change.name
 
     def _commits(self, width: int) -> list[Line]:
         commits = ", ".join(map(commit_text, self._execution.commits))

@@ -11,22 +11,19 @@ from agenteval_tui.core.display import end_of_path, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.new_suite import file_for
 from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.screens.form_sheet import FormSheet
 from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line
-from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
-from agenteval_tui.tui.workers import is_busy, start_worker
+from agenteval_tui.tui.workers import start_worker
 
 NEEDED = ("name", "test", "prompt")
 
 
-class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
+class NewSuiteScreen(FormSheet["tuple[str, str] | None"]):
     """Dismissed with (the suite's key, its test's id) when the file is written, or None."""
-
-    def __init__(self) -> None:
-        super().__init__()
 
     def compose(self) -> ComposeResult:
         try:
@@ -46,21 +43,15 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
             yield Note(self._said, id="said")
 
     def on_mount(self) -> None:
-        self.query_one(Form).focus_first()
         start_worker(self, self._offer_agents, group="agents")
 
     async def _offer_agents(self) -> None:
         try:
             offered = await asyncio.to_thread(self._app.session.workspace.agents_for_new)
         except AgentevalError as error:
-            self.query_one(Note).complain(error)
+            self.complain(error)
             return
-        self.query_one(Form).offer("agent", [(key, words) for key, words in offered])
-
-    def on_form_changed(self, event: Form.Changed) -> None:
-        """What was wrong may be right now."""
-        self.query_one(Note).complain(None)
-        event.form.complain({})
+        self.form.offer("agent", [(key, words) for key, words in offered])
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Write it, or go to what is missing."""
@@ -72,25 +63,15 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
             self.focus_next()
             return
         event.form.complain(missing)
-        if not missing and not is_busy(self, "write"):
-            start_worker(self, partial(self._write, values), group="write", awaited=True)
-
-    async def _write(self, values: dict[str, str]) -> None:
-        new_suite = self._app.session.workspace.new_suite
-        try:
-            added = await asyncio.to_thread(
-                new_suite, values["name"], values["file"], values["agent"], values["test"], values["prompt"]
-            )
-        except AgentevalError as error:
-            self.query_one(Note).complain(error)
-            return
-        self.dismiss(added)
+        if not missing:
+            texts = (values[name] for name in ("name", "file", "agent", "test", "prompt"))
+            self.finish(partial(self._app.session.workspace.new_suite, *texts))
 
     @property
     def _app(self) -> Services:
         return services(self)
 
     def _said(self, width: int) -> list[Line]:
-        values = self.query_one(Form).values() if self.is_mounted else {}
+        values = self.values
         name = values.get("file") or file_for(values.get("name") or "new")
         return paragraph(f"{one_line(name, 80)} is written, and its test opens in the Editor.", width, "dim")

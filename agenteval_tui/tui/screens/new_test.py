@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 
 from textual.app import ComposeResult
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.screens.form_sheet import FormSheet
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
-from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
-from agenteval_tui.tui.workers import is_busy, start_worker
 
 _FIELD_KEYS = (("↑ ↓", "field"), ("esc", "close"))
 
 
-class NewTestScreen(Sheet["str | None"]):
+class NewTestScreen(FormSheet["str | None"]):
     """Dismissed with the id of the test when it is written, or None."""
 
     def __init__(self, loaded: LoadedSuite) -> None:
@@ -42,14 +39,6 @@ class NewTestScreen(Sheet["str | None"]):
             yield Form(fields, below=True, id="fields")
             yield Note(self._said, id="said")
 
-    def on_mount(self) -> None:
-        self.query_one(Form).focus_first()
-
-    def on_form_changed(self, event: Form.Changed) -> None:
-        """What was wrong may be right now."""
-        self.query_one(Note).complain(None)
-        event.form.complain({})
-
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Write it, or go to what is missing."""
         values = event.form.values()
@@ -58,26 +47,15 @@ class NewTestScreen(Sheet["str | None"]):
             self.focus_next()
             return
         event.form.complain(missing)
-        if not missing and not is_busy(self, "write"):
-            start_worker(self, partial(self._write, values), group="write", awaited=True)
-
-    async def _write(self, values: dict[str, str]) -> None:
-        session = services(self).session
-        path = self._loaded.path
-        try:
-            test = await asyncio.to_thread(
-                session.workspace.new_test, path, values["name"], values["prompt"], values["id"]
-            )
-        except AgentevalError as error:
-            self.query_one(Note).complain(error)
-            return
-        self.dismiss(test)
+        if not missing:
+            new_test = services(self).session.workspace.new_test
+            self.finish(partial(new_test, self._loaded.path, values["name"], values["prompt"], values["id"]))
 
     def _said(self, width: int) -> list[Line]:
         return paragraph("It is written to the suite's file and opens in the Editor.", width, "dim")
 
 
-class TagsScreen(Sheet["tuple[list[str], list[str]] | None"]):
+class TagsScreen(FormSheet["tuple[list[str], list[str]] | None"]):
     """Dismissed with (tags to give, tags to take away), or None."""
 
     def __init__(self, tests: int, tags: list[str]) -> None:
@@ -94,9 +72,6 @@ class TagsScreen(Sheet["tuple[list[str], list[str]] | None"]):
         ]
         with SheetFrame(title, (("enter", "save"), *_FIELD_KEYS)):
             yield Form(fields, below=True, id="fields")
-
-    def on_mount(self) -> None:
-        self.query_one(Form).focus_first()
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Done."""

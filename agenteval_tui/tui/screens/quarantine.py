@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -21,13 +20,12 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.suites.model import Test
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.screens.form_sheet import FormSheet
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
-from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock, Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
-from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.model import sentence
 from agenteval_tui.views.quarantine import begun_text, ended_text, in_force_text, name_text
 
@@ -47,7 +45,7 @@ def quarantine_of(suite: SuiteOverview, test: Test, criterion: int | None = None
     )
 
 
-class QuarantineScreen(Sheet["str | None"]):
+class QuarantineScreen(FormSheet["str | None"]):
     """Dismissed with what was done, in words, when it is in the history; or None."""
 
     AUTO_FOCUS = ""
@@ -74,7 +72,6 @@ class QuarantineScreen(Sheet["str | None"]):
         self._criteria = tuple(names)
         self._reason = reason
         self._held = {quarantine.criterion: quarantine for quarantine in held}
-        self._saving = False
 
     def compose(self) -> ComposeResult:
         held = self._held.get(self._criterion)
@@ -91,32 +88,24 @@ class QuarantineScreen(Sheet["str | None"]):
             yield Note(self._said, id="said")
 
     def on_mount(self) -> None:
-        self.query_one(Form).focus_first()
         # What is chosen is known once the fields are there.
         self.call_after_refresh(self._show)
 
     def on_form_changed(self, event: Form.Changed) -> None:
         """Another criterion: what is said of it."""
-        self.query_one(Note).complain(None)
         self._show()
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Enter keeps it."""
-        self._keep(event)
-
-    def _keep(self, event: Form.Submitted) -> None:
-        event.stop()
-        values = self.query_one(Form).values()
+        values = self.values
         text = values["until"]
         if not text:
-            self.query_one(Note).complain(
-                AgentevalError("a quarantine needs an end", fix="write 14d, 2w, or a day: 2026-12-24")
-            )
+            self.complain(AgentevalError("a quarantine needs an end", fix="write 14d, 2w, or a day: 2026-12-24"))
             return
         try:
             until = quarantines.default_until() if text == f"{DEFAULT_DAYS}d" else moment_from(text, now_ms())
         except ValueError as wrong:
-            self.query_one(Note).complain(AgentevalError(str(wrong)))
+            self.complain(AgentevalError(str(wrong)))
             return
         quarantine = Quarantine(
             self._suite,
@@ -131,29 +120,19 @@ class QuarantineScreen(Sheet["str | None"]):
 
     def action_end(self) -> None:
         """End the one that holds."""
-        what = self.query_one(Form).values()["what"]
+        what = self.values["what"]
         if what not in self._held:
-            self.query_one(Note).complain(AgentevalError(f"{name_text(self._test, what)} is not in quarantine"))
+            self.complain(AgentevalError(f"{name_text(self._test, what)} is not in quarantine"))
             return
         message = f"{ended_text(self._test, what)}."
         self._write(lambda: quarantines.end(self._store, self._suite, self._test, what).result(), message)
 
     def _write(self, work: Callable[[], object], message: str) -> None:
-        if self._saving:
-            return
-        self._saving = True
+        def write() -> str:
+            work()
+            return message
 
-        async def write() -> None:
-            try:
-                await asyncio.to_thread(work)
-            except AgentevalError as error:
-                self.query_one(Note).complain(error)
-                return
-            finally:
-                self._saving = False
-            self.dismiss(message)
-
-        start_worker(self, write, group="write", awaited=True)
+        self.finish(write)
 
     @property
     def _store(self) -> Store:
@@ -164,8 +143,7 @@ class QuarantineScreen(Sheet["str | None"]):
         self.query_one(SheetFrame).retell()
 
     def _chosen(self) -> str:
-        forms = self.query(Form)
-        return forms.first().values()["what"] if forms and self.is_mounted else self._criterion
+        return self.values.get("what", self._criterion)
 
     def _said(self, width: int) -> list[Line]:
         held = self._held.get(self._chosen())

@@ -24,8 +24,8 @@ from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequ
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.recordings import ReplayOffer
+from agenteval_tui.tui.screens.form_sheet import FormSheet
 from agenteval_tui.tui.styled_text import Line, cell_len
-from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
@@ -36,7 +36,7 @@ _SHORT = 48  # cells of a program that its field shows at every width
 _KEYS = (("enter", "start"), ("↑ ↓", "field"), ("esc", "close"))
 
 
-class RecordScreen(Sheet["RecordingRequest | None"]):
+class RecordScreen(FormSheet["RecordingRequest | None"]):
     """Dismissed with what is to be recorded, or None."""
 
     def __init__(self, before: RecordingRequest) -> None:
@@ -63,14 +63,6 @@ class RecordScreen(Sheet["RecordingRequest | None"]):
             yield Form(fields, below=True, id="fields")
             yield Note(self._said, id="said")
 
-    def on_mount(self) -> None:
-        self.query_one(Form).focus_first()
-
-    def on_form_changed(self, event: Form.Changed) -> None:
-        """What was wrong may be right now; what will be done may be something else."""
-        self.query_one(Note).complain(None)
-        event.form.complain({})
-
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Start it."""
         values = event.form.values()
@@ -85,7 +77,7 @@ class RecordScreen(Sheet["RecordingRequest | None"]):
             self.dismiss(asked)
 
     def _said(self, width: int) -> list[Line]:
-        values = self.query_one(Form).values() if self.is_mounted else {}
+        values = self.values
         lines = paragraph(
             "The program runs in this folder, without input. Its output goes to a log. A proxy on 127.0.0.1 forwards "
             "its requests:",
@@ -102,7 +94,7 @@ class RecordScreen(Sheet["RecordingRequest | None"]):
         return lines
 
 
-class ReplayScreen(Sheet["ReplayRequest | None"]):
+class ReplayScreen(FormSheet["ReplayRequest | None"]):
     """Dismissed with what is to be replayed, or None."""
 
     def __init__(self, offer: ReplayOffer) -> None:
@@ -119,14 +111,6 @@ class ReplayScreen(Sheet["ReplayRequest | None"]):
         with SheetFrame("Replay with changed code", _KEYS, subject=subject, width="large"):
             yield Form(fields, below=True, id="fields")
             yield Note(self._said, id="said")
-
-    def on_mount(self) -> None:
-        self.query_one(Form).focus_first()
-
-    def on_form_changed(self, event: Form.Changed) -> None:
-        """What was wrong may be right now."""
-        self.query_one(Note).complain(None)
-        event.form.complain({})
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Start it."""
@@ -151,7 +135,7 @@ class ReplayScreen(Sheet["ReplayRequest | None"]):
         if self._offer.variables:
             told.append(f"the agent's {listed([one_line(name, 30) for name in self._offer.variables], 4)}")
         where = one_line(str(self._offer.folder), 60)
-        program = self.query_one(Form).values()["program"] if self.is_mounted else self._offer.program
+        program = self.values.get("program", self._offer.program)
         # Whole: it may come from somebody else's history, and the field shows a part of it.
         whole = paragraph(f"It starts: {program}", width) if cell_len(program) > _SHORT else []
         lines = whole + paragraph(
@@ -172,7 +156,7 @@ class ReplayScreen(Sheet["ReplayRequest | None"]):
         return [*lines, *paragraph(said, width), *paragraph("Requests that match the recording are free.", width)]
 
 
-class ListenScreen(Sheet["ListeningRequest | None"]):
+class ListenScreen(FormSheet["ListeningRequest | None"]):
     """Dismissed with what is to be listened for, or None."""
 
     def compose(self) -> ComposeResult:
@@ -183,14 +167,6 @@ class ListenScreen(Sheet["ListeningRequest | None"]):
         with SheetFrame("Listen for traces", _KEYS, width="large"):
             yield Form(fields, below=True, id="fields")
             yield Note(self._said, id="said")
-
-    def on_mount(self) -> None:
-        self.query_one(Form).focus_first()
-
-    def on_form_changed(self, event: Form.Changed) -> None:
-        """What was wrong may be right now."""
-        self.query_one(Note).complain(None)
-        event.form.complain({})
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Start it."""
@@ -206,7 +182,7 @@ class ListenScreen(Sheet["ListeningRequest | None"]):
             self.dismiss(ListeningRequest(port, values["criteria"]))
 
     def _said(self, width: int) -> list[Line]:
-        values = self.query_one(Form).values() if self.is_mounted else {}
+        values = self.values
         port = one_line(values.get("port") or str(PORT), 10)
         lines = paragraph(
             "Each OpenTelemetry trace from a program on this machine becomes a run when it arrives.", width, "dim"

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.tui.presenters.plan_options import read_options
 from agenteval_tui.tui.presenters.text_layout import paragraph
-from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.screens.form_sheet import FormSheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
@@ -16,7 +16,7 @@ from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 _SAID = "Finished runs are not paid for again. Raise the limit that stopped it:"
 
 
-class ResumeScreen(Sheet["PlanOptions | None"]):
+class ResumeScreen(FormSheet["PlanOptions | None"]):
     """Dismissed with the new limits, or None."""
 
     def __init__(self, limits: PlanOptions) -> None:
@@ -36,9 +36,6 @@ class ResumeScreen(Sheet["PlanOptions | None"]):
         with SheetFrame("Resume the execution", (("enter", "resume"), ("esc", "close"))):
             yield LineBlock(lambda width: paragraph(_SAID, width, "dim"), id="about")
             yield Form(fields, id="fields")
-
-    def on_mount(self) -> None:
-        self.query_one(Form).focus_first()
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Go on, unless something is wrong."""

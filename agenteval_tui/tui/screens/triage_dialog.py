@@ -17,8 +17,8 @@ from agenteval_tui.history.triage import UndecidedError, reopen
 from agenteval_tui.tui.presenters.cause_rows import CauseRow
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.form_sheet import FormSheet
 from agenteval_tui.tui.styled_text import Line
-from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
@@ -33,7 +33,7 @@ _TITLES = {
 _VERDICTS = (("failed", "failed: the agent was wrong"), ("passed", "passed: the criterion is wrong"))
 
 
-class TriageScreen(Sheet["dict[str, str] | None"]):
+class TriageScreen(FormSheet["dict[str, str] | None"]):
     """Dismissed with the texts of its fields (`note`, and `until` or `verdict`), or None."""
 
     def __init__(self, group: CauseGroup, decision: str, note: str = "") -> None:
@@ -54,13 +54,6 @@ class TriageScreen(Sheet["dict[str, str] | None"]):
         with SheetFrame(_TITLES[self._decision], keys):
             yield LineBlock(self._about, id="about")
             yield Form(fields, below=True, id="fields")
-
-    def on_mount(self) -> None:
-        self.query_one(Form).focus_first()
-
-    def on_form_changed(self, event: Form.Changed) -> None:
-        """What was wrong may be right now."""
-        event.form.complain({})
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Done, unless the date is none."""
