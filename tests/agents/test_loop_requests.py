@@ -59,6 +59,7 @@ async def test_each_answer_has_the_request_that_was_sent(run_agent: Any, name: s
     assert [tool.name for tool in first.tools] == ["f"]
     assert [message["role"] for message in second.messages] == ["user", "assistant", "tool"]
     assert transcript.requests.unrecorded == ()
+    assert first.input_tokens == second.input_tokens == (3 if name in ("responses", "anthropic") else None)
     answers = [place for place, message in enumerate(transcript.messages) if message.role == "assistant"]
     assert [first.answer, second.answer] == answers
 

@@ -234,6 +234,7 @@ class _Exchange:
     def __init__(self, path: str, body: Mapping[str, Any], reply: ModelReply) -> None:
         self._request = read_body(f"/{path.partition('?')[0]}", body)
         self._tools = body.get("tools") or ()
+        self._reply = reply
         self._began = time.perf_counter()
         self.message = ReplyMessage(reply)
 
@@ -254,6 +255,7 @@ class _Exchange:
             {"model": request.model, "tools": self._tools, **request.parameters},
             error=error,
             duration_ms=(time.perf_counter() - self._began) * 1000,
+            usage=dict(self._reply.told_usage),
         )
 
 

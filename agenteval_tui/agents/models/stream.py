@@ -81,7 +81,7 @@ class ModelReply(StreamReply):
     """One reply of a model. `first_key`: the number of its first tool call within the run.
 
     Its content is in `text`, `calls`, `hosted` (calls of tools that the server ran itself), `finish_reason` (in the
-    words of Chat Completions where those say the same), `usage`, `model`. `unfinished`: the model paused and continues
+    words of Chat Completions where those say the same), `usage` (`told_usage` as the server has it), `model`. `unfinished`: the model paused and continues
     when it is asked again. `usable`: it has at least part of an answer. A reply with a reason why it ended may be
     empty; one without either is not a reply.
     """
@@ -95,6 +95,7 @@ class ModelReply(StreamReply):
         self.finish_reason = ""
         self.model = ""
         self.usage: Usage | None = None
+        self.told_usage: Mapping[str, Any] = {}
         self.figures = UsageReader()
         self.unfinished = False
         self.usable = False
@@ -116,7 +117,7 @@ class ModelReply(StreamReply):
         """The usage so far, in any dialect. Some servers send it with every piece: the last one counts."""
         if isinstance(raw, Mapping):
             self.figures = UsageReader()
-            self.usage = self.figures.read(raw)
+            self.usage, self.told_usage = self.figures.read(raw), raw
 
     def add_text(self, text: str) -> Iterator[AgentEvent]:
         """More of the answer; nothing for an empty text."""
