@@ -81,9 +81,9 @@ class ModelReply(StreamReply):
     """One reply of a model. `first_key`: the number of its first tool call within the run.
 
     Its content is in `text`, `calls`, `hosted` (calls of tools that the server ran itself), `finish_reason` (in the
-    words of Chat Completions where those say the same), `usage` (`told_usage` as the server has it), `model`. `unfinished`: the model paused and continues
-    when it is asked again. `usable`: it has at least part of an answer. A reply with a reason why it ended may be
-    empty; one without either is not a reply.
+    words of Chat Completions where those say the same), `usage` (`told_usage` as the server has it), `model`.
+    `unfinished`: the model paused and continues when it is asked again. `usable`: it has at least part of an answer. A
+    reply with a reason why it ended may be empty; one without either is not a reply.
     """
 
     nothing = "a reply without an answer"
