@@ -51,7 +51,14 @@ from agenteval_tui.transcripts.model import (
     Transcript,
     last_answer,
 )
-from agenteval_tui.transcripts.observed import DUMPED, TOLD_BY_AGENT, ObservedKind, unseen
+from agenteval_tui.transcripts.observed import (
+    DUMPED,
+    TOLD_BY_AGENT,
+    UNREAD_CALLS,
+    ObservedKind,
+    may_call_in_words,
+    unseen,
+)
 from agenteval_tui.transcripts.possible_figures import with_possible_figures
 from agenteval_tui.transcripts.traceback import Traceback
 
@@ -59,6 +66,7 @@ if TYPE_CHECKING:
     from agenteval_tui.agents.recording.conversation import Asked
 
 _PROMPTS = ("system", "developer")
+_IN_WORDS = "models were offered no tools, and asked several times: what they wrote may have been calls"
 _CALLS = frozenset[ObservedKind](("tool_calls", "tool_results"))
 NOTES_KEPT = 50
 OUTPUT_KEPT = 64 * 1024
@@ -236,10 +244,14 @@ class Recorder:
     def stored(self) -> Transcript:
         """What is kept of the run: what its models were asked, where that was captured, with what the agent itself said
         of its answer, its time and its error; else as `transcript`, with the requests that the agent told of."""
-        recorded, captured = self.transcript(), self._captured
+        recorded = self.transcript()
+        tells_calls = self._tells_calls(recorded)
+        captured = self._captured
+        if captured is None and not tells_calls:
+            captured = self._asked_for(recorded)
         if captured is None or not captured.messages:
             return self._with_told_requests(recorded)
-        if self._captured_beside and self._tells_calls(recorded):
+        if self._captured_beside and tells_calls and not self._made_others(recorded, captured):
             return self._with_captured_requests(self._with_told_requests(recorded), captured)
 
         def at(moment: float | None) -> float | None:
@@ -251,6 +263,7 @@ class Recorder:
                     moment -= min(step.duration_ms, moment - step.started_ms)
             return moment
 
+        measured = bool(recorded.usage.counted_tokens) or recorded.usage.cost is not None
         calls = tuple([replace(call, started_ms=at(call.started_ms)) for call in captured.tool_calls])
         steps = [replace(step, started_ms=at(step.started_ms) or 0.0) for step in captured.timing.steps]
         first = recorded.timing.first_token_ms
@@ -259,6 +272,9 @@ class Recorder:
         if not answers and recorded.final_output.strip() not in ("", final.strip()):
             final = recorded.final_output
             messages = (*messages, Message("assistant", final))
+        notes = [*captured.notes, *(note for note in recorded.notes if note.code not in TOLD_BY_AGENT)]
+        if may_call_in_words(captured, 1 + len(self._later)):
+            notes.append(Note(UNREAD_CALLS, _IN_WORDS))
         return replace(
             recorded,
             messages=messages,
@@ -271,7 +287,8 @@ class Recorder:
             model=captured.model or recorded.model,
             finish_reason=captured.finish_reason or recorded.finish_reason,
             final_output=final,
-            notes=(*captured.notes, *(note for note in recorded.notes if note.code not in TOLD_BY_AGENT)),
+            notes=tuple(notes),
+            usage=recorded.usage if measured else captured.usage,
             requests=captured.requests,
         )
 
@@ -330,6 +347,23 @@ class Recorder:
             return True
         answered = any(message.role == "assistant" for message in transcript.messages[len(self._given) :])
         return answered and unseen(transcript, _CALLS) is None
+
+    def _made_others(self, transcript: Transcript, captured: Transcript) -> bool:
+        """Whether tools ran where the agent tells of none. A call without a result may be a form of the answer only."""
+        given = len(self._given_calls)
+        answered = [call for call in captured.tool_calls[given:] if call.result is not None]
+        return self._recorded is None and bool(answered) and len(transcript.tool_calls) <= given
+
+    def _asked_for(self, transcript: Transcript) -> Transcript | None:
+        """What the agent's framework told of its requests, if they led to the answer; None: they did not."""
+        asked = [request for request in self._asked if request is not None]
+        if not asked or len(asked) < len(self._asked) or self._recorded is not None:
+            return None
+        # As in `_as_asked`.
+        from agenteval_tui.agents.recording.conversation import transcript_of_asked
+
+        told = transcript_of_asked(asked)
+        return told if told.final_output.strip() == transcript.final_output.strip() else None
 
     def _with_captured_requests(self, transcript: Transcript, captured: Transcript) -> Transcript:
         if transcript.requests is not None or self._recorded is not None:

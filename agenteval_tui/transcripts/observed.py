@@ -58,7 +58,7 @@ _NO_CALLS = (
     "video",
 )
 """How types of parts start that aren't tool calls."""
-TOLD_BY_AGENT = frozenset((TEXT_ONLY, NO_CALLS_OPTION, NOTHING_AT_PATH, DUMPED))
+TOLD_BY_AGENT = frozenset((TEXT_ONLY, NO_CALLS_OPTION, NOTHING_AT_PATH, DUMPED, UNREAD_CALLS))
 """Codes that are about what an agent itself gives: they don't hold where its requests to models were captured."""
 
 
@@ -98,6 +98,15 @@ def observes(transcript: Transcript) -> tuple[ObservedKind, ...]:
     measured = bool(transcript.usage.counted_tokens) or transcript.usage.cost is not None
     has = {"usage": measured, "requests": transcript.requests is not None}
     return tuple(kind for kind in KINDS if has.get(kind, kind not in missing))
+
+
+def may_call_in_words(transcript: Transcript, turns: int) -> bool:
+    """Whether the agent may have called tools that its requests don't show as calls: models were offered none, and
+    still asked more than once a turn, as agents ask that read calls in a text."""
+    requests = transcript.requests
+    if requests is None or transcript.tool_calls or any(requests.tools) or "tools" in requests.unrecorded:
+        return False
+    return sum(request.answer is not None for request in requests.references) > turns
 
 
 def calls_phrase(transcript: Transcript) -> str:

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 from conftest import Run
 
-from agenteval_tui.agents.base import Captured, Done, Noted, TextDelta
+from agenteval_tui.agents.base import Captured, Done, ModelAsked, Noted, TextDelta
 from agenteval_tui.agents.http.agent import HttpReply
 from agenteval_tui.agents.http.options import HttpOptions
 from agenteval_tui.agents.http.sse import ServerEvent
 from agenteval_tui.agents.process.mapped_state import events_of_state
 from agenteval_tui.agents.process.options import PythonOptions
 from agenteval_tui.agents.recorder import Recorder
+from agenteval_tui.agents.recording.conversation import transcript_of_asked
+from agenteval_tui.agents.recording.told_requests import asked_in
 from agenteval_tui.transcripts.model import Message, Note, ToolCall, Transcript
 from agenteval_tui.transcripts.observed import observes
 
@@ -131,3 +133,69 @@ def test_what_comes_out_of_an_agent_of_which_only_the_input_is_written_is_read()
     assert [event["type"] for event in events] == ["tool_call", "tool_result", "text"]
     codes = [event.get("code") for event in events_of_state({"answer": "Paris"}, options, document)]
     assert "text_only" in codes, "its calls are not seen"
+
+
+CALL = {"id": "c", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+CALLED = [
+    {"role": "user", "content": "x"},
+    {"role": "assistant", "content": "", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c", "content": "found"},
+]
+
+
+def test_what_a_framework_told_of_its_requests_is_enough() -> None:
+    """A function that returns an answer alone, of a framework whose hooks say what its model was asked."""
+    recorder = Recorder((Message("user", "x"),))
+    for event in (
+        ModelAsked(CALLED[:1], answer=CALLED[1]),
+        ModelAsked(CALLED, answer={"role": "assistant", "content": "Done"}),
+        TextDelta("Done"),
+        Noted(Note("unread_calls", "those before an AIMessage")),
+        Done(),
+    ):
+        recorder.apply(event)
+    stored = recorder.stored()
+    assert [(call.name, call.result) for call in stored.tool_calls] == [("find", "found")]
+    assert (stored.final_output, stored.notes) == ("Done", ())
+
+
+def test_requests_that_did_not_lead_to_the_answer_are_not_all() -> None:
+    recorder = Recorder((Message("user", "x"),))
+    for event in (
+        ModelAsked(CALLED[:1], answer={"role": "assistant", "content": "a title"}),
+        TextDelta("Done"),
+        Noted(Note("text_only", "str")),
+        Done(),
+    ):
+        recorder.apply(event)
+    assert [note.code for note in recorder.stored().notes] == ["text_only"]
+
+
+@pytest.mark.parametrize(("result", "calls"), [("ok", 1), (None, 0)])
+def test_an_agent_that_tells_no_calls_though_tools_ran(result: str | None, calls: int) -> None:
+    """A call without a result may be the form of an answer, as where a model must answer with an object."""
+    call = ToolCall("1", "refund", {}, result, message=1)
+    messages = (Message("user", "x"), Message("assistant", "", tool_calls=(0,)), Message("assistant", "Done"))
+    seen = Transcript(messages, (call,), final_output="Done")
+    recorder = Recorder((Message("user", "x"),))
+    for event in (TextDelta("Done"), Captured(seen, beside=True), Done()):
+        recorder.apply(event)
+    stored = recorder.stored()
+    assert (len(stored.tool_calls), stored.final_output) == (calls, "Done")
+
+
+@pytest.mark.parametrize(
+    ("tools", "rounds", "codes"), [([], 2, ["unread_calls"]), ([], 1, []), ([{"name": "find"}], 2, [])]
+)
+def test_calls_in_words_are_no_calls_that_a_recording_shows(tools: list[Any], rounds: int, codes: list[str]) -> None:
+    told = [CALLED[0]]
+    asked = []
+    for number in range(rounds):
+        answer = {"role": "assistant", "content": "Done" if number == rounds - 1 else "Action: find"}
+        asked.append(asked_in(list(told), [answer], number=number, about={"tools": tools}))
+        told += [answer, {"role": "user", "content": "Observation: found"}]
+    recorder = Recorder((Message("user", "x"),))
+    seen = transcript_of_asked([request for request in asked if request is not None])
+    for event in (TextDelta("Done"), Noted(Note("text_only", "str")), Captured(seen, beside=True), Done()):
+        recorder.apply(event)
+    assert [note.code for note in recorder.stored().notes] == codes
