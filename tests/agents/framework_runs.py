@@ -26,9 +26,11 @@ FOLDER = Path(__file__).parent / "frameworks"
 
 @dataclass
 class Played:
-    """What one case gave: its transcript, and what was raised; whether something that was told was taken back."""
+    """What one case gave: its transcript, and what was raised; whether something that was told was taken back. `told`:
+    the transcript without what hooks saw of requests to models."""
 
     transcript: Transcript
+    told: Transcript
     raised: str = ""
     wrong: bool = False
 
@@ -40,10 +42,10 @@ async def play(host: PythonHost, target: str, request: AgentRequest, **more: str
             for event in reader.read(answer["event"]) if "event" in answer else ():
                 recorder.apply(event)
     except RaisedError as error:
-        return Played(recorder.stored(), str(error), error.wrong)
+        return Played(recorder.stored(), recorder.transcript(), str(error), error.wrong)
     if not reader.ended:
         recorder.apply(Done())
-    return Played(recorder.stored())
+    return Played(recorder.stored(), recorder.transcript())
 
 
 REQUEST = AgentRequest((Message("user", "hello"),))

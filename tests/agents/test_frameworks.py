@@ -41,6 +41,15 @@ def assert_shop(transcript: Transcript, thought: str = "hm", text: str = "let me
     assert transcript.final_output == "3 pairs"
 
 
+def assert_alone(played: Any) -> None:
+    """An answer says nothing of what was called before it. The requests that the framework's hooks tell of do."""
+    assert played.raised == ""
+    assert (played.told.final_output, played.told.tool_calls) == ("3 pairs", ())
+    assert [note.code for note in played.told.notes] in (["unread_calls"], ["text_only"])
+    assert {call.name for call in played.transcript.tool_calls} == {"find", "bad"}
+    assert (played.transcript.final_output, played.transcript.notes) == ("3 pairs", ())
+
+
 def authors_of(transcript: Transcript) -> list[str | None]:
     """Which agent wrote each message of the models."""
     return [message.name for message in transcript.messages if message.role == "assistant"]
@@ -65,9 +74,16 @@ PYDANTIC_ERRORS = {
 STREAMED = ("events", "text_then_result", "text_then_messages", "handled", "agent")
 
 
+PYDANTIC_ALONE = (
+    *("response_alone", "response_dumped", "response_in_a_list", "response_yielded", "text_and_usage"),
+    "end_alone",
+)
+
+
 @pytest.fixture(scope="module")
 def pydantic_ai() -> Any:
-    return asyncio.run(play_all("of_pydantic_ai", (*PYDANTIC, *ODD_PYDANTIC, *PYDANTIC_ERRORS), {}))
+    targets = (*PYDANTIC, *ODD_PYDANTIC, *PYDANTIC_ERRORS, *PYDANTIC_ALONE)
+    return asyncio.run(play_all("of_pydantic_ai", targets, {}))
 
 
 @needs("pydantic_ai")
@@ -98,6 +114,10 @@ class TestPydanticAI:
         assert [m.role for m in transcript.messages][:6] == [m.role for m in LATER.messages]
         assert transcript.final_output
         assert pydantic_ai[0]["agent, later"].raised == ""
+
+    @pytest.mark.parametrize("name", PYDANTIC_ALONE)
+    def test_the_last_piece_alone_says_nothing_of_calls(self, pydantic_ai: Any, name: str) -> None:
+        assert_alone(pydantic_ai[0][name])
 
     def test_structured_output(self, pydantic_ai: Any) -> None:
         assert json.loads(pydantic_ai[0]["output_alone"].transcript.final_output) == {"name": "Bern"}
@@ -145,6 +165,7 @@ class TestPydanticAI:
 
 # LangGraph
 
+SAID = ("said_to_bedrock", "said_to_anthropic", "said_to_gemini")
 ODD_GRAPH = ("asks_a_person", "odd_custom", "invalid_call", "other", "not_compiled", "chat_model", "functional")
 GRAPH = (
     *("invoke", "ainvoke", "messages_alone", "dumped", "values", "returned_stream", "updates", "default_mode"),
@@ -152,12 +173,16 @@ GRAPH = (
     *("subgraphs_and_modes", "version_2", "values_then_state", "growing_lists", "last_messages", "async_values"),
     *("async_messages", "returned_async_stream", "stream_events", "graph", "remembering"),
 )
+GRAPH_ALONE = (
+    *("answer_alone", "answer_in_a_list", "answer_in_a_state", "answer_dumped", "answer_as_openai"),
+    *("answer_yielded", "chunks_of_the_answer", "parts_of_the_answer", "answer_of_a_chain"),
+)
 GRAPH_ANSWERS = ("other_values", "other_updates", "other_state", "chain_stream", "chain")
 
 
 @pytest.fixture(scope="module")
 def langgraph() -> Any:
-    return asyncio.run(play_all("of_langgraph", (*GRAPH, *GRAPH_ANSWERS, *ODD_GRAPH), {}))[0]
+    return asyncio.run(play_all("of_langgraph", (*GRAPH, *GRAPH_ANSWERS, *GRAPH_ALONE, *SAID, *ODD_GRAPH), {}))[0]
 
 
 @needs("langgraph")
@@ -172,6 +197,16 @@ class TestLangGraph:
         assert "no such x" in transcript.tool_calls[1].result
         assert transcript.usage == Usage(30, 7, 3, 1)
         assert (transcript.finish_reason, transcript.model) == ("length", "fake-1")
+
+    @pytest.mark.parametrize("name", GRAPH_ALONE)
+    def test_the_last_piece_alone_says_nothing_of_calls(self, langgraph: Any, name: str) -> None:
+        assert_alone(langgraph[name])
+
+    @pytest.mark.parametrize("name", SAID)
+    def test_messages_as_other_models_have_them(self, langgraph: Any, name: str) -> None:
+        assert langgraph[name].raised == ""
+        assert_shop(langgraph[name].transcript)
+        assert [call.status for call in langgraph[name].transcript.tool_calls] == ["ok", "error"]
 
     @pytest.mark.parametrize("name", GRAPH_ANSWERS)
     def test_states_without_messages(self, langgraph: Any, name: str) -> None:
@@ -204,6 +239,7 @@ OPENAI = (
     *("items_of_stream", "text_then_list", "agent", "responding"),
 )
 OPENAI_ANSWERS = ("completion", "completion_message", "completion_chunks", "response")
+OPENAI_ALONE = ("item_alone", "input_alone", "response_alone", "output_alone")
 OPENAI_HANDED = ("desk", "handed_result", "handed_items")
 WITHOUT_USAGE = (
     "input_list",
@@ -219,7 +255,7 @@ WITHOUT_USAGE = (
 def openai_agents() -> Any:
     async def run() -> Any:
         async with ScriptedServer(as_openai) as server:
-            cases = (*OPENAI, *OPENAI_ANSWERS, *OPENAI_HANDED)
+            cases = (*OPENAI, *OPENAI_ANSWERS, *OPENAI_HANDED, *OPENAI_ALONE, "raw_events", "raw_deltas")
             return await play_all("of_openai_agents", cases, {"OPENAI_BASE_URL": server.url})
 
     return asyncio.run(run())
@@ -246,9 +282,21 @@ class TestOpenAIAgents:
         assert openai_agents[0][name].raised == ""
         transcript = openai_agents[0][name].transcript
         assert transcript.final_output == "3 pairs"
+        if name != "completion_chunks":
+            assert [note.code for note in transcript.notes] == ["unread_calls"]
         if name != "completion_message":
             assert (transcript.usage.input_tokens, transcript.usage.output_tokens) == (20, 2)
             assert transcript.model == "m"
+
+    @pytest.mark.parametrize("name", OPENAI_ALONE)
+    def test_the_last_piece_alone_says_nothing_of_calls(self, openai_agents: Any, name: str) -> None:
+        assert_alone(openai_agents[0][name])
+
+    def test_what_models_answered_has_their_calls(self, openai_agents: Any) -> None:
+        transcript = openai_agents[0]["raw_events"].transcript
+        assert [(call.name, call.status) for call in transcript.tool_calls] == [("find", "pending"), ("bad", "pending")]
+        assert (transcript.final_output, transcript.notes) == ("3 pairs", ())
+        assert [note.code for note in openai_agents[0]["raw_deltas"].told.notes] == ["unread_calls"]
 
     @pytest.mark.parametrize("name", OPENAI_HANDED)
     def test_after_a_hand_off_each_step_says_who_wrote_it(self, openai_agents: Any, name: str) -> None:

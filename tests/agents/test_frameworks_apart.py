@@ -61,6 +61,12 @@ def played_with_model(
     return asyncio.run(play())
 
 
+def unseen_of(played: Any, *names: str) -> list[list[str]]:
+    """Of these cases, the notes; each is a run's last piece alone, that says nothing of the calls before it."""
+    assert [played[name].raised for name in names] == [""] * len(names)
+    return [[note.code for note in played[name].transcript.notes] for name in names]
+
+
 def calls_of(transcript: Transcript) -> list[tuple[str, str, Any, str]]:
     return [(call.id, call.name, call.arguments, call.status) for call in transcript.tool_calls]
 
@@ -74,11 +80,14 @@ BAD = ("b", "bad", {"x": 1}, "error")
 
 SMOLAGENTS = ("agent", "streaming", "result", "memory", "streamed")
 CODING = ("coding", "coding_streamed")
+SMOLAGENTS_ALONE = ("step_alone", "final_alone", "text_alone", "code_text_alone")
 
 
 @pytest.fixture(scope="module")
 def smolagents() -> Any:
-    return played_by("smolagents", "smolagents", (*SMOLAGENTS, *CODING, "at_once", "steps_of_several"))
+    return played_by(
+        "smolagents", "smolagents", (*SMOLAGENTS, *CODING, *SMOLAGENTS_ALONE, "at_once", "steps_of_several")
+    )
 
 
 @pytest.mark.xdist_group("smolagents")
@@ -114,6 +123,10 @@ class TestSmolagents:
         assert transcript.final_output == "3 pairs"
         assert transcript.usage == Usage(30, 6)
 
+    def test_the_last_piece_alone_says_nothing_of_calls(self, smolagents: Any) -> None:
+        told = unseen_of(smolagents[0], *SMOLAGENTS_ALONE)
+        assert told == [["unread_calls"], ["unread_calls"], ["text_only"], ["text_only"]]
+
     def test_a_later_turn(self, smolagents: Any) -> None:
         played, truth = smolagents
         transcript = played["agent, later"].transcript
@@ -138,12 +151,13 @@ class TestSmolagents:
         assert [c.name for c in transcript.tool_calls] == ["find", "find"]
 
 
+AUTOGEN_ALONE = ("message_alone", "messages_alone", "summary_alone")
 AUTOGEN = ("agent", "streaming", "team", "result", "response", "streamed")
 
 
 @pytest.fixture(scope="module")
 def autogen() -> Any:
-    return played_by("autogen-agentchat", "autogen_agentchat", (*AUTOGEN, "summing"), ("agent", "team"))
+    return played_by("autogen-agentchat", "autogen_agentchat", (*AUTOGEN, *AUTOGEN_ALONE, "summing"), ("agent", "team"))
 
 
 @pytest.mark.xdist_group("autogen")
@@ -164,6 +178,9 @@ class TestAutoGen:
         assert (transcript.final_output, transcript.messages[-1].reasoning) == ("3 pairs", "hm")
         assert [transcript.usage.input_tokens, transcript.usage.output_tokens] == truth["usage"] == [30, 7]
 
+    def test_the_last_piece_alone_says_nothing_of_calls(self, autogen: Any) -> None:
+        assert unseen_of(autogen[0], *AUTOGEN_ALONE) == [["unread_calls"]] * 3
+
     def test_the_results_may_be_the_answer(self, autogen: Any) -> None:
         assert autogen[0]["summing"].transcript.final_output == '["socks"]\nno such x'
 
@@ -181,12 +198,13 @@ class TestAutoGen:
 
 
 LLAMA_INDEX = ("agent", "streaming", "several", "streamed")
+LLAMA_ALONE = ("message_alone", "chat_response", "of_a_query_engine")
 WORKFLOWS = ("reasoning", "chat_engine", "workflow", "odd", "tells", "result", "own_end")
 
 
 @pytest.fixture(scope="module")
 def llama_index() -> Any:
-    return played_by("llama-index-core", "llama_index.core", (*LLAMA_INDEX, *WORKFLOWS))
+    return played_by("llama-index-core", "llama_index.core", (*LLAMA_INDEX, *WORKFLOWS, *LLAMA_ALONE))
 
 
 @pytest.mark.xdist_group("llama_index")
@@ -211,6 +229,9 @@ class TestLlamaIndex:
         assert transcript.final_output == "3 pairs"
         asked = next(one for one in truth["asked"] if one[-1] == ["user", "and now?"])
         assert [role for role, _ in asked] == [m.role for m in LATER.messages]
+
+    def test_the_last_piece_alone_says_nothing_of_calls(self, llama_index: Any) -> None:
+        assert unseen_of(llama_index[0], *LLAMA_ALONE) == [["unread_calls"]] * 3
 
     def test_an_agent_that_reasons_in_words(self, llama_index: Any) -> None:
         transcript = llama_index[0]["reasoning"].transcript
@@ -238,16 +259,21 @@ class TestLlamaIndex:
         assert played["odd"].wrong
 
 
+ADK_ALONE = ("event_alone", "content_alone", "text_alone")
 ADK = ("agent", "sequence", "runner", "events", "listed")
 
 
 @pytest.fixture(scope="module")
 def google_adk() -> Any:
-    return played_by("google-adk", "google.adk", (*ADK, "refusing", "drawing"))
+    return played_by("google-adk", "google.adk", (*ADK, *ADK_ALONE, "refusing", "drawing"))
 
 
 @pytest.mark.xdist_group("google_adk")
 class TestGoogleADK:
+    def test_the_last_piece_alone_says_nothing_of_calls(self, google_adk: Any) -> None:
+        assert unseen_of(google_adk[0], *ADK_ALONE) == [["unread_calls"], ["unread_calls"], ["text_only"]]
+        assert google_adk[0]["content_alone"].transcript.final_output == "3 pairs"
+
     @pytest.mark.parametrize("name", ADK)
     def test_what_it_gives(self, google_adk: Any, name: str) -> None:
         played, _ = google_adk
@@ -281,12 +307,13 @@ class TestGoogleADK:
         assert transcript.final_output == "here"
 
 
+CREWAI_ALONE = ("task_alone", "text_alone", "wordy_result")
 CREWAI = ("agent", "crew", "result", "lite")
 
 
 @pytest.fixture(scope="module")
 def crewai() -> Any:
-    return played_by("crewai", "crewai", (*CREWAI, "deaf", "wordy", "wordy_result"), ("agent", "crew"))
+    return played_by("crewai", "crewai", (*CREWAI, "deaf", "wordy", *CREWAI_ALONE), ("agent", "crew"))
 
 
 @pytest.mark.xdist_group("crewai")
@@ -325,8 +352,11 @@ class TestCrewAI:
             ("find", {"q": "socks"}, '["socks"]')
         ]
         assert (transcript.final_output, transcript.notes) == ("3 pairs", ())
-        # A function that returns the result hears no events.
-        assert [note.code for note in played["wordy_result"].transcript.notes] == ["left_out"]
+
+    def test_the_last_piece_alone_says_nothing_of_calls(self, crewai: Any) -> None:
+        """A function that returns the result hears no events, of calls in words."""
+        told = unseen_of(crewai[0], *CREWAI_ALONE)
+        assert told == [["left_out", "unread_calls"], ["text_only"], ["unread_calls"]]
 
     def test_a_crew_that_asks_for_nothing(self, crewai: Any) -> None:
         assert crewai[0]["deaf"].raised.endswith(
@@ -369,7 +399,8 @@ def test_the_extra_leaves_frameworks_the_version_of_mcp_that_they_need() -> None
 
 @pytest.fixture(scope="module")
 def strands() -> Any:
-    targets = ("agent", "result", "graph", "broken", "served_agent", "served")
+    targets = ("agent", "result", "graph", "broken", "served_agent", "served", "message_alone", "only_texts")
+    targets = (*targets, "all_messages", "all_events")
     return played_with_model("strands", "strands", targets, ("agent",))
 
 
@@ -396,6 +427,10 @@ def test_strands(strands: Any) -> None:
     assert served.usage == Usage(30, 7)
     assert [note.code for note in played["served"].transcript.notes] == ["unread_calls"]
     assert played["served"].transcript.usage == Usage(30, 7)
+    assert unseen_of(played, "message_alone", "only_texts") == [["unread_calls"], ["text_only"]]
+    for name in ("all_messages", "all_events"):
+        assert (played[name].transcript.final_output, calls_of(played[name].transcript)) == ("3 pairs", [FIND, BAD])
+        assert played[name].transcript.notes == ()
     broken = played["broken"]
     assert "the model is gone" in broken.raised
     assert calls_of(broken.transcript) == [FIND, BAD]
@@ -463,12 +498,14 @@ def assert_shop(played: Any, finish: str, authors: list[str | None]) -> None:
     assert authors_of(transcript)[-2:] == authors
 
 
+AGNO_ALONE = ("message_alone", "content_alone", "only_texts", "last_event")
 AGNO = ("agent", "workflow", "result", "later", "streamed", "of_workflow")
 
 
 @pytest.fixture(scope="module")
 def agno() -> Any:
-    targets = (*AGNO, "team", "of_team", "typed", "gone", "gone_result", "waiting", "waiting_result")
+    targets = (*AGNO, *AGNO_ALONE, "team", "of_team", "typed", "gone", "gone_result", "waiting", "waiting_result")
+    targets = (*targets, "without_messages")
     return played_with_model("agno", "agno", targets, ("agent",), AGNO_TELEMETRY="false")
 
 
@@ -480,6 +517,11 @@ class TestAgno:
         assert_shop(played[name], "stop", ["shop", "shop"])
         assert truth["usage"] == [30, 7]
         assert truth["tools"] == [["find", {"q": "socks"}, False, '["socks"]'], ["bad", {"x": 1}, True, "no such x"]]
+
+    def test_the_last_piece_alone_says_nothing_of_calls(self, agno: Any) -> None:
+        told = unseen_of(agno[0], *AGNO_ALONE)
+        assert told == [["unread_calls"], ["text_only"], ["unread_calls"], ["unread_calls"]]
+        assert calls_of(agno[0]["without_messages"].transcript) == [FIND, BAD]
 
     @pytest.mark.parametrize("name", ["team", "of_team"])
     def test_a_team(self, agno: Any, name: str) -> None:
@@ -510,7 +552,7 @@ HAYSTACK = ("agent", "with_agent", "result", "messages", "of_pipeline", "whole",
 
 @pytest.fixture(scope="module")
 def haystack() -> Any:
-    targets = (*HAYSTACK, "last_message", "talking", "replies", "broken")
+    targets = (*HAYSTACK, "last_message", "talking", "replies", "without_the_messages", "broken")
     return played_with_model("haystack", "haystack", targets, ("agent",), HAYSTACK_TELEMETRY_ENABLED="False")
 
 
@@ -529,8 +571,10 @@ class TestHaystack:
         played, _ = haystack
         assert played["last_message"].transcript.final_output == "3 pairs"
         assert [note.code for note in played["last_message"].transcript.notes] == ["unread_calls"]
-        for name in ("talking", "replies"):  # a model without tools
-            assert (played[name].transcript.final_output, played[name].transcript.notes) == ("3 pairs", ())
+        assert (played["talking"].transcript.final_output, played["talking"].transcript.notes) == ("3 pairs", ())
+        for name in ("replies", "without_the_messages"):
+            codes = [note.code for note in played[name].transcript.notes]
+            assert codes == (["unread_calls"] if name == "replies" else ["dumped"])
 
     def test_a_tool_that_ends_the_run(self, haystack: Any) -> None:
         assert "no such x" in haystack[0]["broken"].raised
@@ -539,7 +583,7 @@ class TestHaystack:
 SEMANTIC_KERNEL = ("agent", "streamed", "history")
 
 
-ANSWERS_ALONE = ("response", "message", "results")
+ANSWERS_ALONE = ("response", "message", "results", "only_answers")
 
 
 @pytest.fixture(scope="module")
@@ -565,12 +609,14 @@ class TestSemanticKernel:
     @pytest.mark.parametrize("name", ANSWERS_ALONE)
     def test_answers_alone_hold_no_calls(self, semantic_kernel: Any, name: str) -> None:
         transcript = semantic_kernel[0][name].transcript
-        assert (transcript.final_output, [note.code for note in transcript.notes]) == ("3 pairs", ["unread_calls"])
+        # What `invoke_stream` gives has no end of a message.
+        answer = "let me see3 pairs" if name == "only_answers" else "3 pairs"
+        assert (transcript.final_output, [note.code for note in transcript.notes]) == (answer, ["unread_calls"])
 
 
 @pytest.fixture(scope="module")
 def dspy() -> Any:
-    targets = ("agent", "shop", "broken", "result", "thinking", "thought", "several")
+    targets = ("agent", "shop", "broken", "result", "thinking", "thought", "several", "answer_alone", "rewritten")
     return played_with_model("dspy", "dspy", targets, ("agent",), as_dspy)
 
 
@@ -593,6 +639,9 @@ class TestDSPy:
         if not alone:
             assert [transcript.usage.input_tokens, transcript.usage.output_tokens] == truth["usage"] == [40, 8]
 
+    def test_the_last_piece_alone_says_nothing_of_calls(self, dspy: Any) -> None:
+        assert unseen_of(dspy[0], "answer_alone", "rewritten") == [["text_only"], ["unread_calls"]]
+
     def test_what_was_done_before_it_broke_is_kept(self, dspy: Any) -> None:
         broken = dspy[0]["broken"]
         assert "the model is gone" in broken.raised
@@ -613,7 +662,7 @@ CLAUDE = ("options", "client", "streamed", "listed")
 def claude(tmp_path_factory: pytest.TempPathFactory) -> Any:
     home = str(tmp_path_factory.mktemp("home"))
     more = {"HOME": home, "ANTHROPIC_API_KEY": "x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
-    targets = (*CLAUDE, "result", "limited", "delegating")
+    targets = (*CLAUDE, "result", "answer_alone", "limited", "delegating")
     return played_with_model("claude-agent-sdk", "claude_agent_sdk", targets, ("options",), as_anthropic, **more)
 
 
@@ -633,8 +682,9 @@ class TestClaudeAgentSDK:
         assert truth["usage"] == [30, 7]
 
     def test_a_result_alone_holds_no_calls(self, claude: Any) -> None:
-        transcript = claude[0]["result"].transcript
-        assert (transcript.final_output, [note.code for note in transcript.notes]) == ("3 pairs", ["unread_calls"])
+        for name in ("result", "answer_alone"):
+            transcript = claude[0][name].transcript
+            assert (transcript.final_output, [note.code for note in transcript.notes]) == ("3 pairs", ["unread_calls"])
 
     def test_a_run_that_failed_is_no_answer(self, claude: Any) -> None:
         transcript = claude[0]["limited"].transcript

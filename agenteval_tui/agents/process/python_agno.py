@@ -56,6 +56,17 @@ def result_of(last: object) -> object:
     return getattr(last, "content", last)
 
 
+def whole_of(piece: Any, streamed: bool) -> str:
+    """See python_frameworks."""
+    name = type(piece).__name__
+    if name == "Message" and piece.role in pieces.ANSWERING:
+        return "return the whole RunOutput"
+    # Without `stream_events` only texts come, and no other event of the run.
+    if name in ("RunContentEvent", "RunCompletedEvent", "RunContentCompletedEvent", "IntermediateRunContentEvent"):
+        return "stream with stream_events=True"
+    return ""
+
+
 class Pieces:
     """Reads what an agent, a team or a workflow streams or returns."""
 
@@ -101,6 +112,8 @@ class Pieces:
             self._failed(event.content)
         elif name == "RunCancelledEvent" and not event.parent_run_id:
             self._failed(event.reason)
+        elif name == "RunCompletedEvent" and not self._answers and not event.parent_run_id:
+            self._answer(event.content)
         elif name == "WorkflowCompletedEvent":
             self._answer(event.content, alone=_is_own(event))
 
@@ -120,7 +133,7 @@ class Pieces:
                 self._said.call(str(output.run_id) + " " + str(self._answers.get(output.run_id, 0)), _call(tool), agent)
         self._answer(output.content, alone=not heard and not getattr(output, "messages", None) and _is_own(output))
 
-    def _unheard(self, output: object, agent: str | None) -> None:
+    def _unheard(self, output: Any, agent: str | None) -> None:
         """A result without the events of its run."""
         for run in getattr(output, "step_executor_runs", None) or ():  # of a workflow
             self._output(run)
@@ -128,6 +141,9 @@ class Pieces:
         self._said.whole(messages)
         self._said.about(model=getattr(output, "model", None))
         if not messages and not hasattr(output, "step_results"):
+            for tool in getattr(output, "tools", None) or ():
+                self._said.call(str(output.run_id) + " " + str(tool.tool_call_id), _call(tool), agent)
+                self._said.append([_result(tool)])
             self._said.total(output, pieces.usage_of(getattr(output, "metrics", None) or {}))
 
     def _messages_of(self, output: object, agent: str | None) -> list[Message]:

@@ -41,6 +41,7 @@ _NO_OUTPUTS = ("messages", "tool_calls", "usage", "usage_metadata", "token_usage
 ANSWERS = ("final_output", "output", "answer", "content", "text", "response", "result")
 MODES = ("values", "updates", "messages", "custom", "debug", "tasks", "checkpoints")
 WANTED = "give a text, an event, messages, or what a framework returns"
+_ALL = "give all messages of the run"
 
 
 _parameters: dict[int, tuple[object, list[inspect.Parameter] | None]] = {}
@@ -123,6 +124,8 @@ class Reader:
         self.gave = False
         """Whether anything came but None: an answer that is empty on purpose is an empty text."""
         self._told_whole = False  # something came that has its tool calls in it
+        self._last: str | None = None  # what came instead of that says nothing of the calls before it
+        self._outputs: list[Any] = []  # of openai-agents' stream, what each response has
         self._plain: str | None = None  # the type of what has none
         self._foreign: str | None = None  # the type of an object of a package that is being read as a dict
         self._dumped: str | None = None  # the type of what is shown as JSON, for want of anything that is known in it
@@ -136,11 +139,27 @@ class Reader:
     def end(self) -> Iterator[Event]:
         """What can be told only at the end."""
         self._settle()
+        if self._outputs and not self._items:
+            self.said.whole([message for output in self._outputs for message in pieces.from_items(output, self._note)])
         if self._dumped is not None:
             self._note("dumped", self._dumped)
         elif self._plain is not None and not self._told_whole:
             self._note("text_only", self._plain)
+        elif self._last is not None and not self._told_whole and not self.said.acts:
+            self._note("unread_calls", self._last)
         return self.said.news(end=True)
+
+    def _last_piece(self, piece: object, instead: str) -> None:
+        """An answer that does not say which tools were called before it. `instead`: what would."""
+        name = "message" if isinstance(piece, dict) else type(piece).__name__
+        self._last = self._last or "those before " + pieces.article(name) + "; " + instead
+
+    def _told(self, piece: object, messages: Sequence[Message]) -> None:
+        """These messages are in `piece`: answers alone, or a conversation."""
+        if all(message["role"] == "assistant" for message in messages):
+            self._last_piece(piece, _ALL)
+        else:
+            self._told_whole = True
 
     def _text(self, text: str, kind: str) -> None:
         """An answer that says nothing of tool calls."""
@@ -163,7 +182,7 @@ class Reader:
         elif isinstance(piece, dict):
             self._dict(piece, streamed)
         elif self._of_framework(piece, streamed):
-            self._told_whole = True
+            return
         elif isinstance(piece, (list, tuple)):
             self._list(piece, streamed)
         elif isinstance(piece, (bool, int, float)):
@@ -171,70 +190,105 @@ class Reader:
         elif pieces.is_message(piece):
             self._message(piece, streamed)
         elif pieces.made_by(piece, "openai") and pieces.is_item(piece):
-            self._response_items([piece])
+            self._item(piece, streamed)
         else:
             self._object(piece, streamed)
 
     def _of_framework(self, piece: Any, streamed: bool) -> bool:
         """Read what only one framework has; False where this is something else."""
         if isinstance(piece, tuple):
-            return self._part_of_stream(piece, streamed)
+            is_whole = self._part_of_stream(piece, streamed)
+            self._told_whole = self._told_whole or is_whole
+            return is_whole
         if pieces.made_by(piece, "pydantic_ai", "pydantic_graph"):
-            return self._pydantic(piece)
+            return self._pydantic(piece, streamed)
         if pieces.made_by(piece, "agents"):
-            return self._openai_agents(piece)
+            return self._openai_agents(piece, streamed)
         framework = frameworks.of(piece)
         if framework is None:
             return False
-        if not streamed and hasattr(framework, "unseen_calls"):
-            self._note_unseen(piece, self._messages_of(piece) or ())
         if framework not in self._frameworks:
             self._frameworks[framework] = framework.Pieces(self.said, self._read)
-        return self._frameworks[framework].read(piece)
+        if not self._frameworks[framework].read(piece):
+            return False
+        instead = framework.whole_of(piece, streamed) if hasattr(framework, "whole_of") else ""
+        if instead:
+            self._last_piece(piece, instead)
+        else:
+            self._told_whole = True
+        return True
 
     def _dict(self, piece: dict[str, Any], streamed: bool) -> None:
         kind = piece.get("type")
-        whole, self._told_whole = self._told_whole, True  # all of these have their calls in them
         if kind in MODES and "data" in piece and "ns" in piece:  # LangGraph's stream, version 2
+            self._told_whole = True
             self._mode(kind, piece["data"])
         elif isinstance(piece.get("event"), str) and piece["event"].startswith("on_") and "data" in piece:
+            self._told_whole = True
             self._stream_event(piece)
         elif kind in EVENTS and not pieces.is_message(piece):
+            self._told_whole = True
             self._raw(piece)
         elif pieces.is_pydantic(piece):
-            self.said.whole(pieces.from_pydantic(piece, self._note))
+            messages = pieces.from_pydantic(piece, self._note)
+            self._told(piece, messages)
+            self.said.whole(messages)
         elif isinstance(piece.get("messages"), (list, tuple)):
             self._graph_state(piece)
         elif isinstance(piece.get("replies"), list) and all(map(self._messages_of, piece["replies"])):
             self._list(piece["replies"], streamed)
         elif isinstance(piece.get("choices"), list) and (piece["choices"] or "usage" in piece):
+            self._of_model()
             self._completion(piece)
         elif pieces.is_item(piece) and not (kind == "message" and isinstance(piece.get("content"), str)):
-            self._response_items([piece])
+            self._item(piece, streamed)
         elif pieces.is_message(piece):
             self._message(piece, streamed)
         elif isinstance(piece.get("output"), list) and piece["output"] and all(map(pieces.is_item, piece["output"])):
+            self._of_model()
             self._response(piece)
         elif self._task(piece) or self._updates(piece):
-            return
+            self._told_whole = True
         else:
-            self._told_whole = whole
             self._answer(piece, streamed)
+
+    def _of_model(self) -> None:
+        """A whole reply of a server. One that the code wrote as a dict tells the whole run; an object is what a client
+        of a model gave last."""
+        if self._foreign:
+            self._last = self._last or "those before " + pieces.article(self._foreign) + "; " + _ALL
+        else:
+            self._told_whole = True
+
+    def _item(self, piece: object, streamed: bool) -> None:
+        if streamed:
+            self._told_whole = True
+        else:
+            self._told(piece, pieces.from_items([piece], self._note))
+        self._response_items([piece])
 
     def _list(self, piece: Any, streamed: bool) -> None:
         if not piece and streamed:
             return  # a list that is still to grow
         if all(isinstance(item, (str, bool, int, float, type(None))) for item in piece):
             self._text(json.dumps(list(piece), ensure_ascii=False), "list")
+        elif pieces.is_content(piece):
+            text, thought = pieces.content_of(piece, self._note)
+            if thought:
+                self.said.text(thought, what="reasoning")
+            self._text(text, "list")
         elif piece and all(self._is_common(item) for item in piece):
-            self._told_whole = True
             if any(pieces.is_item(item) for item in piece):
-                self.said.whole(pieces.from_items(piece, self._note))
+                messages = pieces.from_items(piece, self._note)
             else:
-                self.said.whole(self._messages(piece))
+                messages = self._messages(piece)
+            if isinstance(piece[0], dict):
+                self._told_whole = True
+            else:
+                self._told(piece[0], messages)
+            self.said.whole(messages)
         elif any(self._readable(item) for item in piece):
-            self._told_whole = True
-            messages: list[Message] = []
+            messages = []
             for item in piece:
                 if pieces.is_pydantic(item):
                     messages.extend(pieces.from_pydantic(item, self._note))
@@ -247,18 +301,10 @@ class Reader:
                 else:
                     self._note("unread", pieces.type_of(item))
             if messages:
+                self._told(piece[0], messages)
                 self.said.whole(messages)
-                if not streamed:
-                    self._note_unseen(piece[0], messages)
         else:
             self._as_json(piece)
-
-    def _note_unseen(self, piece: object, messages: Sequence[Message]) -> None:
-        """Say which calls these messages, all that a function returned, leave out; `piece`: one of them."""
-        unseen = getattr(frameworks.of(piece), "unseen_calls", None)
-        said = unseen(messages) if unseen is not None else ""
-        if said:
-            self._note("unread_calls", said)
 
     @staticmethod
     def _is_common(value: object) -> bool:
@@ -291,11 +337,12 @@ class Reader:
     # Messages of Chat Completions, LangChain and LangGraph.
 
     def _messages(self, items: Iterable[Any]) -> list[Message]:
-        self._told_whole = True
         messages: list[Message] = []
         for item in items:
-            messages.append(pieces.message_of(item, self._note))
-            messages.extend(pieces.results_in(item, self._note))
+            message, results = pieces.message_of(item, self._note), list(pieces.results_in(item, self._note))
+            if not results or message["role"] != "user" or message["text"]:
+                messages.append(message)
+            messages.extend(results)
         return messages
 
     def _message(self, piece: Any, streamed: bool) -> None:
@@ -303,6 +350,7 @@ class Reader:
             self._chunk(piece)
             return
         messages = self._messages([piece])
+        self._told(piece, messages)
         if streamed and isinstance(piece, dict) and messages[0]["role"] == "assistant" and not messages[0]["calls"]:
             usage = messages[0].pop("usage")
             if not piece.get("id") and not usage and not messages[0]["reasoning"]:
@@ -312,11 +360,11 @@ class Reader:
         self.said.append(messages)
 
     def _chunk(self, piece: Any) -> None:
-        self._told_whole = True
         key = piece.id or "chunks"
         earlier = self._chunks.get(key)
         self._chunks[key] = merged = piece if earlier is None else earlier + piece
         message = pieces.message_of(merged, self._note)
+        self._told(piece, [message])
         message["id"] = key
         message["closed"] = getattr(piece, "chunk_position", None) == "last"
         if message["role"] == "assistant":
@@ -345,7 +393,7 @@ class Reader:
     def _graph_state(self, piece: dict[str, Any]) -> None:
         messages = [message for message in piece["messages"] if pieces.is_message(message)]
         if len(messages) == len(piece["messages"]):
-            self.said.whole(self._messages(messages))
+            self._list(messages, True)
             self.said.empty = self.said.empty and not messages
         else:
             self._list(piece["messages"], False)
@@ -502,7 +550,7 @@ class Reader:
 
     # openai-agents.
 
-    def _openai_agents(self, piece: Any) -> bool:
+    def _openai_agents(self, piece: Any, streamed: bool) -> bool:
         if hasattr(piece, "to_input_list") and hasattr(piece, "new_items"):
             items = [new_item for new_item in piece.new_items if pieces.field(new_item, "raw_item") is not None]
             raw, agents = [item.raw_item for item in items], [_agent_of(item) for item in items]
@@ -513,18 +561,26 @@ class Reader:
             output = getattr(piece, "final_output", None)
             if output is not None:
                 self.said.final(pieces.text_of(output, self._note))
+            self._told_whole = True
             return True
         kind = getattr(piece, "type", None)
         if kind == "raw_response_event":
             self._raw_response(piece.data)
+            self._last_piece(piece, "give all events of the stream")
         elif kind == "run_item_stream_event":
+            self._told_whole = True
             self._response_items([piece.item.raw_item], _agent_of(piece.item))
         elif kind == "agent_updated_stream_event":
             self._agent = getattr(piece.new_agent, "name", None)
             self.said.empty = False
         elif hasattr(piece, "raw_item"):
+            if streamed:
+                self._told_whole = True
+            else:
+                self._last_piece(piece, "return the whole RunResult")
             self._response_items([piece.raw_item], _agent_of(piece))
         elif hasattr(piece, "output") and hasattr(piece, "usage") and hasattr(piece, "to_input_items"):
+            self._last_piece(piece, "return the whole RunResult")
             self._response(piece)
         elif pieces.usage_of(piece):
             self.said.total(piece, pieces.usage_of(piece))
@@ -539,24 +595,25 @@ class Reader:
         elif kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
             self.said.text(data.delta, what="reasoning", agent=self._agent)
         elif kind in ("response.completed", "response.incomplete"):
+            self._told_whole = True
+            self._outputs.append(data.response.output)
             self.said.close()
             self._of_response(data.response)
 
     # pydantic-ai.
 
-    def _pydantic(self, piece: Any) -> bool:
+    def _pydantic(self, piece: Any, streamed: bool) -> bool:
+        kind, name = getattr(piece, "event_kind", None), type(piece).__name__
         if pieces.is_pydantic(piece):
-            self.said.whole(pieces.from_pydantic(piece, self._note))
+            messages = pieces.from_pydantic(piece, self._note)
+            self._told(piece, messages)
+            self.said.whole(messages)
             return True
         if hasattr(piece, "new_messages") and hasattr(piece, "all_messages"):
             self._pydantic_result(piece)
-            return True
-        kind = getattr(piece, "event_kind", None)
-        if kind is not None:
+        elif kind is not None:
             self._pydantic_event(kind, piece)
-            return True
-        name = type(piece).__name__
-        if name == "CallToolsNode":
+        elif name == "CallToolsNode":
             self.said.whole(pieces.from_pydantic(piece.model_response, self._note))
         elif name == "ModelRequestNode":
             self.said.whole(pieces.from_pydantic(piece.request, self._note))
@@ -569,8 +626,13 @@ class Reader:
             self._pydantic_result(piece.result)
         elif name in ("RunUsage", "RequestUsage", "Usage"):
             self.said.total(piece, pieces.usage_of(piece))
+            return True
         else:
             return False
+        if name == "End" and not streamed:
+            self._last_piece(piece, "return the result of the run")
+        else:
+            self._told_whole = True
         return True
 
     def _pydantic_result(self, result: Any) -> None:

@@ -75,6 +75,13 @@ def _history(messages: list[dict[str, Any]]) -> Iterator[object]:
             yield models.UserMessage(content=content, source="user")
 
 
+def whole_of(piece: Any, streamed: bool) -> str:
+    """See python_frameworks."""
+    name = type(piece).__name__
+    is_answer = (name in _TEXTS or name.startswith("StructuredMessage")) and piece.source != "user"
+    return "return the whole TaskResult" if is_answer else ""
+
+
 class Pieces:
     """Reads what an agent or a team streams or returns."""
 

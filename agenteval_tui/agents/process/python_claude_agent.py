@@ -46,6 +46,13 @@ def result_of(last: object) -> object:
     return getattr(last, "result", last) if structured is None else structured
 
 
+def whole_of(piece: Any, streamed: bool) -> str:
+    """See python_frameworks."""
+    name = type(piece).__name__
+    last = name == "ResultMessage" or (name == "AssistantMessage" and not streamed)
+    return "yield all messages of the query" if last else ""
+
+
 class Pieces:
     """Reads the messages of a query."""
 
@@ -110,8 +117,6 @@ class Pieces:
         return [{"role": "tool", "call_id": key, "name": None, "text": text, "error": failed}]
 
     def _result(self, result: Any) -> None:
-        if self._said.empty:
-            self._said.note("unread_calls", "those before a ResultMessage; yield all messages of the query")
         used = pieces.usage_of(_figures(result))
         if result.total_cost_usd is not None:
             used["cost"] = result.total_cost_usd

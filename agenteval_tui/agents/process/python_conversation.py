@@ -40,6 +40,11 @@ class Conversation:
         self._more_told = 0  # this many of these were told
         self._agent: str | None = None  # the name that was told last
 
+    @property
+    def acts(self) -> bool:
+        """Whether a tool was called, or has answered."""
+        return any(item["role"] == "tool" or item.get("calls") for item in self._items)
+
     # What comes in.
 
     def text(self, text: str, key: object = None, what: Part = "text", agent: str | None = None) -> None:

@@ -19,6 +19,7 @@ else:  # in the child, where this package need not be installed
     contexts = sys.modules["_agenteval_python_context"]
     pieces = sys.modules["_agenteval_python_pieces"]
 _KEPT = "what CrewAI keeps in events: calls in words, which calls failed; name the crew or the agent itself"
+_OTHER_TASKS = "those of other tasks than that of a TaskOutput; return the whole CrewOutput"
 _ran: set[int] = set()  # ids of results whose events were heard
 
 
@@ -141,7 +142,11 @@ class Pieces:
         elif self._events:
             by_task.insert(0, self._called())
         if not heard:
-            self._said.note("left_out", _KEPT)
+            # A task whose messages have no calls may have called in words.
+            known = all(any(message.get("calls") for message in task) for task in by_task)
+            self._said.note("left_out" if known else "unread_calls", _KEPT)
+            if type(result).__name__ == "TaskOutput":
+                self._said.note("unread_calls", _OTHER_TASKS)
         for task in by_task:
             self._said.append(task)
         metrics = getattr(result, "token_usage", None) or {}

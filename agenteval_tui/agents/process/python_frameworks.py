@@ -2,8 +2,9 @@
 
 Such a module has `runner(found, target)` (as python_objects.runner) and a class `Pieces`, which reads what the
 framework gives into a conversation: `read(piece)` says whether it could. It may have `messages_of(piece, note)`, for
-lists of messages, `unseen_calls(messages)`, for what these leave out if they are all, and `result_of(piece)`, for the
-option `output`. It is loaded when there is such an object.
+lists of messages, `whole_of(piece, streamed)`, which says what to give instead of an answer that does not tell the
+calls before it ("" for all else), and `result_of(piece)`, for the option `output`. It is loaded when there is such an
+object.
 """
 
 from __future__ import annotations
@@ -28,11 +29,15 @@ if TYPE_CHECKING:
             ...
 
     class Framework(Protocol):
-        """Such a module. `messages_of`, `unseen_calls` and `result_of` are looked for by their names."""
+        """Such a module. `messages_of`, `whole_of` and `result_of` are looked for by their names."""
 
         @property
         def Pieces(self) -> Callable[[Conversation, Read], PieceReader]:  # noqa: N802 - a class in the module
             """Makes a reader."""
+            ...
+
+        def whole_of(self, piece: Any, streamed: bool, /) -> str:
+            """What to give instead of a run's last piece alone."""
             ...
 
         def runner(self, agent: Any, target: str, /) -> Run | None:

@@ -77,6 +77,11 @@ def _history(messages: list[dict[str, Any]], name: Any, types: Any) -> Iterator[
             yield event(author=author, content=turn, invocation_id="before")
 
 
+def whole_of(piece: Any, streamed: bool) -> str:
+    """See python_frameworks."""
+    return "" if streamed or getattr(piece, "author", None) == "user" else "yield all events of the run"
+
+
 class Pieces:
     """Reads the events of a run."""
 

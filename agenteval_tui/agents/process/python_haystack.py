@@ -146,6 +146,11 @@ def messages_of(piece: Any, note: Note) -> list[Message] | None:
     return [message]
 
 
+def whole_of(piece: Any, streamed: bool) -> str:
+    """See python_frameworks."""
+    return "return all `messages` of the agent's result" if type(piece).__name__ == "ChatMessage" else ""
+
+
 class Pieces:
     """Reads what an agent, a pipeline or a chat generator returns."""
 
@@ -161,8 +166,6 @@ class Pieces:
         messages = messages_of(piece, self._said.note)
         if messages is None:
             return False
-        if self._said.empty and messages[0]["role"] == "assistant" and not messages[0]["calls"]:
-            self._said.note("unread_calls", "those before a ChatMessage; return all `messages` of the agent's result")
         self._said.append(messages)
         return True
 

@@ -105,6 +105,17 @@ def _history(messages: list[dict[str, Any]]) -> Iterator[object]:
         yield llms.ChatMessage(role=role, content=message.get("content") or "", additional_kwargs=more)
 
 
+def whole_of(piece: Any, streamed: bool) -> str:
+    """See python_frameworks."""
+    name = type(piece).__name__
+    if name == "ChatMessage" and str(getattr(piece.role, "value", piece.role)) not in pieces.ANSWERING:
+        return ""
+    if name in ("ChatMessage", "ChatResponse") or (hasattr(piece, "response") and hasattr(piece, "source_nodes")):
+        is_chat = name in ("AgentChatResponse", "StreamingAgentChatResponse")
+        return "" if is_chat else "yield the events of the agent"
+    return ""
+
+
 class Pieces:
     """Reads what an agent or a workflow streams or returns."""
 

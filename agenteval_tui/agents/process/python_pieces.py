@@ -27,6 +27,8 @@ ITEMS = ("message", "reasoning", "function_call", "function_call_output")
 NO_CALLS = ("mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction")
 """Items around the calls of a server's tools; what was approved is told by its `mcp_call`."""
 _LOOKED_AT = 2_000  # values in what an agent gave
+ANSWERING = ("assistant", "model", "chatbot", "ai")
+"""How a model's role is called."""
 FAKE_IDS = ("__fake_id__", "")
 _locks: dict[int, list[Any]] = {}  # id of an object -> its lock, and how many hold it or wait for it
 _locks_lock = threading.Lock()
@@ -234,6 +236,55 @@ def text_of(value: object, note: Note) -> str:
         return ""
 
 
+_OTHER_PARTS = ("tool_call", "tool_call_chunk", "input_json_delta", "function_call", "reasoning")
+"""Parts whose calls the message has in another place, too; and thoughts without words."""
+_CALLS_OF_SERVERS = ("server_tool_use", "mcp_tool_use", "server_tool_call")
+
+
+def _call_in(part: object) -> Call | None:
+    """The call in a part of a message, as models of Anthropic, Bedrock and LangChain's standard have it."""
+    used, kind = field(part, "toolUse"), field(part, "type")
+    if isinstance(used, dict):
+        return {"id": str(used.get("toolUseId")), "name": str(used.get("name")), "arguments": used.get("input") or {}}
+    used = field(part, "function_call") or field(part, "functionCall")
+    if used and kind is None:  # of Gemini
+        call: Call = {"name": str(field(used, "name")), "arguments": field(used, "args") or {}}
+        if field(used, "id"):
+            call["id"] = str(field(used, "id"))
+        return call
+    if kind != "tool_use" and kind not in _CALLS_OF_SERVERS:
+        return None
+    arguments = field(part, "args") if kind == "server_tool_call" else field(part, "input")
+    return {"id": str(field(part, "id")), "name": str(field(part, "name")), "arguments": arguments or {}}
+
+
+def _result_in(part: object, note: Note) -> Message | None:
+    """The same of a call's result."""
+    kind, bedrock = str(field(part, "type")), field(part, "toolResult")
+    gemini = field(part, "function_response") or field(part, "functionResponse")
+    if gemini:
+        answer = field(gemini, "response")
+        call_id, content = field(gemini, "id"), answer
+        failed = isinstance(answer, dict) and bool(answer.get("error"))
+        if isinstance(answer, dict) and len(answer) == 1:
+            content = answer.get("result", answer)
+        name, text = field(gemini, "name"), text_of(content, note)
+        return {"role": "tool", "call_id": call_id, "name": name, "text": text, "error": failed}
+    if isinstance(bedrock, dict):
+        call_id, content, failed = bedrock.get("toolUseId"), bedrock.get("content"), bedrock.get("status") == "error"
+    elif kind == "server_tool_result":
+        call_id, content = field(part, "tool_call_id"), field(part, "output")
+        failed = field(part, "status") == "error"
+    elif kind == "tool_result" or kind.endswith("_tool_result"):
+        call_id, content, failed = field(part, "tool_use_id"), field(part, "content"), bool(field(part, "is_error"))
+    else:
+        return None
+    texts = [field(each, "text") for each in content] if isinstance(content, (list, tuple)) else [content]
+    is_text = bool(texts) and all(isinstance(text, str) for text in texts)
+    text = "".join(map(str, texts)) if is_text else text_of(content, note)
+    return {"role": "tool", "call_id": str(call_id), "name": None, "text": text, "error": failed}
+
+
 def content_of(content: object, note: Note) -> tuple[str, str]:
     """(text, reasoning) of a message's content: a text, or a list of parts."""
     if content is None or isinstance(content, str):
@@ -246,19 +297,33 @@ def content_of(content: object, note: Note) -> tuple[str, str]:
             texts.append(part)
             continue
         kind = field(part, "type")
-        thought = field(part, "thinking") or field(part, "reasoning")
         text = field(part, "text")
+        thought = field(part, "thinking") or field(part, "reasoning")
+        bedrock = field(part, "reasoningContent")
+        if isinstance(bedrock, dict):
+            thought = field(bedrock.get("reasoningText") or {}, "text") or ""
+        elif field(part, "thought") is True:  # of Gemini
+            thought = text
         if text is None:
             text = field(part, "refusal")
         if kind == "reasoning" and not thought:
             thought = "\n\n".join(str(field(entry, "text") or "") for entry in field(part, "summary") or ())
-        if isinstance(thought, str) and thought:
+        if isinstance(thought, str) and (thought or bedrock):
             thoughts.append(thought)
         elif isinstance(text, str):
             texts.append(text)
-        elif kind not in ("tool_use", "tool_call", "tool_call_chunk", "input_json_delta", "function_call", "reasoning"):
+        elif kind not in _OTHER_PARTS and _call_in(part) is None and _result_in(part, note) is None:
             note("unread", str(kind or type_of(part)))
     return "".join(texts), "".join(thoughts)
+
+
+_CONTENT = ("text", "thinking", "redacted_thinking", "reasoning", "output_text", "refusal")
+
+
+def is_content(parts: Sequence[Any]) -> bool:
+    """Whether these are the parts of one message's text, as models of Anthropic and of the Responses API have them."""
+    kinds = [part.get("type") for part in parts if isinstance(part, dict)]
+    return len(kinds) == len(parts) and bool({"text", "output_text"} & set(kinds)) and set(kinds) <= set(_CONTENT)
 
 
 def is_message(piece: Any) -> bool:
@@ -272,12 +337,22 @@ def is_message(piece: Any) -> bool:
     return isinstance(field(piece, "role"), str) and hasattr(piece, "content") and not made_by(piece, "pydantic_ai")
 
 
+def _content_in(piece: object) -> object:
+    content = field(piece, "content")
+    return field(piece, "parts") if content is None else content  # Gemini's are `parts`
+
+
+def _parts_of(piece: object) -> Sequence[Any]:
+    content = _content_in(piece)
+    return content if isinstance(content, (list, tuple)) else ()
+
+
 def message_of(piece: Any, note: Note) -> Message:
     """A message of Chat Completions or LangChain."""
     role = field(piece, "role") or field(piece, "type") or ""
     role = ROLES.get(role, role)
     role = "tool" if role == "ToolMessageChunk" else role
-    text, thought = content_of(field(piece, "content"), note)
+    text, thought = content_of(_content_in(piece), note)
     if role == "tool":
         call_id = field(piece, "tool_call_id")
         failed = field(piece, "error") or field(piece, "is_error") or field(piece, "status") == "error"
@@ -298,6 +373,11 @@ def message_of(piece: Any, note: Note) -> Message:
     message["agent"] = field(piece, "name") if role == "assistant" else None
     for raw_call in (*(field(piece, "tool_calls") or ()), *(field(piece, "invalid_tool_calls") or ())):
         message["calls"].append(call_of(raw_call, note))
+    own = bool(message["calls"])
+    for part in _parts_of(piece):
+        call = _call_in(part)
+        if call is not None and not (own and field(part, "type") not in _CALLS_OF_SERVERS):
+            message["calls"].append(call)
     old = field(piece, "function_call")
     if old and not message["calls"]:
         message["calls"].append(call_of(old, note))
@@ -322,7 +402,11 @@ def call_of(raw: object, note: Note) -> Call:
 
 
 def results_in(piece: Any, note: Note) -> Iterator[Message]:
-    """Results inside the calls of a message."""
+    """Results inside the calls of a message, and among its parts."""
+    for part in _parts_of(piece):
+        result = _result_in(part, note)
+        if result is not None:
+            yield result
     for call in field(piece, "tool_calls") or ():
         if isinstance(call, dict) and "result" in call:
             yield {

@@ -19,8 +19,11 @@ if not __name__.startswith("_agenteval_"):
 else:  # in the child, where this package need not be installed
     contexts = sys.modules["_agenteval_python_context"]
     pieces = sys.modules["_agenteval_python_pieces"]
-_ALONE = "those before an AgentResponseItem; name the agent itself, or yield what on_intermediate_message gets, too"
-_ANSWERS = "those before a ChatMessageContent; name the agent itself, or return the whole ChatHistory"
+_WHOLE = {
+    "AgentResponseItem": "name the agent itself, or yield what on_intermediate_message gets, too",
+    "ChatMessageContent": "name the agent itself, or return the whole ChatHistory",
+    "StreamingChatMessageContent": "name the agent itself, or return the whole ChatHistory",
+}
 _FAILED = "which calls failed, as messages of Semantic Kernel do not say it; name the agent itself"
 
 
@@ -112,10 +115,9 @@ def messages_of(piece: Any, note: Note) -> list[Message] | None:
     return _messages_in(piece, note, None) if is_message else None
 
 
-def unseen_calls(messages: list[Message]) -> str:
-    """Which calls are not seen if these messages are all that a function returned; "": none."""
-    answers = [message for message in messages if message["role"] == "assistant" and not message["calls"]]
-    return _ANSWERS if answers and len(answers) == len(messages) else ""
+def whole_of(piece: Any, streamed: bool) -> str:
+    """See python_frameworks."""
+    return _WHOLE.get(type(piece).__name__, "")
 
 
 def _messages_in(piece: Any, note: Note, failed: set[str] | None) -> list[Message]:
@@ -174,8 +176,6 @@ class Pieces:
         elif name == "ChatHistory":
             self._read(list(piece.messages), False)
         elif name == "AgentResponseItem":
-            if self._said.empty:
-                self._said.note("unread_calls", _ALONE)
             self._message(piece.message, None)
         elif name in ("ChatMessageContent", "StreamingChatMessageContent"):
             self._message(piece, None)

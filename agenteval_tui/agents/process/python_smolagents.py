@@ -78,6 +78,17 @@ def _history(messages: list[dict[str, Any]]) -> list[Any]:
     return steps
 
 
+def whole_of(piece: Any, streamed: bool) -> str:
+    """See python_frameworks."""
+    name = type(piece).__name__
+    if name in ("ChatMessageStreamDelta", "ActionOutput", "FinalAnswerStep"):
+        return "return the whole RunResult: run(..., return_full_result=True)"
+    return ""
+
+
+_EARLIER = "those of the steps before; return the whole RunResult: run(..., return_full_result=True)"
+
+
 class Pieces:
     """Reads what an agent of smolagents streams or returns."""
 
@@ -107,6 +118,8 @@ class Pieces:
             }
             self._said.append([self._told[piece.id]])
         elif name in ("ActionStep", "PlanningStep"):
+            if not self._steps and getattr(piece, "step_number", 1) > 1:
+                self._said.note("unread_calls", _EARLIER)
             if not any(step is piece for step in self._steps):
                 self._steps.append(piece)
                 self._step(piece)

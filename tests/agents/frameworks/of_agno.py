@@ -82,3 +82,25 @@ waiting = Agent(name="shop", model=model(), tools=[guarded], db=InMemoryDb(), te
 
 def waiting_result(prompt):
     return waiting.run(prompt)
+
+
+def message_alone(prompt):
+    return agent.run(prompt).messages[-1]
+
+
+def content_alone(prompt):
+    return agent.run(prompt).content
+
+
+def only_texts(prompt):
+    yield from agent.run(prompt, stream=True)
+
+
+def last_event(prompt):
+    return list(agent.run(prompt, stream=True, stream_events=True))[-1]
+
+
+def without_messages(prompt):
+    made = agent.run(prompt)
+    made.messages = None
+    return made

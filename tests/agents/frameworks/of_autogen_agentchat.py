@@ -110,3 +110,16 @@ def handing():
     shop = AssistantAgent("shop", client, tools=[find, bad], reflect_on_tool_use=True)
     desk = AssistantAgent("desk", client, handoffs=["shop"])
     return Swarm([desk, shop], termination_condition=TextMentionTermination("pairs"))
+
+
+async def message_alone(prompt):
+    return (await result(prompt)).messages[-1]
+
+
+async def messages_alone(prompt):
+    return (await result(prompt)).messages[-1:]
+
+
+async def summary_alone(prompt):
+    made = AssistantAgent("shop", model(), tools=[find, bad], reflect_on_tool_use=False)
+    return (await made.run(task=prompt)).messages[-1]

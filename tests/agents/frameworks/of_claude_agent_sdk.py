@@ -59,3 +59,7 @@ async def truth():
     """What the SDK itself reports of the same run."""
     told = await result("hello")
     return {"usage": [told.usage["input_tokens"], told.usage["output_tokens"]], "cost": told.total_cost_usd}
+
+
+async def answer_alone(prompt):
+    return next(one for one in reversed(await listed(prompt)) if type(one).__name__ == "AssistantMessage")

@@ -147,3 +147,11 @@ broken = breaking_crew()
 def truth():
     """What the model was asked."""
     return {"asked": asked}
+
+
+def task_alone(prompt):
+    return result(prompt).tasks_output[-1]
+
+
+def text_alone(prompt):
+    return result(prompt).raw

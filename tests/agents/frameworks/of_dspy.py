@@ -58,3 +58,22 @@ def truth():
         told = agent(question="hello")
     usage = told.get_lm_usage()["openai/m"]
     return {"trajectory": told.trajectory, "usage": [usage["prompt_tokens"], usage["completion_tokens"]]}
+
+
+def answer_alone(prompt):
+    return agent(question=prompt).answer
+
+
+class Rewrites(dspy.Module):
+    """Gives another Prediction than that of the tools."""
+
+    def __init__(self):
+        super().__init__()
+        self.asking = dspy.ReAct("question -> answer", tools=[find, bad])
+
+    def forward(self, question):
+        return dspy.Prediction(answer=self.asking(question=question).answer)
+
+
+def rewritten(prompt):
+    return Rewrites()(question=prompt)

@@ -119,3 +119,15 @@ broken = LlmAgent(name="broken", model=Breaking(), tools=[find, bad])
 def truth():
     """What the model was asked."""
     return {"asked": asked}
+
+
+async def event_alone(prompt):
+    return (await listed(prompt))[-1]
+
+
+async def content_alone(prompt):
+    return (await listed(prompt))[-1].content
+
+
+async def text_alone(prompt):
+    return (await listed(prompt))[-1].content.parts[0].text

@@ -90,3 +90,12 @@ whole = Agent(chat_generator=Whole(), tools=[find, bad], system_prompt="be kind"
 
 def whole_result(prompt):
     return whole.run(messages=[ChatMessage.from_user(prompt)])
+
+
+tools_in_a_pipeline = Pipeline()
+tools_in_a_pipeline.add_component("agent", made())
+
+
+def without_the_messages(prompt):
+    """What other components of a pipeline leave of an agent's answer."""
+    return {"llm": {"replies": [last_message(prompt)]}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
@@ -279,3 +279,97 @@ def odd_custom(prompt):
 def invalid_call(prompt):
     call = {"name": "find", "args": "{oops", "id": "a", "error": "no JSON", "type": "invalid_tool_call"}
     return AIMessage(content="", invalid_tool_calls=[call])
+
+
+# The last piece of a run alone: what was called before it is not in it.
+
+
+def answer_alone(prompt):
+    return invoke(prompt)["messages"][-1]
+
+
+def answer_in_a_list(prompt):
+    return invoke(prompt)["messages"][-1:]
+
+
+def answer_in_a_state(prompt):
+    return {"messages": invoke(prompt)["messages"][-1:]}
+
+
+def answer_dumped(prompt):
+    return answer_alone(prompt).model_dump()
+
+
+def answer_as_openai(prompt):
+    return {"role": "assistant", "content": invoke(prompt)["messages"][-1].text}
+
+
+def answer_yielded(prompt):
+    yield answer_alone(prompt)
+
+
+async def chunks_of_the_answer(prompt):
+    messages = [HumanMessage(prompt)]
+    messages.append(chat_model.invoke(messages))
+    messages += [ToolMessage('["socks"]', tool_call_id="a"), ToolMessage("no such x", tool_call_id="b")]
+    async for chunk in chat_model.astream(messages):
+        yield chunk
+
+
+def parts_of_the_answer(prompt):
+    """As models of Anthropic and of the Responses API give it."""
+    answer = invoke(prompt)["messages"][-1].text
+    return [{"type": "reasoning", "summary": []}, {"type": "text", "text": answer, "annotations": []}]
+
+
+def answer_of_a_chain():
+    return RunnableLambda(lambda prompt: answer_alone(prompt))
+
+
+def said_to_bedrock(prompt):
+    """The conversation as Bedrock and Strands have it."""
+    used = {"toolUse": {"toolUseId": "a", "name": "find", "input": {"q": "socks"}}}
+    failing = {"toolUse": {"toolUseId": "b", "name": "bad", "input": {"x": 1}}}
+    results = [
+        {"toolResult": {"toolUseId": "a", "content": [{"text": '["socks"]'}], "status": "success"}},
+        {"toolResult": {"toolUseId": "b", "content": [{"text": "no such x"}], "status": "error"}},
+    ]
+    thought = {"reasoningContent": {"reasoningText": {"text": "hm"}}}
+    return [
+        {"role": "user", "content": [{"text": prompt}]},
+        {"role": "assistant", "content": [thought, {"text": "let me see"}, used, failing]},
+        {"role": "user", "content": results},
+        {"role": "assistant", "content": [{"text": "3 pairs"}]},
+    ]
+
+
+def said_to_anthropic(prompt):
+    used = {"type": "tool_use", "id": "a", "name": "find", "input": {"q": "socks"}}
+    failing = {"type": "tool_use", "id": "b", "name": "bad", "input": {"x": 1}}
+    results = [
+        {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": '["socks"]'}]},
+        {"type": "tool_result", "tool_use_id": "b", "content": "no such x", "is_error": True},
+    ]
+    thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    return [
+        {"role": "user", "content": prompt},
+        {"role": "assistant", "content": [thought, {"type": "text", "text": "let me see"}, used, failing]},
+        {"role": "user", "content": results},
+        {"role": "assistant", "content": [{"type": "text", "text": "3 pairs"}]},
+    ]
+
+
+def said_to_gemini(prompt):
+    find_it = {"function_call": {"id": "a", "name": "find", "args": {"q": "socks"}}}
+    failing = {"function_call": {"id": "b", "name": "bad", "args": {"x": 1}}}
+    results = [
+        {"function_response": {"id": "a", "name": "find", "response": {"result": '["socks"]'}}},
+        {"function_response": {"id": "b", "name": "bad", "response": {"error": "no such x"}}},
+    ]
+    said = [{"text": "hm", "thought": True}, {"text": "let me see"}, find_it, failing]
+    return [
+        {"role": "user", "parts": [{"text": prompt}]},
+        {"role": "model", "parts": said},
+        {"role": "user", "parts": results},
+        {"role": "model", "parts": [{"text": "3 pairs"}]},
+    ]

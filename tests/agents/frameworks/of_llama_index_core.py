@@ -6,8 +6,9 @@ import os
 
 from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent, ReActAgent
 from llama_index.core.base.llms.types import ThinkingBlock, ToolCallBlock
+from llama_index.core.base.response.schema import Response
 from llama_index.core.chat_engine.types import AgentChatResponse
-from llama_index.core.llms import ChatMessage, TextBlock
+from llama_index.core.llms import ChatMessage, ChatResponse, TextBlock
 from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.tools import ToolOutput
 from llama_index.core.workflow import Context, Event, StartEvent, StopEvent, Workflow, step
@@ -175,3 +176,15 @@ def handing():
     shop = FunctionAgent(name="shop", description="sells", tools=[find, bad], llm=llm, system_prompt="sell")
     desk = FunctionAgent(name="desk", description="greets", tools=[], llm=llm, can_handoff_to=["shop"])
     return AgentWorkflow([desk, shop], root_agent="desk")
+
+
+async def message_alone(prompt):
+    return (await agent.run(user_msg=prompt)).response
+
+
+async def chat_response(prompt):
+    return ChatResponse(message=await message_alone(prompt))
+
+
+async def of_a_query_engine(prompt):
+    return Response(response=str(await message_alone(prompt)), source_nodes=[])

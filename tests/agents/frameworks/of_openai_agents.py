@@ -149,3 +149,35 @@ async def handed_result(prompt):
 
 async def handed_items(prompt):
     return (await Runner.run(desk, prompt)).new_items
+
+
+# The last piece of a run alone.
+
+
+async def item_alone(prompt):
+    return (await Runner.run(agent, prompt)).new_items[-1]
+
+
+async def input_alone(prompt):
+    return (await Runner.run(agent, prompt)).to_input_list()[-1]
+
+
+async def response_alone(prompt):
+    return (await Runner.run(agent, prompt)).raw_responses[-1]
+
+
+async def output_alone(prompt):
+    return (await Runner.run(agent, prompt)).final_output
+
+
+async def raw_events(prompt):
+    """What models answered, without what came of it."""
+    async for event in Runner.run_streamed(agent, prompt).stream_events():
+        if event.type == "raw_response_event":
+            yield event
+
+
+async def raw_deltas(prompt):
+    async for event in Runner.run_streamed(agent, prompt).stream_events():
+        if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
+            yield event

@@ -273,3 +273,35 @@ def delegates(prompt):
 
 def only_text(prompt):
     return delegating.run_sync(prompt).output
+
+
+# The last piece of a run alone.
+
+
+def response_alone(prompt):
+    return agent.run_sync(prompt).all_messages()[-1]
+
+
+def response_dumped(prompt):
+    return ModelMessagesTypeAdapter.dump_python(agent.run_sync(prompt).all_messages(), mode="json")[-1]
+
+
+def response_in_a_list(prompt):
+    return agent.run_sync(prompt).all_messages()[-1:]
+
+
+def response_yielded(prompt):
+    yield response_alone(prompt)
+
+
+def text_and_usage(prompt):
+    made = agent.run_sync(prompt)
+    yield made.output
+    yield made.usage
+
+
+async def end_alone(prompt):
+    async with agent.iter(prompt) as run:
+        async for node in run:
+            last = node
+    return last

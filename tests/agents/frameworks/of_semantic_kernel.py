@@ -67,3 +67,8 @@ async def truth():
     items = [item for message in told for item in message.items]
     calls = [[item.function_name, item.arguments] for item in items if item.content_type == "function_call"]
     return {"calls": calls, "last": told[-1].content}
+
+
+async def only_answers(prompt):
+    async for item in made().invoke_stream(messages=prompt):
+        yield item.message

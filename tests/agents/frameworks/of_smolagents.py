@@ -138,3 +138,20 @@ def truth():
     before = list(asked)
     used = agent.run("hello", return_full_result=True).token_usage
     return {"usage": [used.input_tokens, used.output_tokens], "asked": before}
+
+
+def step_alone(prompt):
+    agent.run(prompt)
+    return agent.memory.steps[-1]
+
+
+def final_alone(prompt):
+    return list(agent.run(prompt, stream=True))[-1]
+
+
+def text_alone(prompt):
+    return agent.run(prompt)
+
+
+def code_text_alone(prompt):
+    return coding.run(prompt)

@@ -108,3 +108,24 @@ def served_agent():
 
 def served(prompt):
     return served_agent()(prompt)
+
+
+def message_alone(prompt):
+    return made()(prompt).message
+
+
+def all_messages(prompt):
+    asked_agent = made()
+    asked_agent(prompt)
+    return asked_agent.messages
+
+
+async def all_events(prompt):
+    async for event in made().stream_async(prompt):
+        yield event
+
+
+async def only_texts(prompt):
+    async for event in made().stream_async(prompt):
+        if "data" in event:
+            yield {"data": event["data"]}
