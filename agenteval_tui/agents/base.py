@@ -100,6 +100,12 @@ class AgentRequest(Struct, frozen=True):
     workdir: Path | None = None
     proxy: str = ""
 
+    @property
+    def has_answers(self) -> bool:
+        """Whether the conversation has answers that this run did not give: it continues another, or its test has
+        some. Later turns have those of the run itself, which an agent may remember."""
+        return self.turn <= 1 and any(message.role in ("assistant", "tool") for message in self.messages)
+
 
 # Transcripts of a stored execution: its reference ("last", an id) -> test id -> transcripts in order of repetition.
 # The history lies above the agents; whoever makes a `replay` agent passes a function that asks it.

@@ -9,9 +9,11 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agenteval_tui.agents.base import AgentRequest, AgentSetup
+from agenteval_tui.agents.base import AgentRequest, AgentSetup, Failed
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.model import Service
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import RunError
 
 
 class OptionGroup(BaseModel):
@@ -114,6 +116,15 @@ def options_for(request: AgentRequest, setup: AgentSetup, own: Options) -> Optio
     """The options with which a request runs: the agent's `own`, or those of a variation. Raises `AgentevalError`."""
     changed = request.config and request.config != setup.config
     return read_options(type(own), setup.name, request.config) if changed else own
+
+
+def prefix_refusal(options: AgentOptions, request: AgentRequest) -> Failed | None:
+    """Why an agent is not asked this, because it would not be told what it answered before; None: it may be asked."""
+    if options.prefix_problem is None or not request.has_answers:
+        return None
+    problem, fix = options.prefix_problem
+    message = f"the conversation has answers already, and this agent {problem}"
+    return Failed(RunError("bad_request", message, fix, ErrorCode.PROMPT_ONLY))
 
 
 def option_problems(

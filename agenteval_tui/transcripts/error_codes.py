@@ -45,6 +45,7 @@ class ErrorCode(StrEnum):
     EXIT = "exit"  # status
     NO_ANSWER = "no_answer"
     NOT_RECORDED = "not_recorded"  # a run from its recording asks something else: request (from 1), at, change
+    PROMPT_ONLY = "prompt_only"  # it can't be told the answers that the conversation has already
     NOT_DONE = "not_done"  # it stopped without saying that it was done
     RUN_TIMEOUT = "run_timeout"
     CANCELLED = "cancelled"

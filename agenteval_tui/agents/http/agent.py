@@ -46,7 +46,7 @@ from agenteval_tui.agents.models.stream import (
     is_cut,
     kind_of,
 )
-from agenteval_tui.agents.options import options_for, read_options
+from agenteval_tui.agents.options import options_for, prefix_refusal, read_options
 from agenteval_tui.agents.think_tags import without_thinking
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
@@ -124,6 +124,9 @@ class HttpAgent:
     async def _ask(
         self, options: HttpOptions, request: AgentRequest, own_request: HttpRequest, wire: HttpClient
     ) -> AsyncGenerator[AgentEvent, None]:
+        if (refusal := prefix_refusal(options, request)) is not None:
+            yield refusal
+            return
         if own_request.messages != request.messages:
             yield PromptSent(own_request.messages)
         reply = HttpReply(options)

@@ -26,7 +26,7 @@ from agenteval_tui.agents.base import (
     TextDelta,
     UsageReported,
 )
-from agenteval_tui.agents.options import options_for, read_options
+from agenteval_tui.agents.options import options_for, prefix_refusal, read_options
 from agenteval_tui.agents.process.child_process import GRACE_S, Program, find_program, start
 from agenteval_tui.agents.process.errors import (
     exit_description,
@@ -207,6 +207,9 @@ class CommandAgent:
         began = time.perf_counter()
         try:
             options = options_for(request, self._setup, self._options)
+            if (refusal := prefix_refusal(options, request)) is not None:
+                yield refusal
+                return
             program = await self._start(options, request)
         except AgentevalError as error:
             yield Failed(RunError.told("program", error.problem, error.fix))

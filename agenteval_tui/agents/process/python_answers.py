@@ -57,8 +57,9 @@ def parameters_of(function: Any) -> list[inspect.Parameter] | None:
     return _parameters[id(function)][1]
 
 
-def call(function: Any, request: Request) -> object:
-    """Call it with what its parameters ask for: names of the request, `request` itself, `inputs`, else the prompt."""
+def call(function: Any, request: Request, *, told: bool = False) -> object:
+    """Call it with what its parameters ask for: names of the request, `request` itself, `inputs`, else the prompt.
+    `told`: the prompt says what was said before it, as far as that matters."""
     parameters = parameters_of(function)
     if parameters is None:
         return function(request["prompt"])
@@ -71,11 +72,12 @@ def call(function: Any, request: Request) -> object:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         if parameter.name == "request":
-            value = request
+            value, told = request, True
         elif parameter.name in OFFERED:
-            value = request[parameter.name]
+            value, told = request[parameter.name], told or parameter.name == "messages"
         elif _takes_inputs(parameter, function) and not (prompted and parameter.name != "inputs"):
-            value, prompted = run_data.inputs_of(request["variables"], request["prompt"], request["messages"]), True
+            value = run_data.inputs_of(request["variables"], request["prompt"], request["messages"])
+            prompted = told = True
         elif not takes_prompt and parameter.name in PROMPTS:
             value, takes_prompt = request["prompt"], True
         elif parameter.default is parameter.empty and not prompted and parameter.kind is not parameter.KEYWORD_ONLY:
@@ -89,6 +91,8 @@ def call(function: Any, request: Request) -> object:
             positional.append(value)
         else:
             named[parameter.name] = value
+    if not told:
+        pieces.refuse_answers(request, getattr(function, "__name__", type(function).__name__), "the parameter")
     return function(*positional, **named)
 
 

@@ -83,6 +83,8 @@ def _inputs(workflow: Any, request: Request, target: str) -> dict[str, Any]:
     """What the workflow begins with: fields of its own event, or all names that a prompt has."""
     kind = getattr(workflow, "start_event_class", None) or getattr(workflow, "_start_event_class", None)
     fields = list(getattr(kind, "model_fields", ()))
+    if "messages" not in fields:
+        pieces.refuse_answers(request, target, "the field")
     if not fields:
         return dict.fromkeys(_PROMPTS, request["prompt"])
     inputs = {name: request[name] for name in fields if name in request}

@@ -113,7 +113,7 @@ def asked(function: Any, request: Request, how: dict[str, Any], target: str) -> 
             offered |= {parameter.name for parameter in parameters if parameter.name == "context"}
         named = dict({name: request[name] for name in offered}, **own_input)
         return function(*[named.pop(name) for name in positional], **named)
-    return answers.call(function, dict(request, prompt=own_input))
+    return answers.call(function, dict(request, prompt=own_input), told=True)
 
 
 def result_of(last: Any) -> object:
@@ -411,6 +411,8 @@ async def _runnable(graph: Any, request: Request, target: str) -> AsyncIterator[
     asked = request["messages"]
     if not any(cls.__name__ == "BaseLanguageModel" for cls in type(graph).__mro__):
         variables = _variables(graph)
+        if "messages" not in variables:
+            pieces.refuse_answers(request, type(graph).__name__, "the variable")
         asked = request["prompt"]
         if variables:
             asked = {name: request.get(name, request["prompt"]) for name in variables}

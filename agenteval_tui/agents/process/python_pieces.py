@@ -109,6 +109,15 @@ def before(request: Request) -> list[dict[str, Any]]:
     return messages[:last]
 
 
+def refuse_answers(request: Request, target: str, way: str) -> None:
+    """Raise WrongTarget where the conversation has answers that this run did not give (`AgentRequest.has_answers`):
+    what takes only the prompt would do something else than continue it. `way`: how it could take the messages."""
+    answered = any(message.get("role") in ("assistant", "tool") for message in request["messages"])
+    if answered and request["turn"] <= 1:
+        problem = " takes only the prompt, and this conversation has answers already; add " + way + " `messages`"
+        raise WrongTarget(target + problem)
+
+
 def with_history(request: Request, prompt: str) -> str:
     """The prompt with what was said before it, as one text: for what has no conversation."""
     lines = [
