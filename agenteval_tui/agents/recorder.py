@@ -362,8 +362,9 @@ class Recorder:
         # As in `_as_asked`.
         from agenteval_tui.agents.recording.conversation import transcript_of_asked
 
-        told = transcript_of_asked(asked)
-        return told if told.final_output.strip() == transcript.final_output.strip() else None
+        told, answer = transcript_of_asked(asked), transcript.final_output.strip()
+        # Without an answer nothing says that the run was about these requests: the messages stay as they were given.
+        return told if answer and told.final_output.strip() == answer else None
 
     def _with_captured_requests(self, transcript: Transcript, captured: Transcript) -> Transcript:
         if transcript.requests is not None or self._recorded is not None:

@@ -11,7 +11,7 @@ from dialects import Call, Dialect, Text
 from scripted import Answer, ScriptedServer, stream_of
 
 from agenteval_tui.agents.models.requests import read_body
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import Message, Transcript
 
 TOOL = {"name": "f", "description": "finds", "sample_response": "F", "parameters": {"type": "object"}}
 GEMINI_CALL = {"functionCall": {"name": "f", "args": {"q": 1}}}
@@ -83,6 +83,14 @@ async def test_a_request_that_failed_says_why(run_agent: Any, name: str, refusal
     assert first.error == ""
     assert "too long" in second.error
     assert [message["role"] for message in second.messages] == ["user", "assistant", "tool"]
+
+
+async def test_a_run_without_an_answer_keeps_the_messages_as_they_were_given(run_agent: Any) -> None:
+    asked = Message("user", "Where is it?", simulated=True)
+    async with ScriptedServer(lambda _: Answer(status=400, body='{"error": {"message": "no"}}')) as server:
+        ran = await run_agent({**Dialect("chat").config(server.url), "max_attempts": 1}, messages=(asked,))
+    assert ran.stored.messages == (asked,)
+    assert ran.stored.requests is not None
 
 
 async def test_thinking_between_tags_is_not_part_of_the_answer(run_agent: Any) -> None:
