@@ -383,7 +383,9 @@ class Recorder:
         # requests that seem to overlap would be of two agents.
         started = event.started_ms if event.started_ms is not None else max(0.0, self._now - event.duration_ms)
         return asked_in(
-            None if messages is None else list(map(dict, messages)),
+            None
+            if messages is None
+            else [message if isinstance(message, dict) else dict(message) for message in messages],
             [] if answer is None else [dict(answer)],
             number=len(self._asked),
             started=started,

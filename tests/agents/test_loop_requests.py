@@ -10,6 +10,7 @@ import pytest
 from dialects import Call, Dialect, Text
 from scripted import Answer, ScriptedServer, stream_of
 
+from agenteval_tui.agents.base import ModelAsked
 from agenteval_tui.agents.models.requests import read_body
 from agenteval_tui.transcripts.model import Message, Transcript
 
@@ -62,6 +63,18 @@ async def test_each_answer_has_the_request_that_was_sent(run_agent: Any, name: s
     assert first.input_tokens == second.input_tokens == (3 if name in ("responses", "anthropic") else None)
     answers = [place for place, message in enumerate(transcript.messages) if message.role == "assistant"]
     assert [first.answer, second.answer] == answers
+
+
+@pytest.mark.parametrize("name", KINDS)
+async def test_a_message_that_is_sent_again_is_told_as_the_same_object(run_agent: Any, name: str) -> None:
+    """A recorder looks at each message once: the requests of a long run have all earlier messages in them."""
+    left = replies(name)
+    async with ScriptedServer(lambda _: left.pop(0)) as server:
+        config = {"kind": "gemini", "base_url": server.url, "model": "m"} if name == "gemini" else None
+        ran = await run_agent({"tools": [TOOL], **(config or Dialect(name).config(server.url))})
+    first, second = [event.messages or () for event in ran.events if isinstance(event, ModelAsked)]
+    assert second[0] is first[0]
+    assert len(second) == 3
 
 
 @pytest.mark.parametrize("name", ["chat", "responses", "anthropic"])

@@ -192,11 +192,11 @@ async def converse(
     wire: ModelClient, path: str, dialogue: Dialogue[Any], toolbox: Toolbox, max_steps: int
 ) -> AsyncGenerator[AgentEvent, None]:
     """The events of the whole loop; ends with `Done` or `Failed`."""
-    key = 0
+    key, exchange = 0, None
     for _ in range(max_steps):
         reply, body = dialogue.reply(key), dialogue.body()
         yield Asks(body)
-        exchange = _Exchange(path, body, reply)
+        exchange = _Exchange(path, body, reply, exchange)
         async with aclosing(wire.ask(path, reply, json=body)) as events:
             async for event in events:
                 exchange.message.take(event)
@@ -229,10 +229,18 @@ async def converse(
 
 
 class _Exchange:
-    """One request of the loop, and its reply as far as it has come."""
+    """One request of the loop, and its reply as far as it has come. `before`: the request before it."""
 
-    def __init__(self, path: str, body: Mapping[str, Any], reply: ModelReply) -> None:
-        self._request = read_body(f"/{path.partition('?')[0]}", body)
+    def __init__(self, path: str, body: Mapping[str, Any], reply: ModelReply, before: _Exchange | None) -> None:
+        request = read_body(f"/{path.partition('?')[0]}", body)
+        # A conversation is sent again and again. Equal messages are one object, so that a recorder looks at each once:
+        # at 200 steps it would else take more than a second.
+        self._messages: list[dict[str, Any]] = [] if request is None else list(request.messages)
+        for place, message in enumerate(before._messages if before is not None else ()):
+            if place >= len(self._messages) or self._messages[place] != message:
+                break
+            self._messages[place] = message
+        self._request = request
         self._tools = body.get("tools") or ()
         self._reply = reply
         self._began = time.perf_counter()
@@ -250,7 +258,7 @@ class _Exchange:
             if thinking:
                 answer["reasoning"] = thinking + answer.get("reasoning", "")
         return ModelAsked(
-            [*system, *request.messages],
+            [*system, *self._messages],
             answer,
             {"model": request.model, "tools": self._tools, **request.parameters},
             error=error,
