@@ -256,6 +256,14 @@ class AgentevalApp(TerminalApp):
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return variable_defaults()
 
+    def refresh_css(self, animate: bool = True) -> None:
+        if self.screen_stack:
+            super().refresh_css(animate)
+        else:
+            # The theme that the app begins with. Textual would read all stylesheets for nobody, and forget them: the
+            # first screen reads them anyway.
+            self.stylesheet.set_variables(self.get_css_variables())
+
     def offered_commands(self, screen: Screen[object]) -> Iterable[PaletteCommand]:
         """Every action that applies here, for the palette."""
         return self.help_controller.commands(screen) if isinstance(screen, FrameScreen) else ()

@@ -7,6 +7,8 @@ import json
 import re
 import shutil
 import threading
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +16,11 @@ from typing import Any
 
 import pytest
 from shop import app_on, copy_samples, run_samples, screen_of, settle, text_of, until
+from textual.color import Color
+from textual.css import stylesheet
+from textual.css.model import RuleSet
+from textual.css.parse import parse
+from textual.css.types import CSSLocation
 from textual.notifications import Notification
 from textual.widgets import Input
 from textual.widgets._toast import Toast
@@ -315,6 +322,27 @@ async def test_a_notification_leads_to_what_it_is_about_and_is_listed(tmp_path: 
 
 
 # Themes, help, palette
+
+
+async def test_a_start_reads_each_stylesheet_once(samples: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    read: Counter[CSSLocation] = Counter()
+
+    def counted(scope: str, css: str, read_from: CSSLocation, **named: Any) -> Iterable[RuleSet]:
+        read[read_from] += 1
+        return parse(scope, css, read_from, **named)
+
+    monkeypatch.setattr(stylesheet, "parse", counted)
+    app = app_on(*samples)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        # (Textual reads its own of a base class anew where a widget of another depth inherits it.)
+        ours = {Path(file).name: times for (file, _), times in read.items() if file.endswith(".tcss")}
+        assert ours == dict.fromkeys((Path(file).name for file in app.css_path), 1)
+        # The colours are those of the app's theme, and of the next one.
+        for theme in (app.theme, "textual-light"):
+            app.theme = theme
+            await settle(pilot)
+            assert app.screen.styles.background == Color.parse(app.theme_variables["background"])
 
 
 async def test_a_theme_is_seen_while_choosing_and_kept_when_chosen(samples: tuple[Path, Path], tmp_path: Path) -> None:
