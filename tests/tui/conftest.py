@@ -6,11 +6,12 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import pytest
-from shop import SETTLING
+from shop import SETTLING, copy_recorded, copy_samples, run_samples
 from terminal import Terminal
 from textual import app as textual_app
 from textual import pilot as textual_pilot
@@ -74,6 +75,24 @@ def painted_when_looked_at(request: pytest.FixtureRequest, monkeypatch: pytest.M
 
     monkeypatch.setattr(Compositor, "render_update", render_update)
     monkeypatch.setattr(Pilot, "pause", paused)
+
+
+@pytest.fixture(scope="session")
+def samples_ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """(folder with the sample suites, history in which they ran once)."""
+    folder = tmp_path_factory.mktemp("samples")
+    suites, db = copy_samples(folder), folder / "history.db"
+    run_samples(suites, db)
+    return suites, db
+
+
+@pytest.fixture(scope="session")
+def recorded_ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """(folder with the recorded suite, history in which it ran once)."""
+    folder = tmp_path_factory.mktemp("recorded")
+    suites, db = copy_recorded(folder), folder / "history.db"
+    run_samples(suites, db)
+    return suites, db
 
 
 BESIDE: WeakKeyDictionary[asyncio.AbstractEventLoop, set[asyncio.Future[Any]]] = WeakKeyDictionary()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from shop import copy_history, copy_samples, run_samples, settle, until
+from shop import as_they_were, copy_history, settle, until
 from textual.pilot import Pilot
 
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
@@ -13,12 +14,9 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 
 @pytest.fixture(scope="module")
-def samples(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def samples(samples_ran: tuple[Path, Path]) -> Iterator[tuple[Path, Path]]:
     """(folder with the sample suites, history in which they ran once)."""
-    folder = tmp_path_factory.mktemp("samples")
-    suites = copy_samples(folder)
-    run_samples(suites, folder / "history.db")
-    return suites, folder / "history.db"
+    yield from as_they_were(*samples_ran)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -64,6 +64,26 @@ def copy_history(db: Path, folder: Path) -> Path:
     with contextlib.closing(sqlite3.connect(db)) as source, contextlib.closing(sqlite3.connect(copy)) as target:
         source.backup(target)
     return copy
+
+
+def copy_recorded(folder: Path) -> Path:
+    """The recorded suite, copied."""
+    return shutil.copytree(directories.bundled("sample_suites") / "recorded", folder / "suites")
+
+
+def as_they_were(suites: Path, db: Path) -> Iterator[tuple[Path, Path]]:
+    """These suites and this history, for the tests of a module; and for those of the next one what it has changed is as
+    it was."""
+    before = {path: path.read_bytes() for path in (*suites.rglob("*"), db) if path.is_file()}
+    yield suites, db
+    for log in (db.with_name(f"{db.name}-wal"), db.with_name(f"{db.name}-shm")):
+        log.unlink(missing_ok=True)
+    for path in suites.rglob("*"):
+        if path.is_file() and path not in before:
+            path.unlink()
+    for path, content in before.items():
+        if not path.exists() or path.read_bytes() != content:
+            path.write_bytes(content)
 
 
 def app_on(suites: Path, db: Path, **options: str) -> AgentevalApp:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import shutil
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from shop import app_on, copy_samples, run_samples, screen_of, settle, text_of, until
+from shop import app_on, as_they_were, copy_samples, run_samples, screen_of, settle, text_of, until
 from textual.color import Color
 from textual.css import stylesheet
 from textual.css.model import RuleSet
@@ -54,12 +53,9 @@ expire_in_time = AgentevalApp.on_notify
 
 
 @pytest.fixture(scope="module")
-def samples(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def samples(recorded_ran: tuple[Path, Path]) -> Iterator[tuple[Path, Path]]:
     """(folder with the recorded suite, history in which it ran once)."""
-    folder = tmp_path_factory.mktemp("way")
-    shutil.copytree(directories.bundled("sample_suites") / "recorded", folder / "suites")
-    run_samples(folder / "suites", folder / "history.db")
-    return folder / "suites", folder / "history.db"
+    yield from as_they_were(*recorded_ran)
 
 
 def labels(app: AgentevalApp) -> dict[str, JumpLabel]:

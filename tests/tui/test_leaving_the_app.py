@@ -5,18 +5,17 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import shutil
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from shop import app_on, run_samples, screen_of, settle, text_of, until
+from shop import app_on, as_they_were, screen_of, settle, text_of, until
 from terminal import Terminal
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agenteval_tui.core import directories
 from agenteval_tui.runs import client
 from agenteval_tui.runs.estimate import Estimate, ReplyEstimate
 from agenteval_tui.runs.live_registry import Live
@@ -26,11 +25,9 @@ pytestmark = pytest.mark.xdist_group("screens")
 
 
 @pytest.fixture(scope="module")
-def samples(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("leaving")
-    shutil.copytree(directories.bundled("sample_suites") / "recorded", folder / "suites")
-    run_samples(folder / "suites", folder / "history.db")
-    return folder / "suites", folder / "history.db"
+def samples(recorded_ran: tuple[Path, Path]) -> Iterator[tuple[Path, Path]]:
+    """(folder with the recorded suite, history in which it ran once)."""
+    yield from as_they_were(*recorded_ran)
 
 
 def notes(app: AgentevalApp) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import shutil
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from shop import app_on, run_samples, screen_of, settle, text_of, until
+from shop import app_on, as_they_were, screen_of, settle, text_of, until
 from textual.widget import Widget
 
-from agenteval_tui.core import directories
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import Counts
 from agenteval_tui.tui.presenters.navigation_strip import StripState, Tab, running_badge, strip_line, strip_zones
@@ -33,11 +33,9 @@ def state(active: str = "suites", *, everything: bool = False, bare: bool = Fals
 
 
 @pytest.fixture(scope="module")
-def samples(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("strip")
-    shutil.copytree(directories.bundled("sample_suites") / "recorded", folder / "suites")
-    run_samples(folder / "suites", folder / "history.db")
-    return folder / "suites", folder / "history.db"
+def samples(recorded_ran: tuple[Path, Path]) -> Iterator[tuple[Path, Path]]:
+    """(folder with the recorded suite, history in which it ran once)."""
+    yield from as_they_were(*recorded_ran)
 
 
 def test_where_there_is_room_every_screen_has_its_name() -> None:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from shop import copy_samples, run_samples
 
 from agenteval_tui.analysis.overview import Overview, overview
 from agenteval_tui.analysis.run_facts import RunFacts
@@ -63,12 +62,10 @@ FOREIGN = st.text(
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Store]]:
+def ran(samples_ran: tuple[Path, Path]) -> Iterator[tuple[Path, Store]]:
     """The sample suites, run once, and the history they ran into."""
-    folder = tmp_path_factory.mktemp("presented")
-    suites = copy_samples(folder)
-    run_samples(suites, folder / "history.db")
-    store = Store.open(folder / "history.db", read_only=True)
+    suites, db = samples_ran
+    store = Store.open(db, read_only=True)
     yield suites, store
     store.close()
 
