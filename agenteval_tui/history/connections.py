@@ -86,8 +86,9 @@ def _check_existing(path: Path) -> bool:
         raise HistoryError(f"the history file can't be read: {error.strerror}", where=str(path)) from error
 
 
-def connect_writer(path: Path, *, busy_s: float | None = None) -> Connection:
-    """A connection that writes; a commit is on the disk when it returns. Raises sqlite3.Error."""
+def connect_writer(path: Path, *, busy_s: float | None = None, durable: bool = True) -> Connection:
+    """A connection that writes; a commit is on the disk when it returns, or soon after that if it need not be
+    `durable`. Raises sqlite3.Error."""
     # A run that is shown as ended is on the disk: FULL syncs the log with every commit (NORMAL would lose the last
     # commits with the power). Commits are grouped, so the price is small.
     pragmas = (
@@ -96,7 +97,12 @@ def connect_writer(path: Path, *, busy_s: float | None = None) -> Connection:
         "journal_size_limit = 67108864",
         "cache_size = -16000",
     )
-    return _connect(path, pragmas, timeout=BUSY_SECONDS if busy_s is None else busy_s, cached_statements=256)
+    timeout = BUSY_SECONDS if busy_s is None else busy_s
+    connection = _connect(path, pragmas, timeout=timeout, cached_statements=256)
+    # With another journal, the file itself could be damaged by a loss of power.
+    if not durable and connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+        connection.execute("PRAGMA synchronous = NORMAL")
+    return connection
 
 
 def connect_reader(path: Path, *, immutable: bool = False) -> Connection:

@@ -73,12 +73,13 @@ _LAST_READS = 10.0  # seconds that closing waits for readers
 class Store:
     """The open history file.
 
-    Writing methods return at once; their future is done when the data is on the disk, or holds a HistoryError.
+    Writing methods return at once; their future is done when the data is on the disk, or holds a HistoryError. Where
+    the data need not be `durable`, it is done when others can read it: the last of it may be lost with the power.
     Reading methods raise HistoryError when the file can't be read and AgentevalError for a name that fits nothing;
     they never wait for the writer. Everything may be called from any thread.
     """
 
-    def __init__(self, opened: OpenedDatabase) -> None:
+    def __init__(self, opened: OpenedDatabase, *, durable: bool = True) -> None:
         self.path: Path = opened.path
         self.notices: tuple[str, ...] = opened.notices
         self.read_only: bool = opened.read_only
@@ -96,7 +97,7 @@ class Store:
             if opened.read_only
             else Writer(
                 path,
-                lambda: connect_writer(path),
+                lambda: connect_writer(path, durable=durable),
                 write_operations.apply_operations,
                 on_damage=lambda: mark_damaged(path),
                 in_place=self._in_place.require,
@@ -104,12 +105,12 @@ class Store:
         )
 
     @classmethod
-    def open(cls, path: Path | str, *, read_only: bool = False) -> Store:
+    def open(cls, path: Path | str, *, read_only: bool = False, durable: bool = True) -> Store:
         """Open the file, making or fixing it as needed; `.notices` says what a person should know about that.
 
         Raises HistoryError: no permission, not a history file, locked, disk full.
         """
-        return cls(open_file(Path(path), read_only=read_only))
+        return cls(open_file(Path(path), read_only=read_only), durable=durable)
 
     @classmethod
     def open_to_look(cls, path: Path | str) -> Store:

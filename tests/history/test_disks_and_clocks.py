@@ -50,6 +50,32 @@ def test_a_disk_that_is_full(small_disk: Path) -> None:
         assert store.execution("last").passed == 40
 
 
+class _HowCommitsAreSynced:
+    patient = False
+
+    def prepare(self) -> None:
+        pass
+
+    def apply(self, connection: sqlite3.Connection, totals: writer.Totals) -> object:
+        return connection.execute("PRAGMA synchronous").fetchone()[0]
+
+
+def test_only_what_must_be_kept_waits_for_the_disk(tmp_path: Path) -> None:
+    normal, full = 1, 2
+    path = tmp_path / "history.db"
+    with Store.open(path) as store, Store.open(path, durable=False) as free:
+        assert store.write(_HowCommitsAreSynced()).result() == full
+        assert free.write(_HowCommitsAreSynced()).result() == normal
+        free.begin_execution(record(), [planned(0)]).result()
+        assert store.execution("last").id == record().id
+    # In another journal than the write-ahead log, a loss of power could damage the file.
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA journal_mode = TRUNCATE")
+    connection.close()
+    with connect_writer(path, durable=False) as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone()[0] == full
+
+
 def test_an_older_file_that_can_not_be_copied_stays_as_it_is(
     small_disk: Path, next_version: Callable[[], None]
 ) -> None:

@@ -6,6 +6,7 @@ its tools, the hooks, services and probes of the suite run for real.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -93,6 +94,8 @@ class CodeCheck:
         self._tapes = Tapes(store, _prices(), tools_recorded=tools_recorded)
         self._agents: dict[str, Prepared] = {}
         self._agents_live = False
+        self._free_runs: Store | None = None
+        """The history again, for runs that cost nothing and can be made again: no verdict waits for the disk."""
 
     def files(self, agent: str) -> frozenset[str]:
         """The files of the project that an agent (its hash) has imported or read by now; empty: not known."""
@@ -147,17 +150,31 @@ class CodeCheck:
         )
 
     async def close(self) -> None:
-        """End the agents' processes."""
+        """End the agents' processes, and what the runs are written with."""
+        await self._close_agents()
+        free_runs, self._free_runs = self._free_runs, None
+        if free_runs is not None:
+            await asyncio.to_thread(free_runs.close)
+
+    async def _close_agents(self) -> None:
         agents, self._agents = self._agents, {}
         for prepared in agents.values():
             await prepared.agent.close()
+
+    def _store_of(self, options: CheckOptions) -> Store:
+        """Where the runs are stored."""
+        if options.live:
+            return self._store
+        if self._free_runs is None:
+            self._free_runs = Store.open(self._store.path, durable=False)
+        return self._free_runs
 
     async def _prepare(self, plan: Plan, options: CheckOptions) -> None:
         """Make the agents, unless they are there: with the keys of model servers if the models may be asked."""
         hashes = {agent.hash for run in plan.runs for agent in _agents_of(run)}
         if hashes <= self._agents.keys() and self._agents_live == options.live:
             return
-        await self.close()
+        await self._close_agents()
         env = dict(os.environ) if options.live else _without_keys(plan)
         self._agents = prepare_agents(plan, self._store, env, 0.5)
         self._agents_live = options.live
@@ -187,9 +204,10 @@ class CodeCheck:
                 results.made(run, event, playbacks.answered)
 
         judges = SpendingLimit(options.max_cost) if options.max_cost is not None else None
+        store = self._store_of(options)
         engine = Engine(
             plan,
-            self._store,
+            store,
             emit,
             recorded=recorded,
             agents=self._agents,
@@ -200,7 +218,7 @@ class CodeCheck:
             ended = await engine.run()
         finally:
             if ended is None:
-                self._store.delete_execution(plan.execution_id)
+                store.delete_execution(plan.execution_id)
         if ended.status == "failed":
             return ended.message
         for run, _ in runs:
