@@ -28,7 +28,7 @@ from agenteval_tui.runs.change.differences import first_difference
 from agenteval_tui.runs.change.model import CodeChange, Effect, RunChange, code_change
 from agenteval_tui.runs.change.recorded_runs import RecordedRun, Tapes
 from agenteval_tui.runs.engine import Engine
-from agenteval_tui.runs.events import Ended, Event, Graded
+from agenteval_tui.runs.events import Command, Ended, Event, Graded
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Limits, Plan, RunPlan
 from agenteval_tui.runs.spending_limit import SpendingLimit
@@ -66,6 +66,9 @@ KEY_REFUSED = frozenset(
     ("AuthenticationError", "PermissionDeniedError", "UnauthorizedError", "ClientAuthenticationError")
 )
 """The exceptions of clients of model servers whose key was refused."""
+_AT_ONCE = os.cpu_count() or 1
+"""So many runs begin at once: if the cores were shared by more, the first verdict would be there as late as the last."""
+_MORE_AFTER_S = 0.15
 _LIMIT = "the limit on cost is reached"
 NOT_JUDGED = "runs after a save don't ask judges that have not answered this before"
 _NEEDS = "its model was asked, and the requests were not recorded"
@@ -206,7 +209,7 @@ class CodeCheck:
         judges = SpendingLimit(options.max_cost) if options.max_cost is not None else None
         store = self._store_of(options)
         engine = Engine(
-            plan,
+            replace(plan, concurrency=min(plan.concurrency, _AT_ONCE)),
             store,
             emit,
             recorded=recorded,
@@ -214,9 +217,11 @@ class CodeCheck:
             judges=judges if options.live else SpendingLimit(closed=NOT_JUDGED),
         )
         ended: Ended | None = None
+        more = asyncio.create_task(_more_at_once(engine, plan.concurrency))
         try:
             ended = await engine.run()
         finally:
+            more.cancel()
             if ended is None:
                 store.delete_execution(plan.execution_id)
         if ended.status == "failed":
@@ -356,6 +361,15 @@ def _change(
         cost=cost,
         step=step,
     )
+
+
+async def _more_at_once(engine: Engine, most: int) -> None:
+    """Let more and more runs begin, for those that wait for something else than a core."""
+    at_once = _AT_ONCE
+    while at_once < most:
+        await asyncio.sleep(_MORE_AFTER_S)
+        at_once = min(2 * at_once, most)
+        engine.command(Command("set_concurrency", number=at_once))
 
 
 def _agents_of(run: RunPlan) -> tuple[AgentPlan, ...]:
