@@ -33,7 +33,7 @@ IGNORED = frozenset(
 )
 """Folders in which nobody edits an agent."""
 _FOLDERS = 4_000  # of a project that are watched
-_SETTLED_MS = 40  # without a further change
+_SETTLED_MS = 20  # without a further change
 _AT_MOST_MS = 400  # for a burst, such as a checkout
 _LARGEST = 8_000_000  # bytes of a file that is compared by its content
 _TEMPORARY = (".swp", ".swx", ".tmp", "~", ".pyc", ".db", ".db-wal", ".db-shm", ".log")
