@@ -114,7 +114,7 @@ def test_another_program_that_locks_the_file_is_waited_for(path: Path, monkeypat
                 tries.append(statement)
             return begun(self, statement, *values)
 
-    def connected(file: Path) -> connections.Connection:
+    def connected(file: Path, **_: object) -> connections.Connection:
         return sqlite3.connect(file, timeout=0.01, isolation_level=None, check_same_thread=False, factory=Counted)
 
     monkeypatch.setattr(store_module, "connect_writer", connected)
@@ -145,7 +145,7 @@ def test_another_program_that_locks_the_file_is_waited_for(path: Path, monkeypat
 
 
 def test_who_ends_does_not_wait_for_a_lock_for_ever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "connect_writer", lambda file: connect_writer(file, busy_s=0.01))
+    monkeypatch.setattr(store_module, "connect_writer", lambda file, **how: connect_writer(file, busy_s=0.01, **how))
     monkeypatch.setattr(writer, "_PATIENT_TRIES", 10**9)
     with Store.open(path) as store:
         store.begin_execution(record(), [planned(0)]).result()

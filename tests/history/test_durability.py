@@ -158,7 +158,7 @@ def test_a_full_disk_is_said_and_loses_nothing(path: Path, monkeypatch: pytest.M
                 super().execute(f"PRAGMA max_page_count = {limit['pages']}")
             return super().execute(statement, *values)
 
-    def connect(file: Path) -> Connection:
+    def connect(file: Path, **_: object) -> Connection:
         connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False, factory=Limited)
         connection.execute("PRAGMA synchronous = FULL")
         return connection
@@ -181,7 +181,7 @@ def test_a_full_disk_is_said_and_loses_nothing(path: Path, monkeypatch: pytest.M
 
 
 def test_a_locked_file_is_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "connect_writer", lambda file: connect_writer(file, busy_s=0.01))
+    monkeypatch.setattr(store_module, "connect_writer", lambda file, **how: connect_writer(file, busy_s=0.01, **how))
     with Store.open(path) as store:
         store.begin_execution(record(), [planned(0)]).result()
         other = sqlite3.connect(path, isolation_level=None)
