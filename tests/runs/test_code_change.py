@@ -311,6 +311,40 @@ async def test_what_varies_is_found_where_a_recording_exists_twice(server: Scrip
     assert set(effects(await project.check()).values()) == {"unchanged"}
 
 
+async def test_a_request_that_another_recorded_run_holds_is_answered_from_there(
+    server: ScriptedServer, project: Project
+) -> None:
+    await project.record()
+    asked = len(server.requests)
+    project.edit("def answer(prompt):", "def answer(prompt):\n    prompt = 'please'")
+    change = await project.check()
+    assert effects(change) == {"shouts": "fails", "polite": "unchanged"}
+    assert (change.answers, change.requests, len(server.requests)) == (4, 0, asked)
+    # Where none holds it, the nearest request of its own recording is named.
+    project.edit("'please'", "'nobody asked this'")
+    assert set(effects(await project.check()).values()) == {"needs_model"}
+
+
+async def test_an_agent_that_asks_in_another_order_each_time_is_answered_by_its_repetitions(
+    server: ScriptedServer, project: Project
+) -> None:
+    project.suite = SUITE.replace("    prompt: hello\n", "    prompt: hello\n    repeat: 2\n")
+    drawn = AGENT.replace(
+        "def answer(prompt):",
+        "import pathlib\n"
+        "def answer(prompt, repetition):\n"
+        "    swapped = pathlib.Path(__file__).with_name('swapped').exists()\n"
+        "    prompt += ' ' + str(3 - repetition if swapped else repetition)",
+    )
+    await project.record(agent=drawn)
+    asked = len(server.requests)
+    project.write("swapped", "")
+    change = await project.check()
+    assert [run.effect for run in change.runs if run.test == "shouts"] == ["unchanged"] * 2
+    assert of(change, "polite").effect == "needs_model"
+    assert len(server.requests) == asked
+
+
 async def test_an_import_that_fails_is_one_line(server: ScriptedServer, project: Project) -> None:
     await project.record()
     executions = len(project.store.execution_ids())

@@ -64,6 +64,7 @@ class Matcher:
     """Compares requests. `system` False leaves the system prompt out."""
 
     def __init__(self, volatile: Sequence[Volatile] = (), *, system: bool = True) -> None:
+        self.volatile = tuple(volatile)
         self._rules = [(re.compile(_pattern_of(one.at)), one.like) for one in volatile]
         self._system = system
 

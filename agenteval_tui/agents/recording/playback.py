@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 
 from agenteval_tui.agents.recording.answers import Miss
@@ -31,7 +31,7 @@ class CassetteIndex:
 
     def __init__(self, cassette: Cassette, *, system: bool = True, recorded_on: date | None = None) -> None:
         self.exchanges = cassette.exchanges
-        self._recorded_on = recorded_on
+        self.recorded_on = recorded_on
         self._by_key_then: dict[str, list[Exchange]] | None = None
         self.matcher = Matcher(cassette.volatile, system=system)
         self._by_key = self._keyed(self.matcher.key)
@@ -41,9 +41,9 @@ class CassetteIndex:
         """The key of a request, and the exchanges whose requests have it, in the order in which they were recorded."""
         key = self.matcher.key(question)
         exchanges = self._by_key.get(key, [])
-        if exchanges or self._recorded_on is None:
+        if exchanges or self.recorded_on is None:
             return key, exchanges
-        day = self._recorded_on
+        day = self.recorded_on
         if self._by_key_then is None:
             self._by_key_then = self._keyed(lambda recorded: self.matcher.key(without_clock(recorded, day)))
         key = self.matcher.key(without_clock(question, date.today()))
@@ -66,15 +66,23 @@ class Playback:
     Equal requests get their answers in the order in which they were recorded; the last answer repeats. Answers of the
     run's own session come first. With several recorded runs and no session of that name, the answers to a request
     begin with those of recording number `start` (from 0). An answer that made the program ask again (429, a broken
-    stream) is left out if the answer to the second request is recorded, too.
+    stream) is left out if the answer to the second request is recorded, too. `others` are asked in their order for
+    what was not recorded here, but not for calls of MCP servers: these have a state.
     """
 
     def __init__(
-        self, recorded: Cassette | CassetteIndex, *, system: bool = True, session: str = "", start: int = 0
+        self,
+        recorded: Cassette | CassetteIndex,
+        *,
+        system: bool = True,
+        session: str = "",
+        start: int = 0,
+        others: Callable[[], Iterable[CassetteIndex]] = tuple,
     ) -> None:
         self._index = CassetteIndex(recorded, system=system) if isinstance(recorded, Cassette) else recorded
         self._session = session
         self._start = start
+        self._others = others
         self._given: dict[str, int] = {}
 
     @property
@@ -89,6 +97,9 @@ class Playback:
     def answer(self, question: Question) -> Answer | Miss:
         """The recorded answer to a request."""
         key, exchanges = self._index.of(question)
+        if not exchanges and not is_mcp(question):
+            found = (index.of(question) for index in self._others())
+            key, exchanges = next((each for each in found if each[1]), (key, exchanges))
         if not exchanges:
             return self.miss(question)
         own = [exchange for exchange in exchanges if exchange.session == self._session]

@@ -67,7 +67,7 @@ KEY_REFUSED = frozenset(
 )
 """The exceptions of clients of model servers whose key was refused."""
 _AT_ONCE = os.cpu_count() or 1
-"""So many runs begin at once: if the cores were shared by more, the first verdict would be there as late as the last."""
+"""So many runs begin at once: if more shared the cores, the first verdict would be there as late as the last."""
 _MORE_AFTER_S = 0.15
 _LIMIT = "the limit on cost is reached"
 NOT_JUDGED = "runs after a save don't ask judges that have not answered this before"
@@ -122,6 +122,7 @@ class CodeCheck:
         Raises `AgentevalError` where an agent is wrong, or the history can't be written.
         """
         began = time.monotonic()
+        self._tapes.know(runs)
         results = _Results(self._store, self._tapes, changed, live=options.live)
         to_run: list[tuple[RecordedRun, RunPlan]] = []
         for run in runs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 
 from msgspec import Struct
@@ -33,6 +33,7 @@ DOUBLE = re.compile(r"test|function:.*|(?:fake|mock|dummy|stub)\b.*", re.IGNOREC
 _ENDED = (*DECIDED, "error", "needs_review")
 _EXECUTIONS = 50  # of a suite that are looked through for recorded runs
 _TAPES = 256  # that are kept in memory
+_OTHERS = 100  # recorded runs that are asked for what is not on a run's own tape
 _TWINS = 2  # recordings of the same test that are compared to find what varies
 
 
@@ -115,13 +116,14 @@ def _key_of_plan(run: RunPlan) -> tuple[str, ...]:
 class Playbacks:
     """The answers for a run, begun anew by each attempt."""
 
-    def __init__(self, index: Callable[[], CassetteIndex]) -> None:
+    def __init__(self, index: Callable[[], CassetteIndex], others: Callable[[], Iterable[CassetteIndex]]) -> None:
         self._index = index
+        self._others = others
         self._begun: list[Playback] = []
 
     def begin(self) -> Playback:
         """Those for one more attempt."""
-        self._begun.append(Playback(self._index()))
+        self._begun.append(Playback(self._index(), others=self._others))
         return self._begun[-1]
 
     @property
@@ -139,6 +141,15 @@ class Tapes:
         self._tools_recorded = tools_recorded
         self._unrecorded: dict[str, bool] = {}  # whether a run used a model, and nothing was recorded
         self._indexes: OrderedDict[str, CassetteIndex | None] = OrderedDict()
+        self._runs: dict[str, RecordedRun] = {}
+        self._of_others: dict[tuple[object, ...], CassetteIndex] = {}
+
+    def know(self, runs: Iterable[RecordedRun]) -> None:
+        """From now on, each of these recorded runs may answer for the others, too."""
+        new = {run.row.id: run for run in runs if run.row.id not in self._runs}
+        if new:
+            self._runs.update(new)
+            self._of_others.clear()
 
     def index(self, run: RecordedRun) -> CassetteIndex | None:
         """What answers the requests of the run; None: nothing was recorded."""
@@ -152,7 +163,7 @@ class Tapes:
 
     def playbacks(self, run: RecordedRun) -> Playbacks:
         """What answers the requests of the run when it is made again."""
-        return Playbacks(lambda: self.index(run) or CassetteIndex(Cassette()))
+        return Playbacks(lambda: self.index(run) or CassetteIndex(Cassette()), lambda: self._others(run))
 
     def needs_model(self, run: RecordedRun) -> bool:
         """Whether the run asked a model, as far as is known, and none of that was recorded: from its beginning, it
@@ -186,6 +197,27 @@ class Tapes:
         recorded_on = None if run.row.started_ms is None else date.fromtimestamp(run.row.started_ms / 1000)
         return CassetteIndex(Cassette(exchanges, varies), recorded_on=recorded_on)
 
+    def _others(self, run: RecordedRun) -> Iterator[CassetteIndex]:
+        """What answers a request that is not on the run's own tape: other recorded runs of its test, then of its
+        agent."""
+        of_agent = [other for other in self._runs.values() if other.row.agent == run.row.agent]
+        of_test = [other for other in of_agent if _test_of(other) == _test_of(run)]
+        twins = {row.id: row for row in run.twins} | {other.row.id: other.row for other in of_test}
+        yield self._joined((_test_of(run), run.row.agent), twins.values(), run)
+        rest = [other.row for other in of_agent if _test_of(other) != _test_of(run)]
+        yield self._joined((run.row.suite_key, run.row.agent), rest, run)
+
+    def _joined(self, name: tuple[object, ...], rows: Iterable[RunRow], run: RecordedRun) -> CassetteIndex:
+        """The tapes of several runs as one, which are compared as that of the run is."""
+        own = self.index(run)
+        varies, day = ((), None) if own is None else (own.matcher.volatile, own.recorded_on)
+        key = (name, varies, day)
+        if key not in self._of_others:
+            tapes = [tape for row in list(rows)[:_OTHERS] if (tape := self._tape(row)) is not None]
+            exchanges = [exchange for tape in tapes for exchange in _of_models(tape.exchanges)]
+            self._of_others[key] = CassetteIndex(Cassette(tuple(exchanges), varies), recorded_on=day)
+        return self._of_others[key]
+
     def _tape(self, row: RunRow) -> Cassette | None:
         try:
             return tape_of(self._store, row)
@@ -202,6 +234,10 @@ class Tapes:
             if first and other and first[0].question.path == other[0].question.path:
                 pairs.append((first[0].question, other[0].question))
         return tuple([part for part in volatile_parts(pairs) if part.like != ANY])
+
+
+def _test_of(run: RecordedRun) -> tuple[str, ...]:
+    return _key(run.row)[:4]
 
 
 def _of_models(exchanges: Iterable[Exchange]) -> list[Exchange]:
