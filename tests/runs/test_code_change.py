@@ -311,6 +311,18 @@ async def test_what_varies_is_found_where_a_recording_exists_twice(server: Scrip
     assert set(effects(await project.check()).values()) == {"unchanged"}
 
 
+async def test_what_a_tool_gives_anew_each_time_is_found_where_a_recording_exists_twice(
+    server: ScriptedServer, project: Project
+) -> None:
+    varying = AGENT.replace("def answer", "import uuid\ndef answer").replace(
+        '"Shout it."', '"Shout " + str(uuid.uuid4())'
+    )
+    await project.record(agent=varying)
+    assert set(effects(await project.check()).values()) == {"needs_model"}
+    await project.record(agent=varying)
+    assert set(effects(await project.check()).values()) == {"unchanged"}
+
+
 async def test_a_request_that_another_recorded_run_holds_is_answered_from_there(
     server: ScriptedServer, project: Project
 ) -> None:

@@ -199,6 +199,35 @@ def volatile_parts(pairs: Sequence[tuple[Question, Question]]) -> tuple[Volatile
     return tuple(rules)
 
 
+def same_course(pairs: Sequence[tuple[Question, Question]]) -> list[tuple[Question, Question]]:
+    """The pairs of what two runs of a program asked one after the other, up to where they parted: there, the model said
+    something else, or more differs than ids, dates and numbers."""
+    course: list[tuple[Question, Question]] = []
+    for question, other in pairs:
+        differences = Matcher().differences(question, other)
+        if any(_is_said_by_model(question, difference.at) for difference in differences):
+            break
+        if any(rule.like == ANY for rule in volatile_parts([(question, other)])):
+            break
+        if any(difference.at in ("address", "query") for difference in differences):
+            break
+        course.append((question, other))
+    return course
+
+
+def _is_said_by_model(question: Question, at: str) -> bool:
+    """Whether a place in a request is of a message that a model gave, and the program sends back."""
+    place = re.match(rf"({'|'.join(sorted(_CONVERSATION))})\[(\d+)\]", at)
+    if place is None or not isinstance(question.body, Mapping):
+        return False
+    items = question.body[place[1]]
+    number = int(place[2])
+    if not isinstance(items, list) or number >= len(items) or not isinstance(items[number], Mapping):
+        return False
+    item = items[number]
+    return item.get("role") in _OF_MODELS or str(item.get("type", "")).endswith(("_call", "reasoning"))
+
+
 def _rules_for(difference: Difference) -> list[Volatile]:
     """What must be left out so that the two sides are equal."""
     recorded, other = difference.recorded, difference.now

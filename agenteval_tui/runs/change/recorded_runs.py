@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.cassette import Cassette
 from agenteval_tui.agents.recording.exchange import Exchange
-from agenteval_tui.agents.recording.matching import ANY, Volatile, volatile_parts
+from agenteval_tui.agents.recording.matching import ANY, Volatile, same_course, volatile_parts
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
 from agenteval_tui.agents.recording.playback import CassetteIndex, Playback
 from agenteval_tui.agents.recording.session import Cost
@@ -225,14 +225,13 @@ class Tapes:
             return None
 
     def _varying(self, exchanges: Sequence[Exchange], twins: Sequence[RunRow]) -> tuple[Volatile, ...]:
-        """What the same program asks anew each time. Only first requests are compared: what comes after an answer of
-        the model follows from it; and only what looks like an id, a date or a number counts."""
+        """What the same program asks anew each time, in its own words and in those of its tools; only what looks like
+        an id, a date or a number counts."""
         pairs = []
         for row in twins:
             twin = self._tape(row)
-            first, other = exchanges[:1], () if twin is None else _of_models(twin.exchanges)[:1]
-            if first and other and first[0].question.path == other[0].question.path:
-                pairs.append((first[0].question, other[0].question))
+            asked = zip(_of_models(exchanges), () if twin is None else _of_models(twin.exchanges), strict=False)
+            pairs += same_course([(one.question, other.question) for one, other in asked])
         return tuple([part for part in volatile_parts(pairs) if part.like != ANY])
 
 
