@@ -183,6 +183,15 @@ async def test_functions_share_what_their_module_holds_and_runs_do_not(tmp_path:
     await until(lambda: not lives(second["pid"]) and not lives(third["pid"]), "the end of both processes")
 
 
+async def test_a_process_of_async_functions_does_what_they_left_for_its_end(tmp_path: Path) -> None:
+    module = "import atexit, pathlib\natexit.register(pathlib.Path('left').touch)\nasync def answer(): return 1\n"
+    (tmp_path / "lasting.py").write_text(module, encoding="utf-8")
+    async with box(tmp_path, {"name": "answer", "python": "lasting:answer"}) as tools:
+        for _ in range(20):
+            assert (await tools.call("answer", "{}")).text == "1"
+    assert (tmp_path / "left").exists()
+
+
 @pytest.mark.parametrize("target", ["mine:weather", "mine.py:weather"])
 async def test_a_function_without_a_name_has_its_own(tmp_path: Path, target: str) -> None:
     tools = load_tools([{"python": target}], tmp_path)

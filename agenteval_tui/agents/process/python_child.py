@@ -57,6 +57,7 @@ from typing import TYPE_CHECKING, Any  # noqa: E402
 
 if TYPE_CHECKING:
     import asyncio
+    import concurrent.futures
     from collections.abc import Awaitable, Callable
     from types import FrameType, ModuleType
     from typing import NoReturn
@@ -67,7 +68,8 @@ _lock = threading.Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
 _loop_of_tools: asyncio.AbstractEventLoop | None = None
 """The loop of all async tools, in a thread of its own."""
-_running: dict[int, Any] = {}
+_running: dict[int, list[concurrent.futures.Future[None]]] = {}
+"""The calls of tools that have not answered, each with what can cancel it: of one that runs in a thread, nothing."""
 _call_number: Any = contextvars.ContextVar("agenteval_call", default=None)
 _requests: Any = None  # `python_fork.Requests`
 _files: list[str] = []
@@ -479,10 +481,11 @@ def _begin_tool(request: dict[str, Any]) -> None:
     except BaseException as error:
         _raised(number, error)
         return
-    _running[number] = None
+    # Before the call begins: it may have answered, and `_say` may have taken it off the list, before the next line here.
+    calls = _running[number] = []
     _sibling("python_output").begin(_tell_of_call)
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
-        _running[number] = asyncio.run_coroutine_threadsafe(_async_tool(number, function, arguments), _tool_loop())
+        calls.append(asyncio.run_coroutine_threadsafe(_async_tool(number, function, arguments), _tool_loop()))
     else:
         threading.Thread(target=_sync_tool, args=(number, function, arguments), daemon=True).start()
 
@@ -543,8 +546,7 @@ def _tool_loop() -> asyncio.AbstractEventLoop:
 
 
 def _cancel(number: int) -> None:
-    call = _running.get(number)
-    if call is not None:
+    for call in _running.get(number, ()):
         call.cancel()
 
 
