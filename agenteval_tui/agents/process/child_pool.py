@@ -51,6 +51,7 @@ class ReusedHosts:
 
     async def take(self) -> PythonHost:
         """A process that does nothing else. Raises `AgentevalError` when none can be started."""
+        # One that is free may have ended meanwhile, as when the user's code called `os._exit` in a thread.
         while (host := await self._free_one()) is not None:
             if host.alive:
                 return host
@@ -96,6 +97,7 @@ class ReusedHosts:
         loop = asyncio.get_running_loop()
         waiter = _Waiter(loop.time(), loop.create_future())
         self._waiting.append(waiter)
+        # The alarm is for the first in line; a later one must not put it off.
         if self._alarm is None:
             self._set_alarm()
         try:
@@ -118,12 +120,15 @@ class ReusedHosts:
         if self._waiting:
             first = self._waiting[0]
             patience_s = BUSY_S if self._number == len(self._ready) else STARTING_S
+            # A process that has just become ready gets its time before another one is started.
             due = max(first.since, self._changed) + patience_s
             self._alarm = asyncio.get_running_loop().call_at(due, self._look, first)
 
     def _look(self, first: _Waiter) -> None:
         self._alarm = None
         if self._waiting and self._waiting[0] is first:
+            # The number doubles: one more at a time would take too long for many runs, all at once would be too many
+            # for quick ones.
             for _ in range(self._number):
                 self._let_start()
         self._set_alarm()

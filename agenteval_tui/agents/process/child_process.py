@@ -41,6 +41,8 @@ class _Output:
         self.waiting += data
         self._news.set()
         if len(self.waiting) > _HIGH_WATER and not self.paused and self.transport is not None:
+            # Without this, a program that writes faster than its output is read would fill our memory. Now its pipe
+            # fills, and it waits.
             self.transport.pause_reading()
             self.paused = True
 
@@ -99,12 +101,14 @@ class _Pipes(asyncio.SubprocessProtocol):
             # What it started and left behind would hold its pipes open.
             kill_group(self.pid, signal.SIGKILL)
             is_over("group", self.pid)
+        # The pipes of a process that has ended may still hold what nobody has read: they get time to end by themselves.
         asyncio.get_running_loop().call_later(DRAIN_S, self._give_up)
 
     def _give_up(self) -> None:
         """A process that left the group may hold the pipes open for ever: what it would say is not waited for."""
         if self._transport is None or (self.out.ended and self.err_ended.is_set()):
             return
+        # What was read from the pipe must reach the caller first: a slow caller would lose the end of the output.
         if self.out.waiting:
             asyncio.get_running_loop().call_later(DRAIN_S, self._give_up)
             return
@@ -172,11 +176,14 @@ class Program:
         try:
             if self.returncode is None and kill_group(self.pid, signal.SIGTERM):
                 loop = asyncio.get_running_loop()
+                # Signal 0 asks whether the group is still there. Most programs end at once, so the first looks come
+                # early.
                 stop, pause = loop.time() + grace_s, 0.002
                 while kill_group(self.pid, 0) and loop.time() < stop:
                     await asyncio.sleep(pause)
                     pause = min(0.05, pause * 2)
         finally:
+            # Also where the program has ended: what it started may have ignored the first signal.
             kill_group(self.pid, signal.SIGKILL)
             is_over("group", self.pid)
             try:
@@ -187,6 +194,8 @@ class Program:
             finally:
                 self._transport.close()
                 if self._mark:
+                    # This reads the environment of all processes, so it runs in a thread; a cancelled caller must not
+                    # leave it half done.
                     mark, self._mark = self._mark, ""
                     await asyncio.shield(asyncio.to_thread(end_marked, mark, self.pid))
 
@@ -257,8 +266,11 @@ async def start(
     error comes with its standard output.
     """
     permission.require_start(argv)
+    # Looked up here and not by the system, which would look in our own PATH and from our own folder.
     program = find_program(argv[0], cwd, env)
     loop = asyncio.get_running_loop()
+    # The mark is on record before the program starts: if we are killed before we know its number, it is found by the
+    # mark.
     env, mark = marked(env)
     starting = asyncio.ensure_future(
         loop.subprocess_exec(
@@ -273,6 +285,8 @@ async def start(
         )
     )
     try:
+        # A start that is cancelled halfway could leave a program that nobody knows: it goes on, and the program is
+        # ended below.
         transport, pipes = await asyncio.shield(starting)
     except asyncio.CancelledError:
         # Whoever cancelled this may end the event loop next, and only the loop can end the program.

@@ -110,6 +110,7 @@ class OutputReader:
             raise OutputError(f"it wrote more than {self._limit / 1e6:g} MB", "raise `max_reply_mb`, or make it brief")
         if self._form == "auto":
             self._begin += data
+            # A long first line that begins like JSON is not read again with each piece: only its end can decide.
             if (self._in_object and b"\n" not in data) or not self._decide(final=False):
                 return []
             data, self._begin = bytes(self._begin), bytearray()
@@ -122,6 +123,7 @@ class OutputReader:
         if self._form == "auto":
             self._decide(final=True)
             data, self._begin = bytes(self._begin), bytearray()
+            # `feed` counts these bytes again.
             self._size -= len(data)
             return [*self.feed(data), *self.end()]
         if self._form == "text":
@@ -133,6 +135,7 @@ class OutputReader:
         start = bytes(self._begin).removeprefix(_BOM).lstrip()
         line, end, _ = start.partition(b"\n")
         if line and not line.startswith(b"{"):
+            # No event starts otherwise, so the text can be shown before its first line is complete.
             self._form = "text"
         elif end or (final and line):
             self._form = "jsonl" if is_event(_json(line)) else "text"
@@ -149,8 +152,10 @@ class OutputReader:
         read: list[AgentEvent] = []
         for line in lines:
             self._number += 1
+            # What a program writes after `done` is not read, as it may be anything.
             if self._events.ended:
                 break
+            # Some programs begin UTF-8 with a byte order mark, which JSON may not have.
             line = line.removeprefix(_BOM).strip() if self._number == 1 else line.strip()
             if not line:
                 continue
@@ -221,6 +226,7 @@ class CommandAgent:
             program.close_stdin()
             async with aclosing(self._listen(program, options)) as events:
                 async for event in events:
+                    # Before the last event: what comes after it is no longer read.
                     if isinstance(event, Done | Failed) and program.stderr:
                         yield LogLine(without_secrets(program.stderr, self._env(options)))
                     yield event
@@ -245,6 +251,7 @@ class CommandAgent:
         argv = words_for(request, options)
         folder, env, workdir = self._folder(options), self._env(options), request.workdir
         if workdir is not None:
+            # The run works in a folder of its own, but a command such as `./agent.sh` is meant from the suite's.
             argv = argv if options.shell else found_in(folder, workdir, argv)
             env |= {WORKDIR: str(workdir), SUITE_DIR: str(self._setup.base_dir)}
         return await start(argv, cwd=workdir or folder, env=env, permission=self._setup.permission)
@@ -266,13 +273,17 @@ class CommandAgent:
                 async with asyncio.timeout(wait_s):
                     data = await program.read()
                 for event in reader.feed(data) if data else reader.end():
+                    # A program that only says what it used has given no answer.
                     spoke = spoke or not isinstance(event, UsageReported | Prepared | Noted)
                     yield event
                 if reader.done:
                     return
                 if not data:
                     break
+                # Only the first output has the longer limit: before it the program loads, and asks a model for the
+                # first time.
                 wait_s, what = options.timeouts.silence, "was silent"
+            # Its output has ended. One that closed its output and goes on has not finished its run.
             if not await program.exited(wait_s):
                 raise TimeoutError
         except TimeoutError:
@@ -290,6 +301,7 @@ class CommandAgent:
             fix = await asyncio.to_thread(self._remedy, words, env) or remedy_for(
                 program.returncode, "run it by hand with the same input; `agenteval docs agents` describes it"
             )
+            # A traceback says more than the last lines of standard error, and causes are grouped by it.
             traceback = traceback_in(without_secrets(program.stderr, env), str(self._folder(options)))
             if traceback is None:
                 message = with_last_words(message, words, env)

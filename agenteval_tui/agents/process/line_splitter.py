@@ -13,6 +13,8 @@ class LineSplitter:
     def feed(self, data: bytes) -> list[bytes]:
         """The lines that are complete now, without their ends."""
         self._rest += data
+        # What was searched before is not searched again: else a line of many megabytes would take time that grows with
+        # its square.
         last = self._rest.rfind(b"\n", self._looked)
         if last < 0:
             self._looked = len(self._rest)

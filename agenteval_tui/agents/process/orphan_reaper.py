@@ -26,8 +26,10 @@ _PS = ("/bin/ps", "-A", "-o", "pid=,ppid=,stat=")
 def main() -> None:
     """Read until our process is gone; then end what is left of it."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # What ends us may be sent to it as well, as when a machine shuts down; it has work to do then.
         signal.signal(number, signal.SIG_IGN)
     pending: dict[str, None] = {}
+    # The pipe ends with our process, also when it is killed: the kernel closes it.
     for line in sys.stdin.buffer:
         text = os.fsdecode(line.rstrip(b"\n"))
         if text.startswith("+"):
@@ -41,6 +43,7 @@ def main() -> None:
             folders.append(name)
         elif kind == "start":
             marks.append(b"AGENTEVAL_STARTED_AS=" + os.fsencode(name))
+        # 0 and 1 would mean our own group, and all processes.
         elif name.isdecimal() and int(name) > 1:
             (groups if kind == "group" else trees).add(int(name))
     end(groups, trees | having(marks))
@@ -55,6 +58,8 @@ def end(groups: set[int], trees: set[int]) -> None:
     stop = time.monotonic() + GRACE_S
     while time.monotonic() < stop and send(groups, living(single), 0):
         time.sleep(0.02)
+    # Numbers of those that have ended may belong to others by now; what the first signal made them start is looked for
+    # again.
     single = living(single)
     send(groups, single | below(single), signal.SIGKILL)
 

@@ -33,6 +33,7 @@ class _Reaper:
 
     def add(self, what: str) -> None:
         with self._changing:
+            # First what is left, then the line: a reaper that is started here gets all of it.
             self._left[what] = None
             if not self._tell(f"+{what}\n"):
                 self._start()
@@ -44,6 +45,7 @@ class _Reaper:
                 self._tell(f"-{what}\n")
 
     def _tell(self, line: str) -> bool:
+        # A fork has the pipe of its parent's reaper: what it said there would be its parent's.
         if self._process is None or self._process.stdin is None or self._owner != os.getpid():
             return False
         try:
@@ -55,6 +57,7 @@ class _Reaper:
     def _start(self) -> None:
         if self._process is not None and self._process.stdin is not None:
             with suppress(OSError):
+                # The end of the pipe ends the reaper before, if it still runs, and `poll` takes its exit code.
                 self._process.stdin.close()
             self._process.poll()
         if self._owner != os.getpid():
@@ -64,6 +67,8 @@ class _Reaper:
             # In a session of its own: neither Ctrl+C nor the end of a terminal or a group ends it before us.
             self._process = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, "-I", "-S", str(_REAPER)],
+                # Its input is the only thing that it shares with us; an output that it kept open would hold up whoever
+                # reads ours.
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

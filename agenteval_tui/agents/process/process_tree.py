@@ -107,6 +107,7 @@ def from_proc() -> Iterator[tuple[int, Process]]:
                 # The name in parentheses may have any characters.
                 state, parent, *rest = (entry / "stat").read_bytes().rpartition(b")")[2].split()
                 if state not in (b"Z", b"X"):
+                    # The 22nd field of the line: when it started, in ticks since the machine did.
                     yield int(parent), Process(int(entry.name), rest[17].decode())
 
 

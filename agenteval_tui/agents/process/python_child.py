@@ -35,6 +35,8 @@ from __future__ import annotations
 import sys
 import time
 
+# `pathlib` and `os.path` are not imported yet: this has to be done before any import that a module of ours could
+# shadow.
 _HERE = __file__.rpartition("/")[0]
 sys.path[:] = [place for place in sys.path if place != _HERE]  # our modules are not the user's
 
@@ -91,10 +93,14 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)  # a function must not read our requests
     os.close(nothing)
+    # What C code and other programs print goes to standard error: nobody reads standard output, which is no pipe.
     os.dup2(2, 1)
     faulthandler.enable(2, all_threads=False)  # where a library of C crashed
+    # `python_start` asks with this signal where a process hangs that doesn't let Python answer.
     faulthandler.register(signal.SIGQUIT, 2, all_threads=False)  # where one hangs
+    # Before any module of the project is imported: a handler of `logging` keeps the stream that it finds.
     _sibling("python_output").replace_streams()
+    # After our own imports: a module of the project that is called `json` must not take the place of Python's.
     sys.path[:0] = first
     sys.path += last
     _requests = _sibling("python_fork").Requests(requests)
@@ -104,6 +110,7 @@ def main() -> None:
         request = request or _requests.next()
         if request is None:
             leave()
+        # A fork gets its first request with the one that asks for it: it need not read its own socket for that.
         do, first = request["do"], None
         if do == "cancel":
             _cancel(request["id"])
@@ -134,6 +141,7 @@ def main() -> None:
 def leave() -> None:
     """End as an interpreter does, but without taking all modules down: that would copy the memory that forks share."""
     if _running:  # whoever asked is gone
+        # Tools run in threads that can't be ended: the group is killed, with what they have started.
         if os.getpgrp() == os.getpid():
             os.killpg(os.getpid(), signal.SIGKILL)
         os._exit(1)
@@ -141,6 +149,7 @@ def leave() -> None:
         os._exit(0)  # it has run nothing
     streams = (sys.stdout, sys.stderr)
     lasts = [stream.flush for stream in streams if stream is not None and not getattr(stream, "closed", False)]
+    # In the order of Python's own end: threads are waited for, then exit handlers run, then streams are flushed.
     if atexit._ncallbacks():
         lasts.insert(0, atexit._run_exitfuncs)
     if threading.active_count() > 1 or getattr(threading, "_threading_atexits", True):
@@ -155,6 +164,7 @@ def leave() -> None:
 
 def _say(number: int | None, **answer: Any) -> None:
     try:
+        # What can't be written as JSON is an error of that request: the caller must get an answer in any case.
         text = json.dumps(dict(id=number, **answer))
     except (TypeError, ValueError, RecursionError) as error:
         text = json.dumps({"id": number, "raised": _sibling("python_errors").words_of(error)})
@@ -184,6 +194,7 @@ def _raised(number: int, error: BaseException) -> None:
 def _said_of(error: BaseException) -> dict[str, Any]:
     sys.stdout.flush()
     sys.stderr.flush()
+    # By its name: several of our modules have a class of that name.
     if type(error).__name__ == "WrongTarget":
         return {"raised": str(error), "wrong": True}
     errors = _sibling("python_errors")
@@ -192,6 +203,7 @@ def _said_of(error: BaseException) -> dict[str, Any]:
     answer["clues"] = _sibling("python_clues").clues_of(error, errors.is_own)
     try:
         answer["reduced"], answer["traceback"] = errors.reduced(error), errors.traceback_of(error)
+    # The words are known; the place is not worth losing them for.
     except Exception:  # an object of the user's that can't be looked at
         traceback.print_exception(type(error), error, error.__traceback__)
     return answer
@@ -205,6 +217,7 @@ def _sibling(name: str) -> ModuleType:
     """A module beside this one, which is not on the path."""
     module = sys.modules.get("_agenteval_" + name)
     if module is None:
+        # Under a name that nothing else has, so that the project's own `errors` or `python_errors` stays what it is.
         spec: Any = importlib.util.spec_from_file_location("_agenteval_" + name, _HERE + "/" + name + ".py")
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
@@ -224,6 +237,7 @@ def _loop() -> asyncio.AbstractEventLoop:
     if loop is None:
         try:
             with warnings.catch_warnings():
+                # Some versions of Python warn where there is no loop yet.
                 warnings.simplefilter("ignore")
                 loop = asyncio.get_event_loop()
         except RuntimeError:
@@ -247,6 +261,7 @@ def _await(awaitable: Awaitable[object]) -> object:
 def _do_outside(request: dict[str, Any]) -> dict[str, Any]:
     """Level 1."""
     began = time.perf_counter()
+    # Before effects are watched: it opens a file, which is no effect of the user's modules.
     _requests.will_fork("agenteval-1")
     effects, before = _tracked()
     _call()
@@ -255,12 +270,15 @@ def _do_outside(request: dict[str, Any]) -> dict[str, Any]:
     outside = imports.outside([name(target, _folder) for target in request["targets"]], effects.is_installed)
     tracked = effects.tracked
     tracked.on = True
+    # SIGTERM asks a process that takes too long where it is; the exception says it with a traceback.
     handler = signal.signal(signal.SIGTERM, _late)
     try:
         loaded = imports.load(outside)
     finally:
         signal.signal(signal.SIGTERM, handler)
         tracked.on = False
+    # A temporary file of a package is no reason against forks; but it is removed at exit, so this process has to end as
+    # Python does.
     _temporary.extend(effect for effect in tracked.effects if effect[0].startswith("makes a temporary"))
     tracked.effects.clear()
     tracked.read.clear()
@@ -275,8 +293,10 @@ def _do_prepare(request: dict[str, Any]) -> dict[str, Any]:
     _requests.will_fork("agenteval-2")
     effects, before = _tracked()
     tracked = effects.tracked
+    # Modules may read variables when they are imported.
     os.environ.update(request.get("env") or {})
     tracked.on = True
+    # A level lives through many saves of the project's files.
     _sibling("python_imports").keep_no_young_bytecode()
     end = _sibling("python_fork").watch_seeds()
     handler = signal.signal(signal.SIGTERM, _late)
@@ -288,6 +308,7 @@ def _do_prepare(request: dict[str, Any]) -> dict[str, Any]:
             except BaseException as error:
                 told.append(_said_of(error))
     finally:
+        # A module of the user's may have set its own handler, which stays.
         if signal.getsignal(signal.SIGTERM) is _late:
             signal.signal(signal.SIGTERM, handler)
         tracked.on = False
@@ -295,9 +316,11 @@ def _do_prepare(request: dict[str, Any]) -> dict[str, Any]:
     shared = _shared(before)
     shared["unsafe"] += [["effect", effect] for effect in tracked.effects]
     files, folders = tracked.files()
+    # A run tells the files that it reads beside these.
     _files = files
     for records in (tracked.effects, tracked.read, tracked.listed):
         records.clear()
+    # Each fork of this process goes on noting what it reads, and says it with its answer.
     if not shared["unsafe"]:
         tracked.on = True
     return dict(shared, told=told, files=files, folders=folders, ms=(time.perf_counter() - began) * 1000)
@@ -312,6 +335,7 @@ def _tracked() -> tuple[Any, Any]:
 
 
 def _shared(before: Any) -> dict[str, Any]:
+    # Before open files are compared: what it opens belongs to us.
     _sibling("python_fork").open_standard()
     _sibling("python_output").flush()
     unsafe = before.unsafe()
@@ -370,6 +394,7 @@ def _do_find_agent(request: dict[str, Any]) -> str:
     runner = _call().objects.runner(agent, request["target"])
     if runner is None:
         _sibling("python_answers").parameters_of(agent)
+    # Only a plain function can do without an event loop.
     if runner is not None or not inspect.isfunction(agent) or agent.__code__.co_flags & _ASYNC:
         import asyncio  # noqa: F401 - each fork would import it
     _sibling("python_model_requests").add_hooks()  # and this, too
@@ -390,6 +415,7 @@ def _do_agent(request: dict[str, Any]) -> None:
     call = _call()
 
     def prepared() -> None:
+        # The call begins: from now on SIGTERM means what it means in any program, so that an agent can handle it.
         _signal.signal(_SIGTERM, handler)
         _say(request["id"], prepared={"name": "import", "ms": (time.perf_counter() - began) * 1000})
 
@@ -403,24 +429,29 @@ def _do_agent(request: dict[str, Any]) -> None:
     if how.get("factory"):
         try:
             how["factory"] = _find(how["factory"])
+        # A factory that is not there is a mistake in the suite, and not one of the agent.
         except AttributeError as error:
             raise _sibling("python_target").WrongTarget(f"`context: {how['factory']}`: {error}") from None
     ways = {"tell": tell, "wait": _await, "prepared": prepared, "how": how, "state": state}
     output = _sibling("python_output")
+    # What was printed before belongs to the imports, and not to this run.
     output.flush()
     output.begin(lambda piece: _say(request["id"], output=piece))
+    # The functions of `signal` look up names for what they take and give, which copies memory that forks share. None: a
+    # handler that C code set; 0 is the system's own.
     handler = _signal.signal(_SIGTERM, _made_late) or 0
     try:
         with _sibling("python_http_clients").by_way_of(request.get("proxy") or ""):
             call.run(agent, request["target"], request["request"], **ways)
     finally:
+        # The call did not begin, and so `prepared` has not put it back.
         if _signal.getsignal(_SIGTERM) is _made_late:
             _signal.signal(_SIGTERM, handler)
         output.end()
-    return
 
 
 def _call() -> ModuleType:
+    # In this order: each takes the ones before it from `sys.modules`.
     for name in (
         *("errors", "salvage", "usage", "pieces", "signature", "context"),
         *("frameworks", "conversation", "run_data", "answers", "objects", "model_requests", "http_clients"),
@@ -507,6 +538,7 @@ def _sync_tool(number: int, function: Callable[..., object], arguments: dict[str
     try:
         returned = function(**arguments)
         if inspect.isawaitable(returned):
+            # All async tools share one loop: a client that one of them made belongs to it.
             returned = asyncio.run_coroutine_threadsafe(_awaited(returned), _tool_loop()).result()
         returned = plain(returned)
     except BaseException as error:
@@ -523,6 +555,7 @@ async def _async_tool(number: int, function: Callable[..., Awaitable[object]], a
     try:
         returned = plain(await function(**arguments))
     except asyncio.CancelledError:
+        # Nobody waits for this answer; it takes the call off the list of those that run.
         _say(number, raised="cancelled")
     except BaseException as error:
         _raised(number, error)
