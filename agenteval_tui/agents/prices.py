@@ -255,17 +255,17 @@ def _find(model: str, prices: Mapping[str, tuple[str, Price]]) -> tuple[str, Pri
     parts = name.split("/")
     if parts[0] not in _LOCAL:
         names += ["/".join(parts[start:]) for start in range(1, len(parts))]
-    for one in names:
-        price = prices.get(one)
+    for candidate in names:
+        price = prices.get(candidate)
         if price is not None:
             return price
-    for one in names:
+    for candidate in names:
         for _ in range(2):  # -2024-08-06, and -latest before it
-            shorter = _DATE.sub("", one)
-            if shorter == one:
+            shorter = _DATE.sub("", candidate)
+            if shorter == candidate:
                 break
-            one = shorter
-            price = prices.get(one)
+            candidate = shorter
+            price = prices.get(candidate)
             if price is not None:
                 return price
     return None

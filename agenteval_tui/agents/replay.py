@@ -250,8 +250,8 @@ def _recording(item: object, where: str, test: str = "") -> Recording:
     value = item
     if isinstance(item, Mapping):
         if not test:
-            given = next((item[key] for key in _TEST_KEYS if isinstance(item.get(key), str | int)), "")
-            test = str(given)
+            test_id = next((item[key] for key in _TEST_KEYS if isinstance(item.get(key), str | int)), "")
+            test = str(test_id)
         if "transcript" in item:
             value = item["transcript"]
         elif isinstance(item.get("traj"), list):

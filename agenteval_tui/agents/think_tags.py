@@ -53,19 +53,19 @@ async def without_thinking(events: AsyncGenerator[AgentEvent, None]) -> AsyncGen
                 if tags.in_answer:
                     yield event
                     continue
-                for one in tags.take(event.text):
-                    yield one
+                for part in tags.take(event.text):
+                    yield part
                 continue
             if isinstance(event, _PARTS):
-                for one in tags.rest():
-                    yield one
+                for part in tags.rest():
+                    yield part
             if type(event) in (TurnEnded, Restarted):
                 tags, inside = _ThinkTags(), _UnopenedThinking()
             elif type(event) is Attached:
                 inside = None
             yield event
-    for one in tags.rest():
-        yield one
+    for part in tags.rest():
+        yield part
 
 
 class _ThinkTags:

@@ -77,8 +77,8 @@ def _asks(name: str) -> bool:
 def _usages(module: Module, readme: str) -> Iterator[list[str]]:
     """The words after the program in the commands that are shown."""
     file = module.path.rpartition("/")[2]
-    shown = f"{ast.get_docstring(module.tree) or ''}\n{readme}"
-    for line in _CONTINUED.sub(" ", shown).splitlines():
+    texts = f"{ast.get_docstring(module.tree) or ''}\n{readme}"
+    for line in _CONTINUED.sub(" ", texts).splitlines():
         before, program, after = line.partition(file)
         if program and len(before.split()) <= 4:
             try:

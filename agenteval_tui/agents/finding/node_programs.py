@@ -208,10 +208,8 @@ def _agent(
         if script is not None:
             sign = Sign.SCRIPT
         question = node_words(text)
-        asked: dict[str, Any] = (
-            {"command": [*command, *question]} if question else {"command": command, "input": "text"}
-        )
-        config = {"kind": "command", **asked, "capture": "model", "answer": "model"}
+        task: dict[str, Any] = {"command": [*command, *question]} if question else {"command": command, "input": "text"}
+        config = {"kind": "command", **task, "capture": "model", "answer": "model"}
     return FoundAgent(
         sign=sign,
         name=agent_name(own.rpartition("/")[2].partition(".")[0], path, package.files.root),

@@ -45,8 +45,8 @@ def own_calls(
     the files `paths`. `asks`: whether a model or an agent is asked in a class or function."""
     places: dict[int, _Asked] = {}
     for module in read:
-        asked = [*module.classes.values(), *(module.functions.values() if functions else ())]
-        places.update({id(node): node for node in asked if not node.decorator_list and asks(node)})
+        nodes = [*module.classes.values(), *(module.functions.values() if functions else ())]
+        places.update({id(node): node for node in nodes if not node.decorator_list and asks(node)})
     if not places:
         return
     names = "|".join(sorted({re.escape(node.name) for node in places.values()}))

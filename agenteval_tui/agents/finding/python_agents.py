@@ -272,13 +272,13 @@ class PythonAgents:
 
     def _classes(self, module: Module) -> Iterator[FoundAgent]:
         # An object that the module makes of a class is the agent, and not the class.
-        made = {
+        options = {
             value.func.id: (name, value)
             for name, value in module.values.items()
             if isinstance(value, ast.Call) and isinstance(value.func, ast.Name)
         }
         for name, cls in module.classes.items():
-            own, node, sign = (*made[name], Sign.OBJECT) if name in made else (name, cls, Sign.FACTORY)
+            own, node, sign = (*options[name], Sign.OBJECT) if name in options else (name, cls, Sign.FACTORY)
             if any(each.endswith("Tool") for each in (name, *map(ast.unparse, cls.bases))):
                 continue  # of an agent
             decorators = [
@@ -289,15 +289,17 @@ class PythonAgents:
                 node.startswith("crewai") and node.endswith(".Flow") for node in bases
             ):
                 yield self._crew(module, name, cls)
-            elif (name in made or _init_needs_nothing(cls)) and self._is_workflow(module, cls, is_made=name in made):
+            elif (name in options or _init_needs_nothing(cls)) and self._is_workflow(
+                module, cls, is_made=name in options
+            ):
                 yield self._agent(module, own, node, None, sign, framework="LlamaIndex", said=ast.get_docstring(cls))
             elif (
-                (not name.startswith("_") or name in made)
+                (not name.startswith("_") or name in options)
                 and (library := self._sdk(module))
-                and self._is_asked(module, cls, is_made=name in made)
+                and self._is_asked(module, cls, is_made=name in options)
             ):
-                config, said = {"capture": "model"}, ast.get_docstring(cls)
-                yield self._agent(module, own, node, None, sign, framework=library, config=config, said=said)
+                config, docstring = {"capture": "model"}, ast.get_docstring(cls)
+                yield self._agent(module, own, node, None, sign, framework=library, config=config, said=docstring)
 
     def _is_workflow(self, module: Module, cls: ast.ClassDef, *, is_made: bool) -> bool:
         """Whether it is a workflow of LlamaIndex that the module makes, or with steps of its own or of a class that it
@@ -369,9 +371,11 @@ class PythonAgents:
                 libraries = [self._sdk(home) for home, each in self._line(module, cls) if id(each) in bases]
                 if not any(libraries) or name.startswith("_") or not self._is_asked(module, cls, is_made=False):
                     continue
-                config, said = {"capture": "model"}, ast.get_docstring(cls)
+                config, docstring = {"capture": "model"}, ast.get_docstring(cls)
                 library = next(filter(None, libraries))
-                yield self._agent(module, name, cls, None, Sign.FACTORY, framework=library, config=config, said=said)
+                yield self._agent(
+                    module, name, cls, None, Sign.FACTORY, framework=library, config=config, said=docstring
+                )
 
     def _crew(self, module: Module, name: str, cls: ast.ClassDef) -> FoundAgent:
         agent = self._agent(module, name, cls, None, Sign.CREW, framework="CrewAI")
@@ -463,12 +467,14 @@ class PythonAgents:
         """Whether an agent that this module makes is called like a function."""
         if not isinstance(call.func, ast.Name):
             return False
-        made = (
+        options = (
             node.value
             for node in ast.walk(module.tree)
             if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == [call.func.id]
         )
-        return any(self._frameworks.makes(module, value) is not None for value in made if isinstance(value, ast.Call))
+        return any(
+            self._frameworks.makes(module, value) is not None for value in options if isinstance(value, ast.Call)
+        )
 
 
 def python_of(root: Any, folder: str) -> str:

@@ -119,10 +119,10 @@ def _rank(agent: FoundAgent) -> tuple[int, int, int, int, int, str, int]:
 
 def _named_apart(agents: list[FoundAgent]) -> list[FoundAgent]:
     """Their names, each once: of equal ones the later get a number."""
-    taken: dict[str, int] = {}
+    names: dict[str, int] = {}
     apart: list[FoundAgent] = []
     for agent in agents:
-        number = taken[agent.name] = taken.get(agent.name, 0) + 1
+        number = names[agent.name] = names.get(agent.name, 0) + 1
         if number > 1:
             agent = structs.replace(agent, name=f"{agent.name}-{number}")
         apart.append(agent)

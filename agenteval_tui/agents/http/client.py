@@ -111,9 +111,9 @@ class HttpClient:
         before = self.paid.take(question) if self.paid is not None and question is not None else None
         try:
             if before is not None:
-                known = httpx.Response(before.status, headers={"content-type": before.type}, content=before.data())
-                pieces = _Pieces(known, self.server.url, self._timeouts, time.monotonic(), self._max_bytes)
-                async with aclosing(self._read(known, pieces, reply, reader, always_stream)) as events:
+                earlier = httpx.Response(before.status, headers={"content-type": before.type}, content=before.data())
+                pieces = _Pieces(earlier, self.server.url, self._timeouts, time.monotonic(), self._max_bytes)
+                async with aclosing(self._read(earlier, pieces, reply, reader, always_stream)) as events:
                     async for event in events:
                         yield event
                 return

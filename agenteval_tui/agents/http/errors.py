@@ -716,14 +716,14 @@ def words_of_page(text: str) -> str:
     page.feed(text[:64_000])
     page.close()
     title, heading = (" ".join("".join(pieces).split()) for pieces in (page.title, page.heading))
-    said = (
+    words = (
         title
         if not heading or heading.casefold() in title.casefold()
         else heading
         if not title
         else f"{title}: {heading}"
     )
-    return said or " ".join("".join(page.text).split()) or "a page without any text"
+    return words or " ".join("".join(page.text).split()) or "a page without any text"
 
 
 def text_of_page(text: str) -> str:

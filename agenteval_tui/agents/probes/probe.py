@@ -200,8 +200,8 @@ class Probe(Struct, frozen=True):
             code = None if program is None else program.returncode
             ended = str(error) if code is None else f"{error}, its process {exit_description(code)}"
             words += "" if program is None else program.stderr
-            said = with_last_words(ended, words, around.env)
-            raise UnreadError(ReadingProblem.NO_RESULT, message=_cut(said)) from None
+            sentence = with_last_words(ended, words, around.env)
+            raise UnreadError(ReadingProblem.NO_RESULT, message=_cut(sentence)) from None
         return _reading(json.dumps(returned) if isinstance(returned, int | float) else returned)
 
     async def _url(self, url: str, around: ProbeSurroundings) -> str:

@@ -30,6 +30,7 @@ def mapping_of(options: PythonOptions, document: Mapping[str, Any]) -> dict[str,
     written = {name: value for name, value in document["context"].items() if name not in Context.model_fields}
     own = _filled("context", written, variables)
     row = document["variables"].get("context")
+    # A context that is no object, such as a text, can't be added to.
     for fields in (own, row if isinstance(row, Mapping) else {}):
         if fields and isinstance(how.get("context", {}), dict):
             how["context"] = {**how.get("context", {}), **fields}
@@ -70,6 +71,7 @@ def events_of_state(
             )
         answer = _at("output", options.output or "@", state)
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        # An agent that streamed its answer has told it already.
         if text.strip() != streamed.strip():
             yield {"type": "message_end"}
             yield {"type": "text", "text": text}

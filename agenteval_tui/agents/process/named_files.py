@@ -34,6 +34,7 @@ def files_of_agent(config: Mapping[str, Any], base_dir: Path) -> tuple[Path, ...
     try:
         env = environment_for(base_dir, config=config)
     except AgentevalError:
+        # A file of variables that can't be read is an error elsewhere; what is named by others is still found.
         env = dict(os.environ)
     files: dict[Path, None] = {}
     for entry in (config, *_tools(config, base_dir)):
@@ -78,8 +79,8 @@ def _of_entry(entry: Mapping[str, Any], base_dir: Path, env: Mapping[str, str]) 
         listed = [str(place) for place in places] if isinstance(places, list | tuple) else []
         for place in (base_dir, *(base_dir / name for name in listed)):
             yield from _module(target, place)
-        for one in listed:
-            yield from _folder(base_dir / one, whole=True)
+        for folder in listed:
+            yield from _folder(base_dir / folder, whole=True)
     for name, value in _variables(entry).items():
         for word in value.split(os.pathsep):
             yield from _file(word, cwd)
@@ -164,6 +165,7 @@ def _module(target: str, folder: Path) -> Iterator[Path]:
     parts = name.module.split(".")
     for depth in range(1, len(parts) + 1):
         base = folder.joinpath(*parts[:depth])
+        # The packages around it run when it is imported.
         yield from _file(f"{base}.py", folder)
         yield from _file(str(base / "__init__.py"), folder)
 

@@ -28,6 +28,7 @@ class PrintedPieces:
         if not isinstance(output, Mapping):
             return
         last = self._pieces[-1] if self._pieces else None
+        # A record is a piece by itself; what is printed comes in pieces of any length.
         if last is None or output.get("source") == "log" or output.get("source") != last[0].get("source"):
             self._pieces.append((output, []))
         self._pieces[-1][1].append(str(output.get("text") or ""))

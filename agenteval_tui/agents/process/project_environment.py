@@ -42,6 +42,7 @@ class ProjectEnvironment(Struct, frozen=True):
     @property
     def program(self) -> str | None:
         """The interpreter to start; None: the Python that runs agenteval, whose environment this is."""
+        # Our own Python is started with `-P`, which other versions may lack (`host_argv`).
         return None if self.interpreter.is_own and self.interpreter.source != "option" else self.interpreter.program
 
     def variables(self, env: Mapping[str, str]) -> dict[str, str]:
@@ -49,10 +50,11 @@ class ProjectEnvironment(Struct, frozen=True):
         prefix = self.interpreter.prefix
         if prefix is None:
             return dict(env)
-        kept = {name: value for name, value in env.items() if name != "PYTHONHOME"}
+        # `PYTHONHOME` would lead the environment's Python to the library of another one.
+        inherited = {name: value for name, value in env.items() if name != "PYTHONHOME"}
         name = "CONDA_PREFIX" if (prefix / "conda-meta").is_dir() else "VIRTUAL_ENV"
         path = env.get("PATH", os.defpath)
-        return {**kept, name: str(prefix), "PATH": f"{prefix / 'bin'}{os.pathsep}{path}"}
+        return {**inherited, name: str(prefix), "PATH": f"{prefix / 'bin'}{os.pathsep}{path}"}
 
 
 def project_environment(
@@ -73,19 +75,23 @@ def project_environment(
     holder = _code_folder(targets, folder, path, around)
     packages = list(_packages_of(targets, folder))
     code = [*packages, *([] if holder is None else [holder])]
-    folders = _unique([*(place for one in code for place in _own_folders(one, around)), *around])
+    folders = _unique([*(place for place_of_code in code for place in _own_folders(place_of_code, around)), *around])
     if interpreter:
         chosen = named_interpreter(interpreter, folder)
     else:
         chosen = find_interpreter(folders, os.environ)
-    sources = [place for one in folders for place in _sources(one)]
-    roots = [one for one in folders if any((one / name).is_file() for name in PROJECT_FILES)]
+    sources = [place for place_of_code in folders for place in _sources(place_of_code)]
+    roots = [
+        place_of_code for place_of_code in folders if any((place_of_code / name).is_file() for name in PROJECT_FILES)
+    ]
     around_package = [import_root(folder / "__init__.py")] if (folder / "__init__.py").is_file() else []
+    # What the suite names comes before what is found, and the project's own folders before its environment's packages:
+    # a module beside the suite hides an installed one, as with `python -m`.
     first = _unique([*path, *([holder] if holder is not None else ()), *around_package, *sources, *chosen.packages])
     last = [
-        one
-        for one in _unique([*roots, *_members(folders, around[-1]), *packages])
-        if one not in first and one != folder
+        place_of_code
+        for place_of_code in _unique([*roots, *_members(folders, around[-1]), *packages])
+        if place_of_code not in first and place_of_code != folder
     ]
     return ProjectEnvironment(
         folder,
@@ -108,7 +114,11 @@ def _code_folder(targets: Iterable[str], folder: Path, path: Sequence[Path], aro
         if name.file:
             place: Path | None = import_root((folder / name.file).resolve())
         else:
-            place = None if any(_has(one, name.module) for one in (folder, *path)) else _holder(name.module, around)
+            place = (
+                None
+                if any(_has(place_before, name.module) for place_before in (folder, *path))
+                else _holder(name.module, around)
+            )
         if place is not None and place != folder:
             return place
     return None
@@ -162,8 +172,9 @@ def _holder(module: str, around: Sequence[Path]) -> Path | None:
         for place in (*_sources(folder), folder):
             if _has(place, module):
                 return place
-    inside = sorted(_projects_below(around[-1]), key=lambda one: _distance(one, around[0]))
-    return next((place for one in inside for place in (*_sources(one), one) if _has(place, module)), None)
+    # A repository may hold several projects: the one nearest to the suite first.
+    inside = sorted(_projects_below(around[-1]), key=lambda project: _distance(project, around[0]))
+    return next((place for project in inside for place in (*_sources(project), project) if _has(place, module)), None)
 
 
 def _distance(folder: Path, start: Path) -> tuple[int, str]:
@@ -178,13 +189,15 @@ def _projects_below(root: Path) -> Iterator[Path]:
         folder, depth = waiting.pop(0)
         looked += 1
         try:
-            below = [one for one in os.scandir(folder) if one.is_dir(follow_symlinks=False)]
+            below = [item for item in os.scandir(folder) if item.is_dir(follow_symlinks=False)]
         except OSError:
             continue
         if depth and any((folder / name).is_file() for name in PROJECT_FILES):
             yield folder
         if depth < _DEPTH:
-            names = sorted(one.name for one in below if one.name not in _PASSED_OVER and not one.name.startswith("."))
+            names = sorted(
+                item.name for item in below if item.name not in _PASSED_OVER and not item.name.startswith(".")
+            )
             waiting += [(folder / name, depth + 1) for name in names]
 
 
@@ -194,10 +207,11 @@ def _members(folders: Sequence[Path], root: Path) -> Iterator[Path]:
         tables = tables_of(folder)
         members = _get(tables, "uv", "workspace", "members")
         for pattern in members if isinstance(members, list) else ():
+            # A pattern must not lead out of the repository.
             if isinstance(pattern, str) and pattern and not Path(pattern).is_absolute() and ".." not in pattern:
-                for one in islice(sorted(folder.glob(pattern)), _MOST_FOLDERS):
-                    if (one / "pyproject.toml").is_file():
-                        yield from (*_sources(one), one)
+                for member in islice(sorted(folder.glob(pattern)), _MOST_FOLDERS):
+                    if (member / "pyproject.toml").is_file():
+                        yield from (*_sources(member), member)
         for table in (_get(tables, "poetry", "dependencies"), _get(tables, "uv", "sources")):
             for entry in table.values() if isinstance(table, dict) else ():
                 named = entry.get("path") if isinstance(entry, dict) else None
@@ -217,14 +231,16 @@ def _sources(folder: Path) -> list[Path]:
         packages = _get(tables, "setuptools", "package-dir")
         names += [packages.get("")] if isinstance(packages, dict) else []
         names += _list(_get(tables, "setuptools", "packages", "find", "where"))
-        names += [one.get("from") for one in _list(_get(tables, "poetry", "packages")) if isinstance(one, dict)]
+        names += [
+            source.get("from") for source in _list(_get(tables, "poetry", "packages")) if isinstance(source, dict)
+        ]
         wheel = _list(_get(tables, "hatch", "build", "targets", "wheel", "packages"))
-        names += [str(Path(one).parent) for one in wheel if isinstance(one, str)]
+        names += [str(Path(source).parent) for source in wheel if isinstance(source, str)]
         names += [_get(tables, "pdm", "build", "package-dir"), _get(tables, "maturin", "python-source")]
         names += [_get(tables, "uv", "build-backend", "module-root")]
         names += _list(_get(tables, "pytest", "ini_options", "pythonpath"))
-    places = [(folder / one).resolve() for one in names if isinstance(one, str) and one not in ("", ".")]
-    return _unique(one for one in places if one.is_dir() and one.is_relative_to(folder))
+    places = [(folder / source).resolve() for source in names if isinstance(source, str) and source not in ("", ".")]
+    return _unique(source for source in places if source.is_dir() and source.is_relative_to(folder))
 
 
 def _get(tables: Mapping[str, Any], *keys: str) -> object:

@@ -68,6 +68,8 @@ def find_interpreter(folders: Sequence[Path], environ: Mapping[str, str]) -> Int
 
     Raises `AgentevalError` where the environment that it names can't be used.
     """
+    # An environment that is active is what the user works in now; then what lies in the project; then what tools keep
+    # elsewhere; conda's last, as its base environment is active in many shells all the time.
     active = environ.get("VIRTUAL_ENV")
     if active:
         return _of_prefix(Path(active), "VIRTUAL_ENV", "VIRTUAL_ENV", folders)
@@ -117,6 +119,7 @@ def tool_of(folders: Sequence[Path]) -> Tool | None:
         tables = project.get("tool")
         tables = tables if isinstance(tables, dict) else {}
         has = {path for path in _MARKS if (folder / path).exists()}
+        # Lock files first: a project may have settings for several tools, and the lock is of the one that is used.
         if "uv.lock" in has:
             return Tool("uv", folder, "uv sync")
         if "poetry.lock" in has or "poetry" in tables:
@@ -160,6 +163,7 @@ def _of_prefix(prefix: Path, source: str, place: str, folders: Sequence[Path]) -
             f"{place} names the environment {prefix}, which does not exist",
             fix=f"activate another environment, or unset {place}" if place in _VARIABLES else _remedy(folders),
         )
+    # A link that leads nowhere counts: what is wrong with it is said in `_check`.
     programs = [prefix / "bin" / name for name in _PYTHONS]
     program = next((program for program in programs if program.is_symlink() or program.exists()), None)
     if program is None:
@@ -209,6 +213,7 @@ def _check(program: Path, prefix: Path, version: str, place: str, folders: Seque
 
 def _version(prefix: Path, program: Path) -> str:
     """As its files say it."""
+    # From files, because asking the interpreter would start a program before anything is trusted.
     configured = _text(prefix / "pyvenv.cfg")
     match = re.search(r"(?im)^\s*version(?:_info)?\s*=\s*(\d+(?:\.\d+)*)", configured)
     if match:
@@ -295,8 +300,10 @@ def _of_poetry(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter
     name = str(
         _table(toml_of(folder / "pyproject.toml"), "project").get("name") or _table(tables, "poetry").get("name")
     )
+    # Poetry's `generate_env_name`: the name of the project with what shells mind replaced, and a hash of its folder.
     base = re.sub(r'[ $`!*@"\\\r\n\t]', "_", name.lower())[:42] + "-" + _hash(os.path.realpath(folder))
     for parent in _poetry_places(folder, environ):
+        # `poetry env use` writes there which of several environments it uses.
         active = _table(toml_of(parent / "envs.toml"), base).get("minor")
         listed = sorted(parent.glob(f"{_escaped(base)}-py*"), key=_by_version, reverse=True)
         chosen = [path for path in listed if path.name == f"{base}-py{active}"]
@@ -313,8 +320,8 @@ def _poetry_places(folder: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         cache = cache or _word(settings.get("cache-dir"))
         path = path or _word(_table(settings, "virtualenvs").get("path"))
     caches = [_expanded(cache)] if cache else [_cache_home(environ) / "pypoetry"]
-    for one in caches:
-        yield _expanded(path.replace("{cache-dir}", str(one))) if path else one / "virtualenvs"
+    for cache_folder in caches:
+        yield _expanded(path.replace("{cache-dir}", str(cache_folder))) if path else cache_folder / "virtualenvs"
 
 
 def _of_pipenv(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
@@ -322,6 +329,7 @@ def _of_pipenv(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter
     if not file.is_file():
         return
     home = _expanded(environ["WORKON_HOME"]) if environ.get("WORKON_HOME") else _data_home(environ) / "virtualenvs"
+    # `.venv` may be a file with the name or the path of the environment.
     pointed = _text(folder / ".venv").strip() if (folder / ".venv").is_file() else ""
     name = re.sub(r'[ &$`!*@"()\[\]\\\r\n\t]', "_", folder.name)[:42] + "-" + _hash(str(file))
     python = environ.get("PIPENV_PYTHON", "")
@@ -341,6 +349,7 @@ def _of_pdm(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
         version = _version(prefix, program)
         _check(program, prefix, version, str(saved), [folder])
         minor = ".".join(version.split(".")[:2])
+        # PEP 582: packages beside the project, by the version of Python.
         packages = [path / "lib" for path in sorted(local.glob("*")) if not minor or path.name.startswith(minor)]
         if _is_environment(prefix):
             packages = []
@@ -351,6 +360,7 @@ def _of_pdm(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
         config = _config_home(environ) / "pdm" / "config.toml"
         home = _word(_table(toml_of(config), "venv").get("location"))
         parent = _expanded(home) if home else _data_home(environ) / "pdm" / "venvs"
+        # As PDM names its environments.
         digest = base64.urlsafe_b64encode(hashlib.md5(str(folder).encode(), usedforsecurity=False).digest())
         start = f"{folder.name}-{digest.decode()[:8]}-"
         listed = sorted(parent.glob(f"{_escaped(start)}*"), key=_by_version, reverse=True)
@@ -368,6 +378,7 @@ def _of_hatch(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]
     if not settings and not backend.startswith("hatchling"):
         return
     name = _normalized(str(_table(project, "project").get("name") or ""))
+    # As Hatch names its environments: on macOS and Windows the case of a path says nothing.
     identity = base64.urlsafe_b64encode(hashlib.sha256(_cased(os.path.realpath(folder)).encode()).digest()).decode()[:8]
     default = _table(_table(settings, "envs"), "default")
     path = environ.get("HATCH_ENV_TYPE_VIRTUAL_PATH") or _word(default.get("path"))
@@ -400,6 +411,7 @@ def _of_conda(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]
     prefixes = [_expanded(prefix)] if prefix else []
     if name:
         active = environ.get("CONDA_PREFIX", "")
+        # An active environment of that name may lie where nothing else finds it.
         prefixes += [Path(active)] if Path(active).name == name else []
         prefixes += [parent / name for parent in _conda_places(environ)]
         listed = _text(_home() / ".conda" / "environments.txt").splitlines()

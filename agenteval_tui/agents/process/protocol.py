@@ -100,6 +100,7 @@ class EventReader:
         return events
 
     def _restart(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        # What was told is taken back, its calls as well: a result that comes now belongs to a call that comes again.
         self._open.clear()
         return [Restarted()]
 
@@ -111,6 +112,7 @@ class EventReader:
 
     def _call(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         name = _text(event, "name")
+        # Ids are the program's, and may be missing or used twice: calls are told apart by their number.
         key = self._calls
         self._calls += 1
         call_id = _id(event, "id", "an event of type 'tool_call'") or f"call_{key + 1}"
@@ -125,9 +127,11 @@ class EventReader:
         if not fits:
             which = "" if call_id is None else f" {call_id!r}"
             raise EventError(f"a tool_result answers the call{which}, which was not made or has its result")
+        # Without an id, results answer the calls in their order.
         self._open.pop(fits[0])
         error = event.get("error", False)
         result = event.get("result")
+        # `error` may be the message itself, as our own process has it for a tool that raised.
         if result is None and isinstance(error, str):
             result = error
         text = "" if result is None else result if isinstance(result, str) else _json(result)
@@ -194,6 +198,7 @@ class EventReader:
         done = Done(
             truncate_for_store(str(event.get("finish_reason") or "stop")),
             truncate_for_store(str(event.get("model") or "")),
+            # Outputs are kept with each run in the history: a whole data frame must not be.
             outputs if size <= OUTPUTS_KEPT else {},
         )
         if size <= OUTPUTS_KEPT:
@@ -225,6 +230,7 @@ def _message(value: object) -> dict[str, Any]:
         files = attachment_fields(value.get("content"))
     except RecursionError:
         raise EventError(_TOO_DEEP) from None
+    # Only files that are in the content count, and no field that a program wrote by itself.
     message.pop("attachments", None)
     if files:
         message["attachments"] = files

@@ -83,7 +83,9 @@ class PythonAgent:
     def __init__(self, setup: AgentSetup) -> None:
         self._setup = setup
         self._options = read_options(PythonOptions, setup.name, setup.config)
+        # Refuses a folder that the suite may not use before the first run, and not in each.
         self._places(self._options)
+        # As the agent was made: a process that was prepared with these can serve each run that has no others (`_host`).
         self._env = {**setup.env, **self._options.env}
         self._roots: dict[tuple[Any, ...], Root] = {}
         self._lease: Lease | None = None
@@ -94,6 +96,7 @@ class PythonAgent:
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One call of the function: its events as it gives them."""
         began = time.perf_counter()
+        # Before the imports: the first run waits for them, and should not look as if it had hung.
         yield Preparing()
         options = self._options
         try:
@@ -108,6 +111,8 @@ class PythonAgent:
                 yield self._printed_at_import(error.printed, options)
             yield self._failed(error, getattr(error, "program", None), options)
             return
+        # Only a process whose run ended well may take another one: after an error or a time limit its state is not
+        # known.
         well = False
         try:
             async with aclosing(self._call(host, request, options, began)) as events:
@@ -129,6 +134,7 @@ class PythonAgent:
         options, began = self._options, time.perf_counter()
         try:
             tree = self._tree(options)
+            # A check is asked for to see what was just saved.
             tree.look_again()
             if (raised := _raised(await tree.told())) is not None:
                 raise raised
@@ -140,6 +146,7 @@ class PythonAgent:
 
     async def close(self) -> None:
         """End the processes that wait for another run."""
+        # Before the free ones are ended: a run that ends meanwhile must not give its process back.
         self._closed = True
         await asyncio.gather(*(hosts.close() for hosts in self._reused.values()))
         if self._lease is not None:
@@ -159,6 +166,7 @@ class PythonAgent:
         return hosts
 
     async def _host(self, options: PythonOptions) -> PythonHost:
+        # A variation may set variables. Only those that differ cost the run its shared imports.
         more = {name: value for name, value in options.env.items() if self._env.get(name) != value}
         return await self._tree(options).host(more, ahead=not options.reuse)
 
@@ -192,13 +200,14 @@ class PythonAgent:
     ) -> AsyncGenerator[AgentEvent, None]:
         reader = EventReader()
         document = request_document(request, options.settings)
+        # With `reuse`, the process has printed for earlier runs, too.
         printed_before = host.program.stderr
         # Its start takes its time; the run's own limit holds for what comes then.
         wait_s: float | None = None
         what = ""
         limit = int(options.max_reply_mb * 1_000_000)
         done = Done()
-        told = ToldText()
+        told_text = ToldText()
         words = ""  # the last that its code printed and logged
         try:
             how = mapping_of(options, document)
@@ -234,9 +243,11 @@ class PythonAgent:
                         continue
                     if reader.ended:
                         continue  # it said that it was done; its process is free once it returns
-                    mapped = events_of_state(answer["state"], options, document, told.text) if "state" in answer else ()
+                    mapped = (
+                        events_of_state(answer["state"], options, document, told_text.text) if "state" in answer else ()
+                    )
                     for written in [answer["event"]] if "event" in answer else mapped:
-                        told.add(written)
+                        told_text.add(written)
                         for event in reader.read(written):
                             if isinstance(event, Done):
                                 done = event
@@ -315,6 +326,7 @@ class PythonAgent:
                 ), "`agenteval docs agents` says what may be named, and what it may give"
             sentence = f"{options.callable} raised {error}"
             fix = self._remedy(error, options)
+            # The classes go from the most special to the most general, so that the nearest remedy wins.
             fix = next((_REMEDIES[kind] for kind in error.kinds if kind in _REMEDIES), fix)
             return without_secrets(sentence, env), fix
         code = None if program is None else program.returncode
@@ -338,8 +350,8 @@ def _written_since(before: str, program: HostProcess) -> str:
     return program.stderr.removeprefix(before)
 
 
-def _raised(told: Sequence[Mapping[str, Any]]) -> RaisedError | None:
-    return next((RaisedError.of(answer) for answer in told if "raised" in answer), None)
+def _raised(outcomes: Sequence[Mapping[str, Any]]) -> RaisedError | None:
+    return next((RaisedError.of(answer) for answer in outcomes if "raised" in answer), None)
 
 
 def _sort(options: PythonOptions) -> tuple[Any, ...]:

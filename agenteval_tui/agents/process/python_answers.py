@@ -64,6 +64,7 @@ def call(function: Any, request: Request, *, told: bool = False) -> object:
     if parameters is None:
         return function(request["prompt"])
     positional, named = [], {}
+    # Where a parameter has the prompt by its name, no other one gets it for want of anything better.
     prompted = any(parameter.name in ("prompt", "request") for parameter in parameters)
     takes_prompt = prompted or any(
         parameter.name == "messages" or parameter.default is parameter.empty for parameter in parameters
@@ -100,6 +101,7 @@ def _takes_inputs(parameter: inspect.Parameter, function: Any) -> bool:
     """Whether it wants the row as a dict: a parameter `inputs`, or one that has no default and the type of a dict."""
     kind = parameter.annotation
     if isinstance(kind, str):
+        # With `from __future__ import annotations`, types are texts; they are looked up where the function was defined.
         namespace = getattr(inspect.unwrap(function), "__globals__", {}) if inspect.isroutine(function) else {}
         kind = namespace.get(kind, {"dict": dict, "Dict": dict, "Mapping": dict}.get(kind.partition("[")[0], str))
     kind = getattr(kind, "__origin__", kind)
@@ -204,6 +206,7 @@ class Reader:
             is_whole = self._part_of_stream(piece, streamed)
             self._told_whole = self._told_whole or is_whole
             return is_whole
+        # By the package that made it, and not by its form: objects of several frameworks have the same attributes.
         if pieces.made_by(piece, "pydantic_ai", "pydantic_graph"):
             return self._pydantic(piece, streamed)
         if pieces.made_by(piece, "agents"):
@@ -224,6 +227,8 @@ class Reader:
 
     def _dict(self, piece: dict[str, Any], streamed: bool) -> None:
         kind = piece.get("type")
+        # The order decides: each form is looked for before those that would take it for their own, and plain data comes
+        # last.
         if kind in MODES and "data" in piece and "ns" in piece:  # LangGraph's stream, version 2
             self._told_whole = True
             self._mode(kind, piece["data"])
@@ -357,6 +362,8 @@ class Reader:
         self._told(piece, messages)
         if streamed and isinstance(piece, dict) and messages[0]["role"] == "assistant" and not messages[0]["calls"]:
             usage = messages[0].pop("usage")
+            # A dict of a role and a text, as clients of OpenAI's stream pass it on, is a piece of the answer; with an
+            # id or usage it is a whole message.
             if not piece.get("id") and not usage and not messages[0]["reasoning"]:
                 self.said.text(messages[0]["text"])  # as deltas come
                 return
@@ -366,6 +373,7 @@ class Reader:
     def _chunk(self, piece: Any) -> None:
         key = piece.id or "chunks"
         earlier = self._chunks.get(key)
+        # LangChain adds chunks up itself: it alone knows how the arguments of calls go together.
         self._chunks[key] = merged = piece if earlier is None else earlier + piece
         message = pieces.message_of(merged, self._note)
         self._told(piece, [message])
@@ -395,6 +403,7 @@ class Reader:
             self._answer(state, False)
 
     def _graph_state(self, piece: dict[str, Any]) -> None:
+        # A state has all messages so far: they are compared with what was told, and not told again.
         messages = [message for message in piece["messages"] if pieces.is_message(message)]
         if len(messages) == len(piece["messages"]):
             self._list(messages, True)
@@ -418,10 +427,12 @@ class Reader:
         """What nodes of a graph changed, by their names; False where this is something else."""
         values = [update for value in piece.values() for update in (value if isinstance(value, list) else [value])]
         changed = [value for value in values if isinstance(value, dict) and "messages" in value]
+        # A graph that waits for a person has stopped without an error: the run says so in a note.
         if "__interrupt__" in piece:
             self._interrupted(piece)
             self.said.empty = False
             return True
+        # A dict of dicts may as well be an answer. It is one of updates only where one of them has messages.
         if not changed or not all(value is None or isinstance(value, dict) for value in values):
             return False
         for update in values:
@@ -473,6 +484,7 @@ class Reader:
         elif mode in ("debug", "tasks"):
             data = data.get("payload", data) if isinstance(data, dict) else {}
             result = data.get("result")
+            # Older versions of LangGraph give the changes as pairs.
             result = dict(result) if isinstance(result, list) and all(len(pair) == 2 for pair in result) else result
             if isinstance(result, dict) and "messages" in result:
                 self._updates({"task": result})
@@ -502,6 +514,7 @@ class Reader:
             self._message(data["chunk"], True)
         elif name in ("on_chat_model_end", "on_tool_end") and pieces.is_message(data.get("output")):
             self._message(data["output"], True)
+        # Only of the outermost chain: inner ones tell the same messages.
         elif name in ("on_chain_stream", "on_chain_end") and top and "parent_ids" in event:
             output = data.get("output")
             if isinstance(output, dict) and isinstance(output.get("messages"), list):
@@ -533,6 +546,7 @@ class Reader:
     def _response_items(self, items: Iterable[object], agent: str | None = None) -> None:
         for item in items:
             key = (pieces.field(item, "type"), pieces.field(item, "call_id") or id(item))
+            # A stream tells an item when it is added and again when it is done.
             if all(item[0] != key for item in self._items):
                 self._items.append((key, item, agent))
         _, raw_items, agents = zip(*self._items) if self._items else ((), (), ())  # noqa: B905 - Python 3.8
@@ -561,6 +575,7 @@ class Reader:
             self.said.whole(pieces.from_items(raw, self._note, agents))
             context = getattr(piece, "context_wrapper", None)
             used = pieces.usage_of(getattr(context, "usage", None) or {})
+            # The run knows what all its requests used; what was counted while it streamed lacks those without usage.
             self.said.only_total(piece, used)
             output = getattr(piece, "final_output", None)
             if output is not None:
@@ -652,6 +667,7 @@ class Reader:
     def _pydantic_event(self, kind: str, event: Any) -> None:
         self.said.empty = False
         if kind == "part_start":
+            # The parts of each response are counted from 0: with the first one, a new response begins.
             if event.index == 0 or not self._open:
                 self._responses += 1
                 self._open = True
@@ -664,6 +680,7 @@ class Reader:
                 call = pieces.pydantic_call(event.part, self._note)
                 self.said.call(("response", self._responses), call)
         elif kind in ("function_tool_result", "output_tool_result", "builtin_tool_result"):
+            # After a result the model is asked again: what comes next is another response.
             part = getattr(event, "part", None) or getattr(event, "result", None)
             self._open = False
             if pieces.field(part, "part_kind") is not None:
@@ -686,6 +703,7 @@ class Reader:
             self._foreign = pieces.foreign_type(piece)
             self._dict(data, streamed)
             self._foreign = None
+        # Where something else could be read, an object that can't be is noted and does not fail the run.
         elif self.said.empty and not streamed:
             raise pieces.WrongTarget("an agent can't give " + pieces.article(pieces.type_of(piece)) + "; " + WANTED)
         else:
@@ -732,6 +750,7 @@ class Reader:
             if isinstance(name, str) and not name.startswith("__") and name not in _NO_OUTPUTS:
                 with contextlib.suppress(TypeError, ValueError, RecursionError):
                     outputs[name] = json.loads(json.dumps(pieces.plain(piece[name]), allow_nan=False))
+        # The answer alone would be told twice.
         if outputs.keys() - {answer}:
             self.said.about(outputs=outputs)
 

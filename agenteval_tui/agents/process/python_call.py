@@ -56,6 +56,8 @@ def run(
     """
     how = how or {}
     runner: Run | None
+    # Steps: make what is called (of a factory, a class, a context manager); call it; read what it gives, piece by
+    # piece; tell what is only known at the end.
     if isinstance(loaded, targets.Method):
         loaded = objects.bound(loaded, request, target)
     if objects.is_factory(loaded, request.get("config") or ()):
@@ -63,6 +65,7 @@ def run(
         if inspect.isawaitable(gave):
             gave = wait(gave)
         entered = hasattr(gave, "__aenter__") or hasattr(gave, "__enter__")
+        # Some agents are context managers as well; those are run as what they are.
         if entered and not objects.is_agent(gave, target, ways=False):
             runner = _Entered(gave, target)
         elif objects.is_agent(gave, target):
@@ -77,6 +80,7 @@ def run(
         runner = objects.runner(loaded, target)
     if how.get("factory") is not None:
         how = dict(how, made_context=_awaited(objects.make(how["factory"], request), wait))
+    # The time limits of the run begin here: what came before was preparation.
     if prepared is not None:
         prepared()
     reader = answers.Reader(request["messages"])
@@ -100,6 +104,7 @@ def run(
             returned = objects.asked(loaded, request, how, target) if runner is None else runner(asking)
             if inspect.isawaitable(returned):
                 returned = wait(returned)
+            # Only now it shows that it was a factory, as it needs the prompt or the variables to make its agent.
             if runner is None and inspect.isroutine(loaded) and objects.is_agent(returned, target, ways=False):
                 inner = objects.runner(returned, target)  # a factory that takes more
                 assert inner is not None
@@ -107,6 +112,7 @@ def run(
                 returned = wait(returned) if inspect.isawaitable(returned) else returned
             elif runner is None and not objects.takes_context(loaded):
                 contexts.refuse_option(asking, target)
+            # The run itself comes last: it has the answer and the usage, which its stream leaves out.
             if hasattr(returned, "stream_events") and hasattr(returned, "to_input_list"):
                 returned = _and_itself(returned, returned.stream_events())  # what openai-agents streams
             streamed = _streams(returned)
@@ -115,6 +121,7 @@ def run(
             last = _follow(returned, reader, telling, wait, state)
             if mapped and streamed and last is not _MAPPED:
                 result = {"agenteval_state": objects.result_of(last)}
+        # Each step by itself: what can't be read must not hide the error of the agent.
         except BaseException as error:
             with contextlib.suppress(Exception):
                 for piece in salvage.done_before(error, messages):
@@ -127,6 +134,7 @@ def run(
             with contextlib.suppress(Exception):
                 _blame(error, open_calls, tell)
             raise
+    # The mapped state goes between the last event and `done`, which ends a run.
     rest = list(reader.end())
     for event in rest:
         if event["type"] != "done":
@@ -180,6 +188,7 @@ def _blame(error: BaseException, open_calls: dict[str, tuple[object, str]], tell
     """The tool that raised has that as its result. It is one of the calls without a result, and in the traceback."""
     functions = salvage.functions_in(error)
     raised = [(call, name) for call, name in open_calls.values() if name in functions]
+    # With several calls of the same tool in progress it is not known which one raised.
     if len(raised) == 1:
         ((call, name),) = raised
         inner = list(salvage.chain(error))
@@ -215,6 +224,7 @@ def _follow(
         while True:
             try:
                 piece = next(returned)
+            # A generator may return its answer: what `return` gives is in the exception.
             except StopIteration as stop:
                 events(stop.value, False)
                 return last

@@ -300,13 +300,13 @@ def _do_prepare(request: dict[str, Any]) -> dict[str, Any]:
     _sibling("python_imports").keep_no_young_bytecode()
     end = _sibling("python_fork").watch_seeds()
     handler = signal.signal(signal.SIGTERM, _late)
-    told = []
+    outcomes = []
     try:
         for do, target in request["steps"]:
             try:
-                told.append({"returned": _DO[do]({"do": do, "target": target})})
+                outcomes.append({"returned": _DO[do]({"do": do, "target": target})})
             except BaseException as error:
-                told.append(_said_of(error))
+                outcomes.append(_said_of(error))
     finally:
         # A module of the user's may have set its own handler, which stays.
         if signal.getsignal(signal.SIGTERM) is _late:
@@ -323,7 +323,7 @@ def _do_prepare(request: dict[str, Any]) -> dict[str, Any]:
     # Each fork of this process goes on noting what it reads, and says it with its answer.
     if not shared["unsafe"]:
         tracked.on = True
-    return dict(shared, told=told, files=files, folders=folders, ms=(time.perf_counter() - began) * 1000)
+    return dict(shared, told=outcomes, files=files, folders=folders, ms=(time.perf_counter() - began) * 1000)
 
 
 def _tracked() -> tuple[Any, Any]:
@@ -512,7 +512,8 @@ def _begin_tool(request: dict[str, Any]) -> None:
     except BaseException as error:
         _raised(number, error)
         return
-    # Before the call begins: it may have answered, and `_say` may have taken it off the list, before the next line here.
+    # Before the call begins: it may have its answer, and `_say` may have taken it off the list, before the lines below
+    # are done.
     calls = _running[number] = []
     _sibling("python_output").begin(_tell_of_call)
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):

@@ -74,6 +74,7 @@ def made(kind: Any, request: Request, target: str, what: str) -> object:
     value, ready = of(request)
     if kind in _PLAIN:
         return value
+    # `Generic[int]` is no type; what it is made of is.
     origin = typing.get_origin(kind) or kind
     if not isinstance(origin, type):
         return value
@@ -103,6 +104,7 @@ def _of_fields(kind: Any, value: Any, target: str, what: str) -> object:
         if value is None and _is_typed_dict(kind):
             return None  # a TypedDict, which nodes read with `get` as well
         hints = signature._hints(kind.__init__ if _made_by_init(kind) else kind)
+        # Clients and stores that ask for nothing are made, so that an agent with such `deps` runs without a factory.
         fields.update({name: hints[name]() for name in missing if _needs_nothing(hints.get(name))})
         missing = [name for name in missing if name not in fields]
     if missing:
@@ -118,6 +120,7 @@ def _of_fields(kind: Any, value: Any, target: str, what: str) -> object:
             return fields
         return kind(**signature.converted(kind, fields))
     except (TypeError, ValueError) as error:
+        # Nothing was written in `context`: the error is the class's own.
         if not fields:
             raise
         raise _wrong(target, what, kind, "doesn't accept these fields: " + str(error)) from None
@@ -235,6 +238,7 @@ def of_openai_agents(agent: Any) -> type | None:
                     if inner and "RunContextWrapper" in str(hint) and isinstance(inner[0], type):
                         return inner[0]
         for other in getattr(current, "handoffs", None) or ():
+            # A handoff holds its agent by a weak reference.
             reference = getattr(other, "_agent_ref", None)
             waiting.append(reference() if callable(reference) else other)
     return None

@@ -52,6 +52,8 @@ class Conversation:
         writes it, if it is new."""
         self.empty = False
         last = self._items[-1] if self._items else None
+        # A stream gives thousands of pieces: adding each to the text, and comparing all items after it, would take time
+        # that grows with its square.
         if last is not None and last is self._going_on and what == "text" and key in (None, last["id"]):
             self._more.append(text)  # as nearly all pieces are
             return
@@ -227,6 +229,7 @@ class Conversation:
             self._more_told = len(self._more)
             return
         self._fold()
+        # What was told can't be changed, only taken back as a whole.
         if self._stale():
             yield {"type": "restart"}
             self._told, self._agent = [], None
@@ -260,8 +263,10 @@ class Conversation:
                 return True
             if sent.get("calls", []) != [_key(call) for call in item.get("calls", ())][: len(sent.get("calls", []))]:
                 return True
+            # A name that is known late can still be told for the last message, and for no other.
             if sent.get("agent") != item.get("agent") and "calls" in sent and number < len(self._told) - 1:
                 return True
+            # Text can only be added to the last message that was told.
             grown = any(len(item[name]) > len(sent[name]) for name in ("text", "reasoning", "calls") if name in sent)
             if grown and number < len(self._told) - 1:
                 return True
@@ -316,6 +321,7 @@ class Conversation:
         ids = {call.get("id") for call in calls}
         events = [item["event"] for item in self._items if item["role"] == "event"]
         ids |= {event.get("id") for event in events if event.get("type") == "tool_call"}
+        # A result of a call that was not seen, as of an earlier turn in the memory of a graph.
         if item["call_id"] is not None and item["call_id"] not in ids:
             self.note("unmatched_result", item["name"] or item["call_id"])
             return
@@ -326,6 +332,7 @@ class Conversation:
 
     def _end(self) -> Iterator[Event]:
         if not self._usage_given:
+            # Both count the same tokens: the messages' figures are for where there is no total.
             figures = [total[1] for total in self._totals]
             if not figures:
                 figures = [item["usage"] for item in self._items if item.get("usage")]

@@ -76,6 +76,7 @@ class Effects:
             sys.addaudithook(self._hook)
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
+        # An audit hook can't be removed, and it is called for each file that any later code opens.
         if not self.on:
             return
         if event == "open":
@@ -84,6 +85,7 @@ class Effects:
                 return
             path = os.fsdecode(path)
             if flags & (os.O_WRONLY | os.O_RDWR):
+                # Writers that append, such as log files, each write at the end: forks don't disturb one another.
                 if not flags & os.O_APPEND and not _is_exempt(path):
                     self._note("writes a file", path)
             elif len(self.read) < _MOST:
@@ -102,7 +104,9 @@ class Effects:
 
     def files(self) -> tuple[list[str], list[str]]:
         """The files of the project that were imported or read by now, and the folders that were listed."""
+        # `more` tells new modules by the length: modules are kept in the order in which they were imported.
         self._modules = len(sys.modules)
+        # Folders that Python itself lists to find modules tell nothing about the project's data.
         imported = sys.path_importer_cache
         folders = [folder for folder in self.listed if folder not in imported and not folder.startswith(_SYSTEM)]
         return self._sources(list(sys.modules.values())), [
@@ -196,6 +200,7 @@ class Before:
             with contextlib.suppress(OSError):
                 if stat.S_ISREG(os.fstat(fd).st_mode):
                     path = os.readlink("/proc/self/fd/" + str(fd))  # noqa: PTH115
+                    # Opened again in each fork with the same flags: a shared one would share the place in the file.
                     flags = fcntl.fcntl(fd, fcntl.F_GETFL) & (os.O_ACCMODE | os.O_APPEND)
                     open_files.append((fd, path, flags | os.O_CLOEXEC))
         return open_files
@@ -232,6 +237,7 @@ def _kind(fd: int) -> str:
         return "a pipe"
     if stat.S_ISREG(mode):
         with contextlib.suppress(OSError):
+            # SQLite forbids to use a connection across a fork.
             if os.pread(fd, len(_SQLITE), 0) == _SQLITE:
                 return "a database"
         return ""
@@ -258,6 +264,7 @@ def _native_threads() -> list[str]:
     """Names of threads that Python does not know and that do not stop for a fork. Those of OpenBLAS do."""
     if len(_tasks()) <= 1:
         return []
+    # Libraries that stop their threads for a fork do so now; what is still there afterwards does not.
     pid = os.fork()
     if pid == 0:
         os._exit(0)
@@ -273,6 +280,7 @@ def _native_threads() -> list[str]:
 def _tasks() -> list[str]:
     own = str(os.getpid())
     try:
+        # Its own thread comes first, so that it is the one that is left out of the names.
         return [own, *(task for task in os.listdir("/proc/self/task") if task != own)]  # noqa: PTH208
     except OSError:
         return [own]

@@ -93,7 +93,7 @@ def message_of(error: BaseException | None, *, notes: bool = True) -> str:
 def reduced(error: BaseException) -> str:
     """The words of an exception with `…` for the values of variables in them: the same for the same fault, whichever
     values it had."""
-    shown = words_of(error)
+    words = words_of(error)
     values: set[str] = set()
     inner = _first_leaf(error)
     for frame, _ in _frames(error if inner is None else inner)[-3:]:
@@ -104,10 +104,11 @@ def reduced(error: BaseException) -> str:
     text = message_of(error if inner is None else inner)
     # What was made a message before it was raised, and what another exception said, is no value.
     values -= {text, message_of(error.__cause__), message_of(error.__context__)}
+    # The longest first: a short one that is part of it would break it up.
     for value in sorted(values, key=lambda each: (-len(each), each)):
         if value in text and (len(value) * 2 < len(text) or len(value.split()) <= _WORDS_OF_VALUE):
-            shown = re.sub(r"(?<!\w)" + re.escape(value) + r"(?!\w)", "…", shown)
-    return shown
+            words = re.sub(r"(?<!\w)" + re.escape(value) + r"(?!\w)", "…", words)
+    return words
 
 
 def _collect(value: object, values: set[str]) -> None:
@@ -131,6 +132,7 @@ def traceback_of(error: BaseException) -> dict[str, Any]:
     visited = set()
     while waiting and len(exceptions) < _MOST_EXCEPTIONS:
         current, parent, relation = waiting.pop(0)
+        # Causes can form a circle.
         if id(current) in visited:
             continue
         visited.add(id(current))
@@ -189,6 +191,7 @@ def _frames(error: BaseException) -> list[tuple[FrameType, int]]:
 
 
 def _is_ours(file: str) -> bool:
+    # The kind `function` calls agents from there, in a process that is ours.
     of_sample = os.path.join(os.path.dirname(_HERE), "function.py")  # noqa: PTH118, PTH120
     return bool(os.path.dirname(file) == _HERE or file == of_sample)  # noqa: PTH120
 
@@ -282,6 +285,7 @@ def _short(value: object) -> str:
 def _clean(text: str) -> str:
     """`text` without the secrets of the environment: before anything is cut, or half of one would stay."""
     for name, value in os.environ.items():
+        # A short value, such as `1` or `test`, would blank out words that are no secret.
         if len(value) >= _SHORTEST_SECRET and value in text and _SECRET.search(name):
             text = text.replace(value, "***")
     return text

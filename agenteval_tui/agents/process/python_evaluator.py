@@ -76,6 +76,7 @@ def call(evaluator: Any, target: str, request: dict[str, Any], wait: Wait) -> ob
     run = data.RunData(request)
     try:
         returned = _returned(evaluator, target, run, dict(request["arguments"]), wait)
+    # An evaluator that looked for tool calls which nobody observed may raise anything; that it looked says more.
     except Exception:
         if run.unseen is None or not run.unseen.looked:
             raise
@@ -141,6 +142,7 @@ def _deepeval(metric: Any, run: RunData, arguments: dict[str, Any]) -> object:
     conversational = any(base.__name__ == "BaseConversationalMetric" for base in type(metric).__mro__)
     case = run.conversation if conversational else run.test_case
     way = metric.measure if not getattr(metric, "async_mode", True) else getattr(metric, "a_measure", metric.measure)
+    # Else deepeval draws a spinner in what the run printed.
     quiet = {"_show_indicator": False} if "_show_indicator" in inspect.signature(way).parameters else {}
     return way(case, **quiet)
 
@@ -198,8 +200,9 @@ def _function(evaluator: Any, target: str, run: RunData, arguments: dict[str, An
     named: Any = {}
     rest = dict(arguments)
     names = [_name(parameter) for parameter in parameters]
+    # Where no parameter has a name for the answer, the first one by place gets it.
     has_text = any(name in _WITH_OUTPUT or (name in data.TEXTS and name not in rest) for name in names)
-    told = False  # whether a parameter has had the text
+    has_had_text = False  # whether a parameter has had the text
     for parameter, name in zip(parameters, names):  # noqa: B905 - Python 3.8
         if parameter.kind is parameter.VAR_KEYWORD:
             named.update(rest)
@@ -215,10 +218,11 @@ def _function(evaluator: Any, target: str, run: RunData, arguments: dict[str, An
             value, has_text = run.value, True
         elif name == "context" and _is_of_promptfoo(parameters, parameter):
             value = run.promptfoo
-        elif name in run.variables and (name not in data.TEXTS or told):
+        # A variable of the test may be called `output` or `answer`: the answer of the agent is handed out first.
+        elif name in run.variables and (name not in data.TEXTS or has_had_text):
             value = run.variables[name]
-        elif name in data.TEXTS and not told:
-            value, told = run.value, True
+        elif name in data.TEXTS and not has_had_text:
+            value, has_had_text = run.value, True
         elif name in _LATER_VIEWS:
             value = getattr(run, _LATER_VIEWS[name])
         elif name in data.PROMPTS:
@@ -283,6 +287,7 @@ def _unknown(name: str, target: str, run: RunData, evaluator: object) -> str:
 def place_of(evaluator: Any) -> str:
     """`file.py, line 3` of an evaluator; its type where that is not known."""
     code = evaluator
+    # Decorators and `functools.partial` hide the function that people know.
     while hasattr(code, "func") or hasattr(code, "__wrapped__"):
         code = getattr(code, "__wrapped__", None) or code.func
     for name in ("", "measure", "evaluate", "evaluate_run", "_run_eval_sync", "__call__"):
@@ -311,6 +316,7 @@ def _plain(value: object, depth: int = 0) -> object:
             return None
         raise _UnreadableError("None")
     if isinstance(value, (bool, str, int)):
+        # Enumerations that are texts or numbers have their value as `value`.
         return value if type(value) in (bool, str, int) else getattr(value, "value", value)
     if isinstance(value, float):
         if value != value or value in (float("inf"), float("-inf")):

@@ -58,6 +58,7 @@ class Requests:
         self._collects = gc.isenabled()
         self._prctl = _prctl()
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:  # noqa: PTH123
+            # Forks inherit it.
             score.write(_MORE_LIKELY)
         self._die_with_parent(_SIGKILL)
 
@@ -84,9 +85,11 @@ class Requests:
 
     def send(self, text: str) -> None:
         """Answer. A process that code of the user's forked does not answer."""
+        # A fork of the user's has a copy of this socket: it would answer in the place of this process.
         if os.getpid() != self._pid:
             os._exit(0)
         try:
+            # Tools answer from several threads.
             with self._lock:
                 self._socket.sendall(text.encode("ascii") + b"\n")
         except OSError:
@@ -103,6 +106,7 @@ class Requests:
         if self._watched or (self._depth and self._prctl is not None):
             return
         self._watched = True
+        # The kernel would end this process alone; the thread ends the whole group.
         self._die_with_parent(0)
         threading.Thread(target=self._watch, name="agenteval", daemon=True).start()
 
@@ -115,6 +119,7 @@ class Requests:
         if len(self._fds) < 2:
             return 0, "a fork needs a socket and a pipe"
         requests, errors = socket.socket(fileno=self._fds.pop(0)), self._fds.pop(0)
+        # Only with the first fork: a process that serves by itself keeps its garbage collection and its signals.
         if self._wake is None:
             self._become_level()
         parent = os.getpid()
@@ -125,6 +130,7 @@ class Requests:
         if pid == 0:
             self._begin(requests, errors, parent)
             return 0, ""
+        # The fork has both now. While they are open here, nobody would see that it has closed them.
         requests.close()
         os.close(errors)
         if pid < 0:
@@ -159,6 +165,8 @@ class Requests:
         for level, kind, sent in more:
             if level == _SOL_SOCKET and kind == _SCM_RIGHTS:
                 for fd in array.array("i", sent[: len(sent) - len(sent) % _INT]):
+                    # Files that come over a socket are inheritable: programs that the user's code starts would keep
+                    # them open.
                     os.set_inheritable(fd, False)
                     self._fds.append(fd)
         if not data:
@@ -171,6 +179,7 @@ class Requests:
 
     def _become_level(self) -> None:
         read, write = os.pipe()
+        # Python wants it non-blocking: a full pipe must not hold up the handler of a signal.
         os.set_blocking(read, False)
         os.set_blocking(write, False)
         self._wake = (read, write)
@@ -178,8 +187,10 @@ class Requests:
         self._poll.register(self._socket, select.POLLIN)
         self._poll.register(read, select.POLLIN)
         self._old_handler = _signal.signal(_SIGCHLD, _noted)
+        # The end of a fork wakes the poll below. A handler in Python alone would not: `poll` goes on after a signal.
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         self._adopt_orphans()
+        # What imports have started is no orphan of a run.
         self._others = self._children()
         # It sees the end of its socket, and ends its forks with their groups. A signal would leave those alone.
         self._die_with_parent(0)
@@ -208,6 +219,7 @@ class Requests:
         if self._list is None:
             return set()
         size = _PAGE
+        # Read at once: the list changes between two reads.
         while len(read := os.pread(self._list, size, 0)) == size:
             size *= 4
         return set(read.decode("ascii").split())
@@ -215,6 +227,7 @@ class Requests:
     def _end_forks(self) -> None:
         if self._wake is None:
             return
+        # Forks of level 2 are runs, which have no forks to end first.
         until = time.monotonic() + (0 if self._depth else _GRACE_S)
         while self._forks and time.monotonic() < until:
             for fork, pid in list(self._forks.items()):
@@ -228,8 +241,11 @@ class Requests:
     # As a fork
 
     def _begin(self, requests: socket.socket, errors: int, parent: int) -> None:
+        # A group of its own, by which the run is ended with all that it started; first of all, so that a signal finds
+        # it.
         os.setsid()
         self._die_with_parent(_SIGKILL)
+        # The parent ended before the line above: no signal will come.
         if os.getppid() != parent:
             os._exit(1)
         self._adopt_orphans()
@@ -241,17 +257,20 @@ class Requests:
         os.dup2(errors, 2)
         for fd in (errors, *(self._wake or ()), *self._fds, *(() if self._list is None else (self._list,))):
             os.close(fd)
+        # While a fork had the level's socket open, the end of the level would not be seen at its other end.
         self._socket.close()
         self._socket = requests
         self._pid, self._depth = os.getpid(), self._depth + 1
         self._buffer, self._lines, self._fds, self._forks, self._wake = b"", [], [], {}, None
         self._list = None
         _after_fork()
+        # The level disabled it, and froze what there was: a collection in the fork does not copy that memory.
         if self._collects:
             gc.enable()
 
     def _watch(self) -> None:
         poll = select.poll()
+        # Data is left to `next`: two readers of one socket would take each other's lines.
         poll.register(self._socket, 0)  # only its end
         while not any(event & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, event in poll.poll()):
             pass
@@ -335,6 +354,7 @@ _NUMPY = "numpy.random"
 
 def watch_seeds() -> Callable[[], None]:
     """From now on, it is noted if a generator is given a certain seed. Returns a function that ends this."""
+    # What calls `random.seed(42)` at import wants the same numbers in each run; all others must differ.
     restored = [_noting(random, "random")]
     if "numpy" in sys.modules:
         with contextlib.suppress(Exception):  # numpy loads it at its first use
@@ -358,6 +378,7 @@ def _noting(module: Any, name: str) -> Callable[[], None]:
     module.seed = noted
 
     def end() -> None:
+        # A module may have put its own function there meanwhile.
         if module.seed is noted:
             module.seed = seed
 

@@ -133,6 +133,7 @@ class _Channel:
             _close(fds)
             return
         self._waiting.append((memoryview(data), fds))
+        # Otherwise something is being sent already, and lines would get mixed up.
         if len(self._waiting) == 1:
             self._write()
 
@@ -159,8 +160,10 @@ class _Channel:
         while self._waiting:
             data, fds = self._waiting[0]
             try:
+                # Files go with the first byte of their line; what is left of the line is sent without them.
                 sent = socket.send_fds(self._socket, [data], list(fds)) if fds else self._socket.send(data)
             except (BlockingIOError, InterruptedError):
+                # A level that imports reads nothing for a while. The loop goes on meanwhile.
                 self._loop.add_writer(self._socket.fileno(), self._write)
                 return
             except OSError:
@@ -188,6 +191,8 @@ class _Channel:
         except OSError:
             data = b""
         lines = self._lines.feed(data) if data else ()
+        # This bounds what a process can send without ending a line; whole lines are counted where they are awaited
+        # (`_Asked.room`).
         self._held = 0 if lines else self._held + len(data)
         for line in lines:
             self._line(line)
@@ -262,9 +267,12 @@ class PythonHost:
         number = self._number
         self._asked[number] = waiting = _Asked(limit)
         if self._dead:
+            # `_ended` was called before, and is not called again.
             waiting.answers.put_nowait(None)
         request = {"id": number, "do": do, "target": target, **fields}
         if self._begin is not None:
+            # A process that is to be forked is made by its first request, and gets it in the same line: one message
+            # less for each run.
             begin, self._begin = self._begin, None
             begin(request)
         else:
@@ -273,6 +281,7 @@ class PythonHost:
             while True:
                 answer = await waiting.answers.get()
                 if answer is None:
+                    # How it ended, and its last words, may arrive after the end of its socket.
                     await self.program.exited(GRACE_S)
                     raise HostError("ended without an answer")
                 if "too_much" in answer:
@@ -285,6 +294,8 @@ class PythonHost:
                 if "returned" in answer:
                     return
         finally:
+            # The caller went away, as at a time limit. Only tools run beside others in a process; anything else ends
+            # with it.
             if self._asked.pop(number, None) is not None and do == "tool":
                 self._channel.send(_line({"id": number, "do": "cancel"}))
 
@@ -329,6 +340,8 @@ class PythonHost:
 
     async def end(self, politely: bool = False) -> None:
         """End it with all that it started. `politely`: it has nothing to do, and may put things away first."""
+        # It is forked all the same: files that are meant for it are closed as they are sent, and its end is told like
+        # any other.
         if self._begin is not None:  # it was never used
             self._begin(None)
             self._begin = None
@@ -354,6 +367,8 @@ class PythonHost:
         await self.end(politely=kind is None)
 
     def _said(self, line: bytes) -> None:
+        # The user's code can write to any file of its process, also to this socket: a line that is no answer is left
+        # out.
         with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
             answer = json.loads(line)
             number = answer["id"]
@@ -368,6 +383,7 @@ class PythonHost:
 
     def _ended(self) -> None:
         self._dead = True
+        # A process that was cut off because a line had no end gave too much. Of any other, None says that it has ended.
         for call in self._asked.values():
             call.answers.put_nowait({"too_much": True} if self._channel.flooded else None)
         for fork in self._forks.values():
@@ -467,6 +483,7 @@ class Fork:
                 await self._exited.wait()
 
     def _signal(self, number: signal.Signals) -> None:
+        # A number is sure to be the fork's only while its parent has not waited for it; so the parent sends the signal.
         if self._parent.alive:
             self._parent.signal(self._number, number)
         else:
@@ -489,6 +506,7 @@ class Fork:
         if not self._silent.is_set():
             self._silent.set()
             self._loop.remove_reader(self._errors)
+            # After the loop has let go of it: its number may belong to another file at once.
             os.close(self._errors)
 
 
@@ -515,6 +533,8 @@ async def start_host(
         own.close()
         raise
     finally:
+        # The process has its own copy. With this one open, the end of the process would not be seen on the other
+        # socket.
         its.close()
     return PythonHost(own, program)
 

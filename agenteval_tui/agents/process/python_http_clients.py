@@ -71,6 +71,7 @@ class _Late:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> object:
         if name not in _HOOKS or name in _added:
             return None
+        # The other finders say where the module is; ours only waits for the end of its import.
         others: list[Any] = [finder for finder in sys.meta_path if finder is not _late]
         for finder in others:
             spec = finder.find_spec(name, path, target) if hasattr(finder, "find_spec") else None
@@ -95,6 +96,7 @@ _late: Any = _Late()
 
 def detour(method: str, url: str, body: object, is_anthropic: Callable[[], bool]) -> tuple[str, str] | None:
     """(The address of a request at the proxy, what is before that path at its server), where it is one to a model."""
+    # A body that is made while it is sent can't be sent twice, where the proxy doesn't reach the server.
     size = len(body) if isinstance(body, (bytes, str)) else 0
     if not _proxy or method.upper() != "POST" or not size or size > _MOST:
         return None
@@ -110,14 +112,17 @@ def detour(method: str, url: str, body: object, is_anthropic: Callable[[], bool]
     if (match := _GEMINI.fullmatch(path)) is not None:
         prefix = "gemini"
     elif (match := _ANTHROPIC.fullmatch(path)) is not None:
+        # Other services have a path of this name; only Anthropic's clients send their version.
         prefix = "anthropic" if is_anthropic() else ""
     elif (match := _OPENAI.fullmatch(path)) is not None and (
+        # `/responses` and the like are common names: there a model must be named.
         match.group(2) == "/chat/completions" or _names_model(body)
     ):
         prefix = "openai/v1"
     if match is None or not prefix:
         return None
     before, rest = match.groups()
+    # The proxy knows these servers by prefixes of their own, with the whole path.
     if prefix == "openai/v1" and ("/openai/deployments/" in path or host == "api.groq.com"):
         prefix, before, rest = "groq" if host == "api.groq.com" else "azure", "", path
     return _proxy + "/" + prefix + rest + ("?" + query if query else ""), scheme + "://" + host + before
@@ -159,6 +164,7 @@ def _add_to_httpx(module: Any) -> None:
         import asyncio
         import ssl  # the library has loaded both, and a process that asks no model need not
 
+        # A connection belongs to the event loop in which it was opened.
         key = sync if kind is sync else asyncio._get_running_loop()
         way = None if key is None else ways.get(key)
         if way is None:
@@ -172,9 +178,11 @@ def _add_to_httpx(module: Any) -> None:
 
     def led(transport: Any, request: Any) -> object:
         """The request as it goes to the proxy; None: it is left alone."""
+        # Only a whole body can be sent a second time.
         if not _proxy or not isinstance(request.stream, module.ByteStream):
             return None
         pool = transport._pool
+        # A client that asks a Unix socket, or by a proxy of the network, would reach another server through us.
         if getattr(pool, "_uds", None) or _has_own_proxies("Proxy" in type(pool).__name__):
             return None
         way = detour(request.method, str(request.url), request.content, lambda: "anthropic-version" in request.headers)
@@ -193,6 +201,7 @@ def _add_to_httpx(module: Any) -> None:
             return send(self, request)
         try:
             response = send(to_proxy(sync), copy)
+        # The proxy has ended, as after the run: the request goes to its server, as it would without us.
         except module.ConnectError:
             return send(self, request)
         if UNREACHED in response.headers:
@@ -227,6 +236,7 @@ def _add_to_requests(module: Any) -> None:
 
     @functools.wraps(send)
     def sending(self: Any, request: Any, *arguments: Any, **named: Any) -> object:
+        # A class of the user's, or a certificate of a client, may do what the proxy can't.
         plain = type(self) is adapter and not arguments and not named.get("cert")
         way = None
         if _proxy and plain and not _has_own_proxies(bool(named.get("proxies"))):
@@ -241,12 +251,14 @@ def _add_to_requests(module: Any) -> None:
             response = send(self, copy, **dict(named, proxies={}))
         except module.exceptions.ConnectionError as error:
             reason = getattr(error.args[0] if error.args else None, "reason", None)
+            # Only where nothing was sent may it be sent again.
             if type(reason).__name__ != "NewConnectionError":
                 raise
             return send(self, request, **named)
         if UNREACHED in response.headers:
             response.close()
             return send(self, request, **named)
+        # Errors and redirects name the server that was meant.
         response.request, response.url = request, request.url
         return response
 
@@ -268,9 +280,11 @@ def _add_to_aiohttp(module: Any) -> None:
         own_way = named.get("proxy") or getattr(self, "_default_proxy", None) or bool(_network())
         if _proxy and not own_way and not (named.get("json") is not None and named.get("data") is not None):
             url = self._build_url(str_or_url)
+            # The session writes the JSON itself; that it names a model is taken as given.
             if named.get("json") is not None:
                 body = '"model"'
             way = detour(method, str(url), body, lambda: "anthropic-version" in (*headers, *self.headers))
+        # Parameters would be added to the address of the proxy.
         if way is None or named.get("params"):
             return await send(self, method, str_or_url, **named)
         headers.popall("Host", None)
@@ -308,15 +322,16 @@ def _add_to_urllib(module: Any) -> None:
     def opening(self: Any, fullurl: Any, data: Any = None, *arguments: Any, **named: Any) -> object:
         way = None
         if _proxy and is_plain(self) and not _has_own_proxies(named=False) and not (direct and self is direct[0]):
-            asked = module.Request(fullurl, data) if isinstance(fullurl, str) else fullurl
-            body = asked.data if data is None else data
-            way = detour(asked.get_method(), asked.full_url, body, lambda: asked.has_header("Anthropic-version"))
+            request = module.Request(fullurl, data) if isinstance(fullurl, str) else fullurl
+            body = request.data if data is None else data
+            way = detour(request.get_method(), request.full_url, body, lambda: request.has_header("Anthropic-version"))
         if way is None:
             return open_url(self, fullurl, data, *arguments, **named)
         if not direct:
+            # An opener without proxies: the one of the environment would be asked for our own address.
             direct.append(module.build_opener(module.ProxyHandler({})))
         headers = dict(self.addheaders)
-        headers.update(asked.header_items(), **{SERVER: way[1]})
+        headers.update(request.header_items(), **{SERVER: way[1]})
         headers.pop("Host", None)
         copy = module.Request(way[0], body, headers, method="POST")
         try:
@@ -325,13 +340,13 @@ def _add_to_urllib(module: Any) -> None:
             if UNREACHED in error.headers:
                 error.close()
                 return open_url(self, fullurl, data, *arguments, **named)
-            error.url = error.filename = asked.full_url
+            error.url = error.filename = request.full_url
             raise
         except module.URLError as error:
             if isinstance(error.reason, ConnectionRefusedError):
                 return open_url(self, fullurl, data, *arguments, **named)
             raise
-        response.url = asked.full_url
+        response.url = request.full_url
         return response
 
     director.open = opening

@@ -83,6 +83,7 @@ class _Reading:
                 raise _EnoughError
             if not spec.origin or self._is_installed(spec.origin):
                 continue
+            # A module in C, or a package without a file, can't be read; its import is left to the project.
             if not spec.origin.endswith(".py"):
                 continue
             try:
@@ -100,6 +101,8 @@ class _Reading:
                 continue
             if isinstance(statement, (ast.Assign, ast.AnnAssign)):
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                # `app = FastAPI()` and then `app.include_router(x)`: a call on an object of the module's own changes no
+                # import.
                 own.update(target.id for target in targets if isinstance(target, ast.Name))
             if isinstance(statement, ast.Import):
                 for alias in statement.names:
@@ -113,6 +116,8 @@ class _Reading:
                 if name and name != "__future__":
                     self._import(name, [name.name for name in statement.names])
             elif isinstance(statement, ast.Try):
+                # The body is what runs as a rule. Handlers import what stands in for it, and are only looked at for
+                # what they change.
                 self._statements(statement.body, package, own)
                 _check([*statement.handlers, *statement.orelse, *statement.finalbody], own)
             elif not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -151,6 +156,8 @@ class _Reading:
             spec = None
             try:
                 if not parent:
+                    # Of a module at the top nothing is imported for that; for one in a package Python would import the
+                    # package, so it is looked up in the folders of the package below.
                     spec = importlib.util.find_spec(name)
                 else:
                     above = self._spec(parent)
@@ -189,6 +196,7 @@ def _check(nodes: Iterable[ast.AST], own: set[str]) -> None:
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
+        # What functions do happens when they are called.
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             continue
         if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, (ast.Store, ast.Del)):
@@ -199,6 +207,7 @@ def _check(nodes: Iterable[ast.AST], own: set[str]) -> None:
                 raise _EnoughError
             if name == "putenv":
                 raise _EnoughError
+        # A call whose result nobody takes is made for what it changes.
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             function = node.value.func
             if _last_name(function) not in _HARMLESS and _first_name(function) not in own:
@@ -224,6 +233,7 @@ def load(modules: Sequence[tuple[str, Iterable[str]]]) -> list[str]:
     for name, attributes in modules:
         module = _imported(name)
         if module is not None and getattr(module, "__path__", None) is not None:
+            # `from package import name` may mean a module of the package.
             for attribute in sorted(attributes):
                 if not hasattr(module, attribute):
                     _imported(name + "." + attribute)
@@ -253,6 +263,7 @@ def _first_calls() -> None:
 def _imported(name: str) -> ModuleType | None:
     try:
         return importlib.import_module(name)
+    # Whatever an import raises, the project's own import raises it again, at its place.
     except Exception:
         return None
 

@@ -33,6 +33,7 @@ _added: set[str] = set()  # the frameworks whose hooks are there
 @contextlib.contextmanager
 def watching(tell: Tell) -> Iterator[None]:
     """Tell each request to a model that is made inside, with its answer, as an event `model_request`."""
+    # Again for each call: a framework may have been imported in the function.
     add_hooks()
     requests = _Requests(tell)
     token = _watching.set(requests)
@@ -74,11 +75,13 @@ class _Requests:
     def asked(self, key: object, read: Callable[[], dict[str, Any]]) -> None:
         """A request begins, or it is known better now. `read` gives its fields as the event has them, with messages as
         python_pieces makes them."""
+        # A request that is only known better keeps the time at which it began.
         began = self._open[key][0] if key in self._open else time.perf_counter()
         self._open[key] = began, self._read(read)
 
     def answered(self, key: object, read: Callable[[], list[Message]] | None = None, error: str = "") -> None:
         """It has its answer: `read` gives the messages of that. Or it failed."""
+        # Hooks also tell the ends of requests that began before this call.
         if key not in self._open:
             return
         began, event = self._open.pop(key)
@@ -92,6 +95,7 @@ class _Requests:
             event = dict(event, **about) if answer else {}
         with self._lock:
             if event:
+                # Each request repeats the whole conversation: a message is told once, and then by its number.
                 event["messages"] = [self._place(message) for message in event["messages"]]
             self._tell(dict(event, type="model_request"))
 
@@ -198,6 +202,8 @@ def _add_to_langchain() -> None:
             if requests is not None:
                 requests.failed(run_id, error)
 
+    # LangChain adds to each run the handlers that variables of context hold; ours is the default, so that it holds in
+    # each context.
     handler: Any = contextvars.ContextVar("agenteval_langchain", default=Handler())  # noqa: B039 - it keeps nothing
     context.register_configure_hook(handler, inheritable=True)
 
@@ -225,6 +231,7 @@ def _ask_langchain(key: object, messages: Callable[[], list[Message]], about: di
 def _add_to_pydantic_ai() -> None:
     capabilities: Any = import_module("pydantic_ai.capabilities")
     agent: Any = sys.modules["pydantic_ai"].Agent
+    # An older version, which has no such hook.
     if "capabilities" not in inspect.signature(agent.iter).parameters:
         return
 
@@ -255,12 +262,13 @@ def _add_to_pydantic_ai() -> None:
         if requests is not None:
             requests.asked(key_of(ctx), lambda: _pydantic_request(ctx, request))
 
-    told, iterate = Told(), agent.iter
+    # All other ways to run an agent go through this one.
+    capability, iterate = Told(), agent.iter
 
     @functools.wraps(iterate)
     def with_hook(self: object, *arguments: object, **named: Any) -> object:
         if _current() is not None:
-            named["capabilities"] = [*(named.get("capabilities") or ()), told]
+            named["capabilities"] = [*(named.get("capabilities") or ()), capability]
         return iterate(self, *arguments, **named)
 
     agent.iter = with_hook
@@ -371,6 +379,8 @@ def _add_to_openai_agents() -> None:
 
         return pass_on
 
+    # The runner takes one object of hooks. The user's own is called through ours, also for hooks that newer versions
+    # add.
     for name in dir(base):
         if name.startswith("on_") and name not in vars(Told):
             setattr(Told, name, passed_on(name))
@@ -379,19 +389,21 @@ def _add_to_openai_agents() -> None:
         @functools.wraps(run)
         def running(cls: type, *arguments: object, **named: Any) -> object:
             theirs = named.get("hooks")
+            # Hooks that are given by position, or that are none, are left to the framework.
             if _current() is None or len(arguments) >= _HOOKS_PLACE or not (theirs is None or isinstance(theirs, base)):
                 return run.__func__(cls, *arguments, **named)
-            told = Told(theirs, named.get("conversation_id") or named.get("previous_response_id"))
+            hooks = Told(theirs, named.get("conversation_id") or named.get("previous_response_id"))
             try:
-                result = run.__func__(cls, *arguments, **dict(named, hooks=told))
+                result = run.__func__(cls, *arguments, **dict(named, hooks=hooks))
             except BaseException as error:
-                told.fail(error)
+                hooks.fail(error)
                 raise
             if inspect.isawaitable(result):
-                return told.awaited(result)
+                return hooks.awaited(result)
             if hasattr(result, "stream_events"):
+                # Errors of a stream come to whoever reads it, and not from the call.
                 stream_events = result.stream_events
-                result.stream_events = lambda: told.streamed(stream_events())
+                result.stream_events = lambda: hooks.streamed(stream_events())
             return result
 
         return classmethod(running)

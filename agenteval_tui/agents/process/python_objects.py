@@ -38,6 +38,7 @@ WANTED = "name a function, or an agent of a framework"
 def runner(agent: Any, target: str) -> Run | None:
     """A function of the request that runs what was found at `target`, and gives a generator, async or not; None for
     what is called as a function. Raises `WrongTarget` for what is neither."""
+    # Classes and functions are called, whatever package they are from.
     if inspect.isclass(agent) or inspect.isroutine(agent) or isinstance(agent, targets.Method):
         return None
     if pieces.made_by(agent, "pydantic_ai") and hasattr(agent, "run") and hasattr(agent, "iter"):
@@ -130,23 +131,24 @@ def result_of(last: Any) -> object:
     return last if find is None else find(last)
 
 
-def is_factory(found: object, settings: Any = ()) -> bool:
+def is_factory(target: object, settings: Any = ()) -> bool:
     """Whether it can only make an agent, or answer without a prompt: it needs nothing, or only `settings`, or what is
     among them by name."""
-    if not (inspect.isclass(found) or inspect.isroutine(found)):
+    if not (inspect.isclass(target) or inspect.isroutine(target)):
         return False
-    parameters = answers.parameters_of(found)
+    parameters = answers.parameters_of(target)
     if parameters is None:
-        return inspect.isclass(found)
+        return inspect.isclass(target)
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or parameter.name in SETTINGS:
             continue
+        # A setting that is called `prompt` or `messages` doesn't make a function of the prompt a factory.
         asks = parameter.name in (*answers.OFFERED, *answers.PROMPTS)
         if parameter.name in settings and parameter.kind is not parameter.POSITIONAL_ONLY and not asks:
             continue
         if parameter.default is parameter.empty or parameter.name in (*answers.OFFERED, "request", *answers.PROMPTS):
             return False
-    return not inspect.isgeneratorfunction(found) and not inspect.isasyncgenfunction(found)
+    return not inspect.isgeneratorfunction(target) and not inspect.isasyncgenfunction(target)
 
 
 def make(factory: Any, request: Request) -> object:
@@ -199,6 +201,7 @@ def is_agent(value: object, target: str, ways: bool = True) -> bool:
     if inspect.isgenerator(value) or inspect.isasyncgen(value) or inspect.ismodule(value):
         return False
     if hasattr(value, "to_input_list") or hasattr(value, "new_messages") or hasattr(value, "model_dump_json"):
+        # Results have these methods. Agents of these packages are models of pydantic, and have them, too.
         is_known = pieces.made_by(value, "crewai", "google", "autogen_agentchat", "llama_index", "langchain_core")
         if not is_known:
             return False
@@ -207,6 +210,7 @@ def is_agent(value: object, target: str, ways: bool = True) -> bool:
             return runner(value, target) is not None or callable(value)
         is_known = pieces.made_by(value, "pydantic_ai", "agents", "langgraph", "langchain_core", "langchain")
         return (is_known or frameworks.of(value) is not None) and runner(value, target) is not None
+    # `runner` refuses a graph that is not compiled: that is an agent with a mistake, which must be told, and no answer.
     except pieces.WrongTarget:
         return hasattr(value, "compile") and pieces.made_by(value, "langgraph")
 
@@ -277,6 +281,7 @@ async def _pydantic(agent: Any, request: Request, target: str) -> AsyncIterator[
             if began or not pieces.refuses_to_stream(error):
                 raise
             yield _not_streamed(pieces.type_of(getattr(agent, "model", None)))
+            # Once more: the stream that was refused may have changed what was made for it.
             deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
             more = {} if deps is None else {"deps": deps}
     # Node by node: what was done is known whatever ends it.
@@ -297,6 +302,7 @@ def _pydantic_history(messages: list[dict[str, Any]]) -> list[Any]:
         if role == "assistant":
             parts = [types.TextPart(content=content)] if content else []
             for call in message.get("tool_calls") or ():
+                # pydantic-ai wants the name of the tool with its result, which OpenAI's messages lack.
                 names[call["id"]] = call["function"]["name"]
                 arguments = call["function"]["arguments"]
                 parts.append(types.ToolCallPart(names[call["id"]], arguments, tool_call_id=call["id"]))
@@ -309,6 +315,7 @@ def _pydantic_history(messages: list[dict[str, Any]]) -> list[Any]:
             part = types.SystemPromptPart(content=content)
         else:
             part = types.UserPromptPart(content=content)
+        # Requests and responses take turns: several results after one response are parts of one request.
         if history and isinstance(history[-1], types.ModelRequest):
             history[-1] = types.ModelRequest(parts=[*history[-1].parts, part])
         else:
@@ -317,8 +324,9 @@ def _pydantic_history(messages: list[dict[str, Any]]) -> list[Any]:
 
 
 async def _openai_agents(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
-    asked: Any = []
+    items: Any = []
     messages = request["messages"]
+    # The option `input` takes the place of the last prompt.
     if (request.get("_how") or {}).get("input") is not None:
         messages = [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
     for message in messages:
@@ -329,22 +337,23 @@ async def _openai_agents(agent: Any, request: Request, target: str) -> AsyncIter
                 "call_id": message.get("tool_call_id"),
                 "output": message.get("content"),
             }
-            asked.append(result)
+            items.append(result)
             continue
         if message.get("content"):
-            asked.append({"role": role, "content": message["content"]})
+            items.append({"role": role, "content": message["content"]})
         for call in message.get("tool_calls") or ():
             function = call["function"]
             item = {"type": "function_call", "call_id": call["id"], "name": function["name"]}
-            asked.append(dict(item, arguments=function["arguments"]))
+            items.append(dict(item, arguments=function["arguments"]))
     kind, runner, began = contexts.of_openai_agents(agent), sys.modules["agents"].Runner, False
     async with contextlib.AsyncExitStack() as opened:
         for server in _closed_servers(agent):
             await opened.enter_async_context(server)
         try:
             context = contexts.made(kind, request, target, "context")
-            running = runner.run_streamed(agent, asked, context=context)
+            running = runner.run_streamed(agent, items, context=context)
             async for event in running.stream_events():
+                # The event of the first agent comes before the model is asked.
                 began = began or getattr(event, "type", None) != "agent_updated_stream_event"
                 yield event
             yield running
@@ -353,12 +362,13 @@ async def _openai_agents(agent: Any, request: Request, target: str) -> AsyncIter
             if began or not pieces.refuses_to_stream(error):
                 raise
         yield _not_streamed(pieces.type_of(getattr(agent, "model", None)))
-        yield await runner.run(agent, asked, context=contexts.made(kind, request, target, "context"))
+        yield await runner.run(agent, items, context=contexts.made(kind, request, target, "context"))
 
 
 def _closed_servers(agent: Any) -> list[Any]:
     """The MCP servers of an agent and of those it hands over to, which the program that uses them has to connect."""
     agents, servers = [agent], []
+    # The list grows while it is gone through.
     for each in agents:
         others = list(getattr(each, "handoffs", None) or ())
         agents += [other for other in others if hasattr(other, "mcp_servers") and other not in agents]
@@ -378,28 +388,30 @@ async def _runnable(graph: Any, request: Request, target: str) -> AsyncIterator[
     mapped = how.get("output") or how.get("messages")
     if pieces.made_by(graph, "langgraph") and hasattr(graph, "channels"):
         graph = _with_store(graph)
-        asked: Any = how.get("input")
-        if asked is None:
+        question: Any = how.get("input")
+        if question is None:
             if not _takes_messages(graph):
                 raise pieces.WrongTarget(_without_messages(graph, target))
-            asked = {"messages": await _new_messages(graph, request, config)}
-        elif isinstance(asked, dict) and getattr(graph, "builder", None) is not None:
+            question = {"messages": await _new_messages(graph, request, config)}
+        elif isinstance(question, dict) and getattr(graph, "builder", None) is not None:
             names, takes = _state_of(graph)
-            unknown = [name for name in asked if name not in names and name not in takes]
+            unknown = [name for name in question if name not in names and name not in takes]
             if unknown:  # the graph would drop it in silence
                 problem = "the state of " + target + " has no " + ", ".join(unknown) + "; it has " + ", ".join(names)
                 raise pieces.WrongTarget(problem + "; correct the option `input`")
         try:
+            # Such a state is mapped as a whole: there are no messages to stream.
             if how.get("messages") or "messages" not in graph.channels:
-                yield {"agenteval_state": await _invoked(graph, asked, config, more)}
+                yield {"agenteval_state": await _invoked(graph, question, config, more)}
                 return
             state: Any = None
-            async for piece in _streamed(graph, asked, config, dict(more, stream_mode=["messages", "values"])):
+            async for piece in _streamed(graph, question, config, dict(more, stream_mode=["messages", "values"])):
                 state = piece[1] if piece[0] == "values" else state
                 yield piece
         except KeyError as error:
             key = error.args[0] if error.args else None
-            if isinstance(key, str) and key in graph.channels and not (isinstance(asked, dict) and key in asked):
+            # A node looked for a key that the input did not have: the error says what to write in `input`.
+            if isinstance(key, str) and key in graph.channels and not (isinstance(question, dict) and key in question):
                 error.agenteval_state_key = key  # type: ignore[attr-defined]
             raise
         if mapped:
@@ -408,15 +420,16 @@ async def _runnable(graph: Any, request: Request, target: str) -> AsyncIterator[
     if how.get("input") is not None or mapped:
         yield {"agenteval_state": await _invoked(graph, how.get("input", request["prompt"]), config, more)}
         return
-    asked = request["messages"]
+    question = request["messages"]
+    # A model takes messages; a chain takes the variables of its template, or a text.
     if not any(cls.__name__ == "BaseLanguageModel" for cls in type(graph).__mro__):
         variables = _variables(graph)
         if "messages" not in variables:
             pieces.refuse_answers(request, type(graph).__name__, "the variable")
-        asked = request["prompt"]
+        question = request["prompt"]
         if variables:
-            asked = {name: request.get(name, request["prompt"]) for name in variables}
-    async for piece in _streamed(graph, asked, config, {}):
+            question = {name: request.get(name, request["prompt"]) for name in variables}
+    async for piece in _streamed(graph, question, config, {}):
         yield piece
 
 
@@ -431,26 +444,26 @@ def _with_store(graph: Any) -> Any:
     return graph.copy(update={"store": memory.InMemoryStore()})
 
 
-async def _streamed(graph: Any, asked: Any, config: dict[str, Any], more: dict[str, Any]) -> AsyncIterator[Any]:
+async def _streamed(graph: Any, question: Any, config: dict[str, Any], more: dict[str, Any]) -> AsyncIterator[Any]:
     """What it streams; of one that has no async ways, such as a checkpointer of SQLite, by the others."""
     began = False
     try:
-        async for piece in graph.astream(asked, config, **more):
+        async for piece in graph.astream(question, config, **more):
             began = True
             yield piece
         return
     except NotImplementedError:
         if began:
             raise
-    for piece in graph.stream(asked, config, **more):
+    for piece in graph.stream(question, config, **more):
         yield piece
 
 
-async def _invoked(graph: Any, asked: Any, config: dict[str, Any], more: dict[str, Any]) -> object:
+async def _invoked(graph: Any, question: Any, config: dict[str, Any], more: dict[str, Any]) -> object:
     try:
-        return await graph.ainvoke(asked, config, **more)
+        return await graph.ainvoke(question, config, **more)
     except NotImplementedError:
-        return graph.invoke(asked, config, **more)
+        return graph.invoke(question, config, **more)
 
 
 async def _new_messages(graph: Any, request: Request, config: dict[str, Any]) -> list[dict[str, Any]]:
@@ -463,12 +476,13 @@ async def _new_messages(graph: Any, request: Request, config: dict[str, Any]) ->
         state = await graph.aget_state(config)
     except NotImplementedError:
         state = graph.get_state(config)
-    kept = state.values.get("messages") if isinstance(state.values, dict) else None
-    if not kept:
+    remembered = state.values.get("messages") if isinstance(state.values, dict) else None
+    if not remembered:
         return messages
     before = pieces.before(request)
-    have = [_said(pieces.message_of(message, lambda *note: None)) for message in kept]
+    have = [_said(pieces.message_of(message, lambda *note: None)) for message in remembered]
     had = [_said(pieces.message_of(message, lambda *note: None)) for message in before]
+    # Empty messages are those that only have calls: the conversation that was sent may lack them.
     if [message for message in have if message[1]] == [message for message in had if message[1]]:
         return messages[len(before) :]
     config["configurable"]["thread_id"] = uuid.uuid4().hex

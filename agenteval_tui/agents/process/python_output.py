@@ -47,6 +47,7 @@ class _Raw(io.RawIOBase):
         if not _give(self._source, data):
             rest = data
             while rest:
+                # A pipe may take a part of it.
                 rest = rest[os.write(self._fd, rest) :]
         return len(data)
 
@@ -59,6 +60,7 @@ def replace_streams() -> None:
             io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True
         )
         setattr(sys, source, stream)
+        # Libraries that restore streams take them from here.
         setattr(sys, "__" + source + "__", stream)
 
 
@@ -107,6 +109,7 @@ def _give(source: str, data: bytes) -> bool:
     if record and record in text:
         return True  # it is told as a record
     _written += len(data)
+    # What telling itself prints would be told without end.
     _state.telling = True
     try:
         return tell({"source": source, "text": text}) is not False
@@ -133,6 +136,7 @@ def _watch(logger: Any) -> None:
         _state.telling = True
         piece = {"source": "log", "text": text[:_LONGEST_RECORD], "level": record.levelname, "logger": record.name}
         try:
+            # While its handlers print it, the same text is not told a second time.
             _state.record = "" if tell(piece) is False else text
         finally:
             _state.telling = False

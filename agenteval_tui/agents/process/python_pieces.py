@@ -58,6 +58,7 @@ def foreign_type(value: object) -> str | None:
     """The type of the first object in it that an installed package defined, and that has no form of JSON's own; None
     where there is none. Whoever shows such an object as JSON may show anything but an answer."""
     waiting, count = [value], 0
+    # Bounded: what an agent gave may hold itself.
     while waiting and count < _LOOKED_AT:
         current = waiting.pop()
         count += 1
@@ -135,6 +136,7 @@ def refuses_to_stream(error: BaseException) -> bool:
     frame = getattr(trace, "tb_frame", None)
     if frame is None or frame.f_code.co_name not in ("request_stream", "stream_response"):  # pydantic-ai, openai-agents
         return False
+    # Its model of a function asserts that there is a function for streams.
     own = frame.f_globals.get("__name__") == "pydantic_ai.models.function"
     return isinstance(error, NotImplementedError) or (own and isinstance(error, AssertionError))
 
@@ -175,6 +177,8 @@ async def alone_async(agent: object) -> AsyncIterator[None]:
 def _entry(agent: object) -> Iterator[threading.Lock]:
     with _locks_lock:
         entry = _locks.setdefault(id(agent), [threading.Lock(), 0])
+        # Counted before the lock is taken: an id is used again once its object is gone, so the lock goes with its last
+        # user.
         entry[1] += 1
     try:
         yield entry[0]
@@ -194,6 +198,7 @@ def usage_of(raw: object) -> Figures:
     if wrong_sum:
         figures["sums"] = [wrong_sum]
     return (
+        # Zeros alone are what frameworks give where the server did not say.
         figures if any(figures.get(name) for name in ("input_tokens", "output_tokens", "cost", "odd", "sums")) else {}
     )
 
@@ -560,6 +565,7 @@ def from_items(items: Iterable[Any], note: Note, agents: Sequence[str | None] | 
             current = None
             continue
         answer = about.get("response_id") if isinstance(about, dict) else None
+        # Items lie in one list. A new response starts after a result, or where the id of the response changes.
         if current is None or (answer and answered and answer != answered):
             current = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True, "id": None}
             current.update({"agent": agent, "model": about.get("model") if isinstance(about, dict) else None})
@@ -575,6 +581,7 @@ def from_items(items: Iterable[Any], note: Note, agents: Sequence[str | None] | 
             current["reasoning"] += thought
         else:
             current["calls"].append(_item_call(item, note))
+            # Tools that the server runs have the result within the call.
             if kind != "function_call" and field(item, "output") is not None:
                 text = text_of(field(item, "output"), note)
                 messages.append({"role": "tool", "call_id": _call_id(item), "name": None, "text": text, "error": False})

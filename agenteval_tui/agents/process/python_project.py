@@ -44,6 +44,7 @@ def module_of(target: str, is_installed: IsInstalled) -> ModuleType:
     package around it, lies outside of the project and is not a plug-in's; then nothing of it ran."""
     folder = os.getcwd()  # noqa: PTH109
     place = targets.split(target)[0]
+    # A link may lead out of the project: real paths count.
     if place.endswith(".py"):
         _check(target, place, [os.path.realpath(place)], is_installed)
     parts = targets.imported_name(target, folder).split(".")
@@ -63,6 +64,7 @@ def function_of(target: str, is_installed: IsInstalled) -> object:
     current = module_of(target, is_installed)
     for part in target.rpartition(":")[2].split("."):
         current = getattr(current, part)
+        # `checks:os.system` goes through a module that `checks` imported.
         if isinstance(current, types.ModuleType):
             _check_module(target, current.__name__, is_installed)
     code = current

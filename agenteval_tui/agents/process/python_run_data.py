@@ -104,6 +104,7 @@ class RunData:
         offered = request["offered"]
         self.value = request["value"]
         self.transcript = offered["transcript"]
+        # A transcript that doesn't say what was observed is one whose calls were.
         self.unseen = UnseenCalls() if "tool_calls" not in self.transcript.get("observes", ("tool_calls",)) else None
         self.variables = offered["variables"]
         self.expected = offered["expected"]
@@ -138,6 +139,7 @@ class RunData:
     def outputs(self) -> Named:
         """What the agent returned: an object, or its answer by the name that the row has for it; as `messages` the
         conversation."""
+        # What the agent returned beside its answer, else an answer that is an object itself.
         own = self.transcript.get("outputs") or _object_in(self.value)
         own = own or _object_in(self.transcript.get("final_output"))
         if not own:
@@ -228,6 +230,7 @@ class RunData:
             "inputs": self.input if not self.variables or "input" in self.variables else self.inputs,
         }
         errors = sys.modules.get("pydantic_evals.otel._errors")
+        # An evaluator that looks for spans raises pydantic-evals' own error for that.
         fields["_span_tree"] = errors and errors.SpanTreeRecordingError("agenteval records no spans for evaluators")
         return _made("pydantic_evals.evaluators", "EvaluatorContext", fields)
 

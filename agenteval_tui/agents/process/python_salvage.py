@@ -89,6 +89,7 @@ def _of_graph(loop: Any) -> list[Any]:
     """The messages in the state of a graph, with what finished nodes of the broken step have written."""
     messages = list(loop.channels["messages"].get())
     message_ids = {getattr(message, "id", None) for message in messages}
+    # A step of a graph is only applied when all of its nodes have ended.
     for write in getattr(loop, "checkpoint_pending_writes", None) or ():
         if write[1] == "messages":
             added = write[2] if isinstance(write[2], list) else [write[2]]

@@ -33,6 +33,7 @@ def describe(function: Any) -> dict[str, Any]:
             more = True
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             continue
+        # Models give arguments by name.
         if parameter.kind is parameter.POSITIONAL_ONLY:
             raise TypeError(f"its parameter {parameter.name!r} can't be given by name")
         schema = _schema_of(hints.get(parameter.name, parameter.annotation))
@@ -88,6 +89,7 @@ def _schema_of(kind: Any) -> dict[str, Any]:
         return {"enum": list(inner)}
     if origin is typing.Union or type(kind).__name__ == "UnionType":
         options = [_schema_of(option) for option in inner]
+        # Shorter, and understood by servers that know no `anyOf`.
         if all(set(option) == {"type"} and isinstance(option["type"], str) for option in options):
             return {"type": [option["type"] for option in options]}
         return {"anyOf": options}
@@ -119,6 +121,7 @@ def _schema_of(kind: Any) -> dict[str, Any]:
             "required": sorted(getattr(base, "__required_keys__", ())),
         }
     for base_type, name in _NAMES.items():
+        # `bool` is derived from `int`: these two are only told by themselves.
         if base is base_type or (name not in ("boolean", "integer") and issubclass(base, base_type)):
             schema = {"type": name}
             if name == "array" and inner and inner[0] is not Ellipsis:

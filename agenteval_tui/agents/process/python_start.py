@@ -31,6 +31,7 @@ class StartWatch:
         self._began = time.monotonic()
         self._task: asyncio.Task[None] | None = None
         loop = asyncio.get_running_loop()
+        # A process that is ready soon, as nearly all are, costs no task and no look at the list of processes.
         self._timer = loop.call_later(min(_LOOK_S, START_S, STILL_S), self._begin)
         self.expired_s: float | None = None
         """After how many seconds without being ready, or without any work, it was ended; None: it was not."""
@@ -62,6 +63,7 @@ class StartWatch:
             if now - self._began >= START_S:
                 return START_S
             work = await asyncio.to_thread(work_of, self._program.pid)
+            # Without figures of the system, only the whole time counts.
             if work is None or before is None or work - before >= _LEAST_S:
                 before, since = work, now
             elif now - since >= STILL_S:

@@ -96,12 +96,14 @@ def load(target: str, folder: str) -> ModuleType:
         module = importlib.import_module(name)
         if _is_of(module, path):
             return module
+    # Another module has its name: the file is imported under a name that only its path can have.
     spec: Any = importlib.util.spec_from_file_location(own, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[own] = module
     try:
         spec.loader.exec_module(module)
     except BaseException:
+        # A module whose import failed is imported again next time, as Python does.
         del sys.modules[own]
         raise
     return module
@@ -125,13 +127,13 @@ class Method:
 
 def find_agent(target: str, folder: str) -> object:
     """The object; of a method that needs an object of its class, the `Method`."""
-    found = find(target, folder)
+    named = find(target, folder)
     path, _, name = split(target)[1].rpartition(".")
-    if not path or not isinstance(found, types.FunctionType):
-        return found
+    if not path or not isinstance(named, types.FunctionType):
+        return named
     owner = find(target[: -len(name) - 1], folder)
     static = isinstance(owner, type) and isinstance(inspect.getattr_static(owner, name), staticmethod)
-    return Method(owner, name) if isinstance(owner, type) and not static else found
+    return Method(owner, name) if isinstance(owner, type) and not static else named
 
 
 def _parts(path: str) -> tuple[str, str]:

@@ -221,17 +221,20 @@ class Tree:
         Raises `AgentevalError` when it can't be started, `RaisedError` for what a step raised, `HostError` when the
         process ended.
         """
+        # Each time: a fork starts no program, so nothing later would ask.
         self._permission.require_start(host_argv(self.root.interpreter, self.root.path, self.root.last))
         self._in_use += 1
         self.used = time.monotonic()
         try:
             if env:
+                # Modules may read these variables at import, and level 2 has imported them without.
                 level = await self._prepared(await self._source(), env)
             else:
                 level = await self._level()
                 if level.failure is not None:
                     raise level.failure
                 if not level.unsafe:
+                    # Before the fork is handed out: a save that makes the level stale meanwhile must not end it.
                     level.forks += 1
                     fork = level.host.new_fork(lambda: self._released(level))
                     fork.printed = level.printed
@@ -243,12 +246,12 @@ class Tree:
         except BaseException:
             self._in_use -= 1
             raise
-        left = level.host.release  # a fork counts at the level that it was forked from
+        leave_level = level.host.release  # a fork counts at the level that it was forked from
 
         def release() -> None:
             self._given_back()
-            if left is not None:
-                left()
+            if leave_level is not None:
+                leave_level()
 
         level.host.release = release
         return level.host
@@ -273,12 +276,14 @@ class Tree:
         second = self._second
         if second is not None and self._is_current(second):
             return second
+        # Runs that start at once wait for the same imports.
         if self._making is None:
             self._making = asyncio.create_task(self._make())
             self._making.add_done_callback(self._made)
         making = self._making
         self._waiting += 1
         try:
+            # One of them that is cancelled must not cancel the imports of the others.
             return await asyncio.shield(making)
         except asyncio.CancelledError:
             if self._waiting == 1 and not making.done():  # nobody waits for it any more
@@ -295,11 +300,16 @@ class Tree:
             task.exception()  # whoever waits for it is told
 
     def _is_current(self, level: Level) -> bool:
+        # A level that serves a run itself, or whose import failed, ends without being out of date: what it found still
+        # holds.
         if not level.host.alive and not level.unsafe and level.failure is None:
             return False
+        # An import may fail for a reason that passes.
         if level.failure is not None and self._failed < _TRIES:
             return False
         now = time.monotonic()
+        # Looking at thousands of files takes its time: a look that took long is followed by a longer pause, so that all
+        # looks together take at most the share above.
         if now - self._checked < (self._check_took - _CHECK_FREE_S) / _CHECK_SHARE:
             return True
         stale = level.stale() or (self._first is not None and self._first.stale())
@@ -317,11 +327,13 @@ class Tree:
         level = await self._prepared(await self._source())
         self._second = level
         failure = level.failure
+        # An import that hung is not tried again: each time it would take until the limit of `python_start`.
         tries = 0 if failure is None else _TRIES if "ImportTimeout" in failure.kinds else 1
         self._failed = self._failed + tries if tries else 0
         self._checked, self._check_took = time.monotonic(), 0.0
         self.start.levels_ms += (time.monotonic() - began) * 1000
         self.start.unsafe = level.unsafe
+        # It stays as the answer to the next runs, without its process.
         if level.failure is not None:
             self._end(level)
         elif level.unsafe:
@@ -334,6 +346,7 @@ class Tree:
         if self._first is not None and self._first.can_be_first():
             return self._first
         self._leave_first()
+        # Another tree, of another function of the same module, may have made it.
         shared = self._firsts.get(self._key)
         if shared is not None and shared.can_be_first():
             return self._begin_with(shared)
@@ -354,6 +367,7 @@ class Tree:
         except BaseException:
             await host.end()
             raise
+        # What it found stays known; each run then makes all imports itself.
         if first.unsafe:
             await host.end()
         return self._begin_with(first)
@@ -390,6 +404,7 @@ class Tree:
 
     async def _prepared(self, first: Level, env: Mapping[str, str] | None = None) -> Level:
         """A process in which the project's modules are imported: a fork of the first level, if it may be forked."""
+        # A fork goes on from what its first level printed; one that starts anew prints that itself.
         before = "" if first.unsafe else first.printed
         if first.unsafe:
             host = await self._started(env)
@@ -408,6 +423,8 @@ class Tree:
         except BaseException:
             await host.end()
             raise
+        # Where the first level may not be forked, this process has made its imports itself: what is unsafe about them
+        # holds here, too.
         level.unsafe = (*first.unsafe, *level.unsafe)
         level.printed = level.host.printed = before + level.printed
         return level
@@ -426,6 +443,7 @@ class Tree:
 
     async def _spare(self, ahead: bool) -> Level:
         task = self._spares.popleft() if self._spares else self._new_spare()
+        # At most one for each run in progress and for each processor: more would only wait.
         while ahead and len(self._spares) < min(self._in_use, _SPARES):
             self._spares.append(self._new_spare())
         try:
@@ -433,6 +451,7 @@ class Tree:
         except asyncio.CancelledError:
             self._drop(task)
             raise
+        # It was prepared a while ago.
         if level.stale() or not level.host.alive:
             self._end(level)
             return await self._prepared(await self._source())
@@ -489,11 +508,11 @@ async def _already(level: Level) -> Level:
     return level
 
 
-async def _asked(host: PythonHost, folder: Path, do: str, **asked: Any) -> Mapping[str, Any]:
+async def _asked(host: PythonHost, folder: Path, do: str, **fields: Any) -> Mapping[str, Any]:
     """What a level answers. If its imports take too long, it says where it is, and is ended."""
     watch = StartWatch(host.program)
     try:
-        return dict(await host.call(do, "", **asked))
+        return dict(await host.call(do, "", **fields))
     except HostError as error:
         if watch.had_to_kill:
             held = held_error("ImportTimeout", "its import did not end in time", host.program.stderr, folder)

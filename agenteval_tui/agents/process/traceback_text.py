@@ -56,6 +56,7 @@ def frames_in_dump(text: str, folder: Path, *, fatal: bool) -> tuple[Frame, ...]
     dumping = announced = False
     for line in text.splitlines():
         match = _DUMPED.match(line)
+        # A process that was asked where it is, and then crashed, has written two dumps.
         if _DUMP.match(line) and announced == fatal:
             dumping, frames = True, []
         elif not dumping or match is None:
@@ -64,6 +65,7 @@ def frames_in_dump(text: str, folder: Path, *, fatal: bool) -> tuple[Frame, ...]
             file, own = _file(match["file"], str(folder))
             source = _source(match["file"], int(match["line"]), folder) if own else ""
             frames.append(Frame(file, int(match["line"]), match["function"], source, own))
+        # An empty line lies between the announcement and the stack.
         announced = line.startswith(_FATAL) or (announced and not line)
     return tuple(reversed(frames))
 
@@ -71,6 +73,7 @@ def frames_in_dump(text: str, folder: Path, *, fatal: bool) -> tuple[Frame, ...]
 def _source(file: str, line: int, folder: Path) -> str:
     """The line of a Python file of the project; "" for any other file, whatever a program writes."""
     real = Path(os.path.realpath(file))
+    # What a program writes decides which file is read here: only sources of the project are.
     if real.suffix != ".py" or not real.is_relative_to(working_copy_of(folder)) or not real.is_file():
         return ""
     linecache.checkcache(file)
@@ -102,6 +105,7 @@ def _python(lines: list[str], folder: str) -> Traceback | None:
         if _MEMBER.match(whole):
             begun, members = None, True
             continue
+        # Without the bars of the groups, lines have the indentation that the expressions expect.
         line = whole[2 * depth + 2 :] if depth and whole[2 * depth : 2 * depth + 1] == "|" else whole
         row = line.strip(" |+")
         if row.startswith("Exception Group Traceback (most recent") or row.endswith(_BEGIN):
@@ -138,6 +142,7 @@ def _read(block: _Block, line: str, row: str, folder: str) -> None:
         block.frames.append(Frame(file, int(match["line"]), match["function"] or "", project=own))
     elif (match := _REPEATED.match(row)) is not None:
         block.left_out += int(match[1])
+    # The first line below a place is the source; others underline it.
     elif line.startswith("    ") and block.frames and not _UNDERLINE.match(row):
         if not block.frames[-1].source:
             block.frames[-1] = replace(block.frames[-1], source=row[:_LONGEST])
@@ -156,6 +161,7 @@ def _tree(blocks: list[_Block]) -> Traceback:
             RaisedException(block.raised, block.message, tuple(block.frames), block.left_out, relation, parent)
         )
         if block.link and number:
+            # A cause is printed before what it led to, in the same group.
             before = max((n for n in range(number) if blocks[n].depth == block.depth), default=None)
             if before is not None:
                 add(before, block.link, place)
@@ -192,6 +198,7 @@ def _node(lines: list[str], folder: str) -> Traceback | None:
             begin -= 1
         frames = [frame for line in lines[begin + 1 : end + 1] if (frame := _js_frame(line, folder)) is not None]
         head = begin
+        # A message may have several lines before the first frame.
         while head >= 0 and begin - head < _MOST_LINES and _JS_RAISED.match(lines[head]) is None:
             head -= 1
         match = _JS_RAISED.match(lines[head]) if head >= 0 and begin - head < _MOST_LINES else None
@@ -201,6 +208,7 @@ def _node(lines: list[str], folder: str) -> Traceback | None:
         exceptions.insert(0, RaisedException(match["type"], message.strip(), tuple(reversed(frames))))
         if not match["cause"]:
             break
+        # Node prints what was raised first, and `[cause]` below it; this goes from the last to the first.
         end = head - 1
         while end >= 0 and not _JS_FRAME.match(lines[end]):
             end -= 1

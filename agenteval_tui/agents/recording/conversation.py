@@ -408,10 +408,10 @@ class _Assembly:
     def _placed(self, model_call: Asked, request: Request, keys: list[str]) -> tuple[_Talk, Sequence[_Message], bool]:
         """The conversation that a request belongs to, what is new in it, and whether it is only asked again."""
         messages = request.messages
-        kept = self._kept(request)
-        if kept is not None:
-            again = keys == kept.asked and kept.failed
-            return kept, () if again else messages, again
+        earlier = self._kept(request)
+        if earlier is not None:
+            again = keys == earlier.asked and earlier.failed
+            return earlier, () if again else messages, again
         best: tuple[int, _Talk, int] | None = None
         for talk in self._talks:
             if talk.conversation != request.conversation:

@@ -99,7 +99,7 @@ def _paths(path: Path) -> list[Path]:
     """The existing journals."""
     first = path.name + _SUFFIX
     with suppress(OSError):
-        paths = [one for one in path.parent.iterdir() if one.name.startswith(first)]
+        paths = [file for file in path.parent.iterdir() if file.name.startswith(first)]
         return sorted(path for path in paths if path.name == first or path.name.removeprefix(first).isdecimal())
     return []
 

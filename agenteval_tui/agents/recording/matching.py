@@ -298,9 +298,9 @@ def _differences(value: object, other: object, at: str) -> Iterator[Difference]:
             yield from _differences(value.get(key), other.get(key), f"{at}.{key}" if at else str(key))
     elif isinstance(value, list) and isinstance(other, list):
         for number in range(max(len(value), len(other))):
-            left = value[number] if number < len(value) else None
+            before = value[number] if number < len(value) else None
             right = other[number] if number < len(other) else None
-            yield from _differences(left, right, f"{at}[{number}]")
+            yield from _differences(before, right, f"{at}[{number}]")
     elif value != other:
         yield Difference(at or "body", value, other)
 

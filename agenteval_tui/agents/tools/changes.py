@@ -44,14 +44,14 @@ class ToolChanges(Struct, frozen=True, omit_defaults=True):
         """What the model is told, of tools that have these specs."""
         return [self._changed(spec) for spec in specs if spec.name not in self.withheld]
 
-    def check(self, known: Collection[str]) -> None:
+    def check(self, names_of_tools: Collection[str]) -> None:
         """Raise `AgentevalError` where a tool is named that is not among the known ones."""
         for option, names in ((WITHOUT, self.without), (CHANGED, tuple(self.changed))):
             for name in names:
-                if name not in known:
+                if name not in names_of_tools:
                     raise AgentevalError(
                         f"`{option}` names {name!r}, and the agent has no such tool",
-                        fix=f"its tools: {', '.join(known) or 'none'}",
+                        fix=f"its tools: {', '.join(names_of_tools) or 'none'}",
                     )
 
     def laid_over(self, context: Mapping[str, Any]) -> dict[str, Any]:

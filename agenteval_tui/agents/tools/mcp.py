@@ -139,11 +139,11 @@ class ToolHost:
     async def server(self, key: str, make: Callable[[], McpServer]) -> tuple[McpServer, list[ToolSpec]]:
         """The server of that name, started if it is not there. Raises `AgentevalError`."""
         async with self._starting.setdefault(key, asyncio.Lock()):
-            known = self._servers.get(key)
-            if known is not None and known[0].alive:
-                return known
-            if known is not None:
-                await known[0].close()
+            running = self._servers.get(key)
+            if running is not None and running[0].alive:
+                return running
+            if running is not None:
+                await running[0].close()
             server = make()
             self._servers[key] = server, await server.start()
             return self._servers[key]
