@@ -144,6 +144,7 @@ class HttpAgent:
             yield event
         if request.run and reply.session is not None:
             self._sessions[request.run] = reply.session
+            # Runs that are never released, as those of a check, must not stay for ever.
             while len(self._sessions) > _SESSIONS:
                 self._sessions.popitem(last=False)
         note = reply.calls_not_seen
@@ -251,11 +252,13 @@ def make_request(options: HttpOptions, request: AgentRequest, session: Any) -> H
     messages = with_system(request, None)
     variables = _variables(request, messages, session)
     url = _filled("url", options.url, _escaped(variables))
+    # Trust was given for the host in the file: a variable of a test must not send the keys to another one.
     configured, target = urlsplit(options.url), urlsplit(url)
     if (target.scheme, target.netloc) != (configured.scheme, configured.netloc):
         raise AgentevalError("the template of `url` changes the host", where="url", fix="put templates into its path")
     headers = {name: _filled(f"headers.{name}", text, variables) for name, text in options.headers.items()}
     for name, text in headers.items():
+        # A text of a test with a line end would add headers to the request.
         if "\n" in text or "\r" in text or "\0" in text:
             raise AgentevalError(
                 f"the header {name} would have several lines", where=f"headers.{name}", fix="put such text into `body`"
@@ -297,6 +300,7 @@ def _with_calls(messages: tuple[Message, ...], request: AgentRequest) -> tuple[M
 
 
 def _content(options: HttpOptions, variables: Mapping[str, Any]) -> tuple[bytes | None, str]:
+    # The default body is for POST; a GET has one only where it is written.
     if options.body is None or (options.method == "GET" and "body" not in options.model_fields_set):
         return None, ""
     value = _value("body", options.body, variables)
@@ -392,6 +396,7 @@ class HttpReply(StreamReply):
         """One event of a stream, or one line of JSON lines."""
         marker = self._options.done
         if sent.data.strip() == marker or (marker and sent.name == marker):
+            # Where the name of the event is the marker, its data may still say something.
             self.over = True
             if sent.data.strip() == marker:
                 return
@@ -416,6 +421,7 @@ class HttpReply(StreamReply):
 
     def take_whole(self, text: str) -> Iterator[AgentEvent]:
         """A reply that came at once."""
+        # A stream that is not called one would be read as a text, and the run would pass with it.
         sent = _stream_in(text, self.content_type)
         if sent and sent != self._options.stream:
             raise _other_stream(sent, self._options.stream)
@@ -479,9 +485,11 @@ class HttpReply(StreamReply):
         self._last = value
         wrong = self._find("error", value)
         if wrong:
+            # `error: true` beside a message: the whole object says what is wrong.
             if wrong is True:
                 wrong = value
             raise ProviderError(wrong if isinstance(wrong, Mapping) else {"message": as_text(wrong)})
+        # Some endpoints send errors with the status 200, and no option was written for that.
         if not wrong and isinstance(value, Mapping) and is_only_an_error(value) and self._answers_nowhere(value):
             raise ProviderError(error_in(value))
         if "session" in self._paths:
@@ -542,6 +550,7 @@ class HttpReply(StreamReply):
         text = "" if result is None else as_text(result)
         call_id = "" if own_id is None else as_text(own_id)
         fits = [key for key, (open_id, _) in self._open.items() if call_id and open_id == call_id]
+        # Endpoints that send their whole state with each event repeat results.
         if not fits and call_id in self._closed and call_id:
             if self._closed[call_id] == text:
                 return  # told again

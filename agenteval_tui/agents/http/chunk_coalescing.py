@@ -60,6 +60,7 @@ class Gatherer:
 
     def asked(self, *, begins: bool = False) -> None:
         """A request was sent: what comes next is a new response. `begins`: this was its first part."""
+        # A request with a body is written in parts, and the response may begin before the last of them.
         if not self.streaming and (begins or self._head is None):
             self._head = bytearray()
 
@@ -71,6 +72,7 @@ class Gatherer:
             return data
         self._head += data
         end = self._head.find(b"\r\n\r\n")
+        # The head goes to the parser as it comes: only what follows it can be changed.
         if end < 0:
             if len(self._head) > _LONGEST_HEAD:
                 self._head = None
@@ -82,6 +84,7 @@ class Gatherer:
             self._head = bytearray()
             passed = data[: len(data) - len(body)]
             return passed + (self.feed(body) if body else b"")
+        # A body with a length costs the parser one step however it comes; only chunks are many.
         if _CHUNKED.search(head[: end + 2]) is None:
             return data
         self.streaming, self._rest, self._left = True, b"", 0
@@ -92,6 +95,7 @@ class Gatherer:
         parts: list[bytes] = []
         at, size = 0, len(data)
         while True:
+            # `_left` counts the line end behind the chunk, too.
             if self._left > 2:
                 piece = data[at : at + self._left - 2]
                 parts.append(piece)
@@ -107,11 +111,13 @@ class Gatherer:
                     return self._as_it_is(parts, data[at:])
                 at, self._left = at + 2, 0
             match = _SIZE.match(data, at)
+            # Either the size is cut by the network, or this is no chunk, and the parser is to say so.
             if match is None:
                 if size - at > 200 or b"\n" in data[at:]:
                     return self._as_it_is(parts, data[at:])
                 break
             length = int(match[1], 16)
+            # The last chunk, with what may follow it.
             if length == 0:
                 return self._as_it_is(parts, data[at:])
             at, self._left = match.end(), length + 2
@@ -146,6 +152,7 @@ class _Stream(httpcore.AsyncNetworkStream):
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - as httpcore has it
         gatherer = self._gatherer
         while True:
+            # The first bytes of a body are never held up.
             if gatherer.streaming and self._read_at:
                 wait = min(LONGEST_S, _Stream.open * A_STREAM_S)
                 if wait >= SHORTEST_S:

@@ -84,6 +84,7 @@ class HttpClient:
         accepted = client.headers.get("accept-encoding", "").replace(" ", "").split(",")
         self._unpacked = {"identity", "gzip", "deflate", *accepted}
         self._url = url
+        # Compressed streams come in blocks: the first words of an answer would wait for more.
         self._headers = {"accept-encoding": "identity", **headers}
         self._query = dict(query or {})
         self.server = server
@@ -108,6 +109,8 @@ class HttpClient:
         Ends early after a `Failed`. Cancelling closes the connection.
         """
         question = self._question(method, path, content.get("json"))
+        # An attempt that is resumed asks what it has asked before: those answers are paid for, and read as if they came
+        # now.
         before = self.paid.take(question) if self.paid is not None and question is not None else None
         try:
             if before is not None:
@@ -138,6 +141,7 @@ class HttpClient:
     def _keep(self, question: Question, response: httpx.Response, body: bytes) -> None:
         assert self.paid is not None
         with suppress(UnicodeDecodeError):
+            # What is kept lies in a file: no secret goes there.
             text = self.server.secrets.text(body.decode("utf-8"))
             self.paid.add(
                 Exchange(question, Answer(response.status_code, response.headers.get("content-type", ""), text))
@@ -195,6 +199,8 @@ class HttpClient:
         async with AsyncExitStack() as stack:
             stream = self._client.stream(method, url, headers=headers, timeout=timeout, **more)
             try:
+                # Until the status line: a server that accepts a connection and says nothing is told from one that can't
+                # be reached.
                 async with asyncio.timeout(limits.first_token):
                     response = await stack.enter_async_context(stream)
             except TimeoutError:
@@ -338,9 +344,11 @@ async def _streamed(pieces: _Pieces, reply: StreamReply, reader: StreamReader) -
                     break
         except (ProviderError, EmptyResponseError) as error:
             failed = error
+        # All that came at once is told at once, so that a quick server makes few events.
         for event in joined(gathered):
             pieces.spoke = True
             yield event
+        # After what came before it in the same piece.
         if failed is not None:
             raise failed
         if reply.over:

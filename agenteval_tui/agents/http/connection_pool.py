@@ -43,6 +43,7 @@ class Connections:
         Raises `AgentevalError` where the environment names a proxy or certificates that can't be used.
         """
         parts = urlsplit(url)
+        # The proxy is chosen by the host and the scheme, and so are the certificates.
         place = f"{parts.scheme}://{parts.netloc}"
         if place not in self._known:
             proxy = proxy_to(url)

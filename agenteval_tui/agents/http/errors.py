@@ -287,6 +287,8 @@ def from_reply(server: ErrorMapper, error: Any) -> Failed:
 def from_exception(server: ErrorMapper, error: Exception) -> Failed:
     """The failure for an exception of httpx."""
     reason = " ".join((str(error) or type(error).__name__).split())
+    # In this order: the cause that says most first. TLS before connections, since a failed handshake is a
+    # `ConnectError`, too.
     strange = _behind(error, NotHttpError)
     if strange is not None:
         return _not_http(server, strange)
@@ -393,6 +395,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 def _behind(error: BaseException, kind: type[Cause]) -> Cause | None:
     """The exception of this kind among those that led to `error`."""
+    # A list, because an exception may define its own equality and have no hash.
     visited: list[BaseException] = []
     waiting: list[BaseException] = [error]
     while waiting and len(visited) < _CAUSES:
@@ -412,6 +415,7 @@ def _why_no_connection(error: Exception) -> str:
     """A key of `_NO_CONNECTION`; "" where the exception says more than we know."""
     lookup = _behind(error, socket.gaierror)
     if lookup is not None:
+        # The name server did not answer; whether there is such a host is not known.
         unsure = lookup.errno == socket.EAI_AGAIN
         return "lookup_failed" if unsure else "unknown_host"
     if _behind(error, ConnectionRefusedError) is not None:
@@ -464,6 +468,7 @@ def _proxy_refused(server: ErrorMapper, error: httpx.ProxyError) -> Failed:
         "connection",
         f"{server.proxy.named} does not lead to {server.url}: {on_one_line(reason, 200) or 'no reason given'}",
         f"check that it may reach that host, or name the host in NO_PROXY; {PAGE}",
+        # The proxy failed itself; other answers are its rules.
         retry=status == 0 or status >= 500,
     )
 
@@ -548,10 +553,12 @@ def _refusal(status: int, body: str) -> str:
     def one_of(signs: Iterable[str]) -> bool:
         return any(sign in code for code in codes for sign in signs)
 
+    # A key that is refused by its place looks like a wrong key: first what names the place.
     if one_of(_REGION_CODES) or (status != 401 and _BY_PLACE.search(text)):
         return "region" if status in (400, 401, 403, 451) else ""
     if one_of(_KEY_CODES) and not _BAD_SCOPE.search(text):
         return "auth"
+    # Other texts of a 400 are about the request.
     if status == 400:
         return ""
     if one_of(_SCOPE_CODES) or _BAD_SCOPE.search(text):

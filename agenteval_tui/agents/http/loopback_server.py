@@ -103,6 +103,7 @@ class LoopbackServer:
                 self._server = await asyncio.start_server(self._connected, require_host(host), port)
         except (OSError, UnicodeError) as error:
             raise OSError(getattr(error, "errno", None), why_not_listening(error)) from None
+        # Noted, so that no request of ours is sent to a proxy of the network for it.
         self._own = [socket.getsockname()[:2] for socket in self._server.sockets]
         for name, number in self._own:
             opened(name, number)
@@ -125,6 +126,7 @@ class LoopbackServer:
         self._own = []
         if self._server is not None:
             self._server.close()
+        # After the server is closed, so that no new client comes.
         for task in self._clients:
             task.cancel()
         await asyncio.gather(*self._clients, return_exceptions=True)
@@ -185,6 +187,7 @@ class ServerConnection:
         while True:
             event = self._http.next_event()
             if event is h11.NEED_DATA:
+                # Such a client sends its body only when it is told to.
                 if self._http.they_are_waiting_for_100_continue:
                     await self._write(self._http.send(h11.InformationalResponse(status_code=100, headers=[])))
                 self._http.receive_data(await self._reader.read(_READ_AT_ONCE))

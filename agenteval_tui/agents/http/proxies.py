@@ -39,10 +39,12 @@ def proxy_to(url: str) -> Proxy | None:
     host = target.hostname or ""
     proxies = getproxies()
     scheme = next((name for name in (target.scheme, "all") if proxies.get(name)), None)
+    # A model server on this machine must be reached without a proxy, whatever the environment says of others.
     if scheme is None or is_local(host) or _excepted(host, _port(target), proxies.get("no", "")):
         return None
     proxy = proxies[scheme].strip()
     variable = _variable(scheme, proxies[scheme])
+    # Proxies are often written without a scheme; curl and requests take that for HTTP.
     whole = proxy if "://" in proxy else f"http://{proxy}"
     try:
         parts = urlsplit(whole)

@@ -103,6 +103,7 @@ class SseReader:
             self.strange = line
 
     def _dispatch(self, events: list[ServerEvent]) -> None:
+        # An event without data is none, as the specification has it.
         if self._data:
             events.append(ServerEvent(self._name, "\n".join(self._data)))
         self._data = []

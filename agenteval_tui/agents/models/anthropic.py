@@ -101,13 +101,16 @@ class MessagesDialogue:
         answers: list[dict[str, Any]] = []
         for block, call in reply.blocks:
             if call is not None:
+                # The server refuses ids with other characters, and an id that is there twice.
                 call_id = self._id(call.id)
                 blocks.append({**block, "id": call_id, "name": call.name, "input": _input(call.arguments_text)})
                 done = results[call.key]
                 answers.append(_result(call_id, done.result, done.error))
+            # An empty text is refused when it comes back.
             elif block.get("type") != "text" or block.get("text"):
                 blocks.append(block)
         self._add("assistant", blocks)
+        # All results in one message: a message of the user's between a call and its result is refused.
         self._add("user", answers)
 
     def _tell(self, message: ProviderMessage) -> None:
@@ -192,6 +195,7 @@ class MessagesReply(ModelReply):
         for place in sorted(self._blocks):
             block = self._blocks[place]
             for name, pieces in self._pieces.get(place, {}).items():
+                # Joined once, at the end: adding each piece to a text would copy it each time.
                 block = {**block, name: string(block.get(name)) + "".join(pieces)}
             if place in self._json:
                 block = {**block, "input": _object("".join(self._json[place])) or block.get("input") or {}}
@@ -201,6 +205,7 @@ class MessagesReply(ModelReply):
     def take(self, sent: ServerEvent) -> Iterator[AgentEvent]:
         chunk = decoded_object(sent.data)
         kind = string(chunk.get("type")) or sent.name
+        # An error comes in the middle of a stream whose status was 200.
         if kind == "error" or chunk.get("error"):
             raise ProviderError(error_in(chunk))
         if kind == "message_start":
@@ -237,6 +242,7 @@ class MessagesReply(ModelReply):
     def rest(self) -> Iterator[AgentEvent]:
         # An answer may be empty when the server says why it ended.
         self.usable = self.usable or bool(self._blocks) or bool(self.finish_reason)
+        # Calls whose answer comes with the next request, after `pause_turn`, or never.
         for place in self._hosted.values():
             yield from self._tell_hosted(place, None)
         self._hosted.clear()
@@ -248,6 +254,7 @@ class MessagesReply(ModelReply):
         if kind == "tool_use":
             self._calls_at[place] = self.add_call(string(block.get("id")), index=place)
             yield from self.take_name(self._calls_at[place], block.get("name"))
+        # The answer of a tool that the server runs is a block of its own: the call is told with it.
         elif string(kind).endswith("tool_result") and string(block.get("tool_use_id")) in self._hosted:
             called_at = self._hosted.pop(string(block["tool_use_id"]))
             yield from self._tell_hosted(called_at, block)
@@ -275,6 +282,7 @@ class MessagesReply(ModelReply):
             text = text_at(delta, "text") if kind == "text_delta" else other
             if name not in ("text", "thinking", "signature"):
                 name = "content"  # such as compaction_delta
+            # Some servers leave out the beginning of a block.
             self._blocks.setdefault(place, {"type": "text"})
             self._pieces.setdefault(place, {}).setdefault(name, []).append(text)
             if kind == "text_delta":

@@ -103,10 +103,12 @@ class GeminiDialogue:
 
     def add_results(self, reply: GeminiReply, results: Mapping[int, ToolCallFinished]) -> None:
         """Add the model's parts as they came, signatures of its thoughts among them, and the results of its calls."""
+        # Unchanged: the server refuses thoughts whose signatures do not fit.
         self._add("model", reply.parts)
         answers = []
         for call in reply.calls:
             done = results[call.key]
+            # An id goes back only where the server gave one.
             answers.append(_result(call.given_id, call.name, done.result, done.error))
         self._add("user", answers)
 
@@ -202,6 +204,7 @@ class GeminiReply(ModelReply):
             reason = string(candidate.get("finishReason"))
             if reason:
                 self.finish_reason = _REASONS.get(reason, reason)
+        # The API has no reason of its own for calls.
         if self.calls and self.finish_reason == "stop":
             self.finish_reason = "tool_calls"
 
@@ -212,11 +215,13 @@ class GeminiReply(ModelReply):
             yield from self._call(called)
             return
         if (code := executed_code(part)) is not None:
+            # Code before, whose result was not told.
             yield from self._ran(None)
             self._code = code
         elif (outcome := code_result(part)) is not None:
             yield from self._ran(outcome)
         text = text_at(part, "text")
+        # A part without anything in it is refused when it comes back; one with a signature alone must go back.
         if text or set(part) - {"text", "thought"}:
             self.parts.append(part)
         for kind in sorted(part.keys() - _READ):

@@ -131,6 +131,7 @@ class ModelAgent(ABC, Generic[Options]):
         messages = with_system(request, options.system)
         if messages != request.messages:
             yield PromptSent(messages)
+        # The tools are closed after the events: a call that is cancelled may still need them.
         async with AsyncExitStack() as stack:
             began = time.perf_counter()
             try:
@@ -194,6 +195,7 @@ async def converse(
     """The events of the whole loop; ends with `Done` or `Failed`."""
     key, exchange = 0, None
     for _ in range(max_steps):
+        # Keys of calls go on from one reply to the next, since a run numbers all of its calls.
         reply, body = dialogue.reply(key), dialogue.body()
         yield Asks(body)
         exchange = _Exchange(path, body, reply, exchange)
@@ -207,7 +209,9 @@ async def converse(
                 yield event
         for event in end_of_turn(reply.usage, reply.figures):
             yield event
+        # Before the tools run: its time is the model's.
         yield exchange.told()
+        # `pause_turn` ends a reply without calls of ours: the server goes on when it is asked again.
         if not reply.calls and not reply.unfinished:
             yield Done(reply.finish_reason or "stop", reply.model)
             return
@@ -273,7 +277,7 @@ async def _call_tools(
     """All calls of a turn at once; each as it ends, with what its function printed."""
     free = asyncio.Semaphore(_AT_ONCE)
 
-    async def one(call: CallParts) -> tuple[ToolCallFinished, tuple[Printed, ...]]:
+    async def answered(call: CallParts) -> tuple[ToolCallFinished, tuple[Printed, ...]]:
         async with free:
             began = time.perf_counter()
             outcome = await toolbox.call(call.name, call.arguments_text)
@@ -281,7 +285,7 @@ async def _call_tools(
             finished = ToolCallFinished(call.key, outcome.text, outcome.error, took_ms, outcome.traceback)
             return finished, outcome.printed
 
-    tasks = [asyncio.create_task(one(call)) for call in calls]
+    tasks = [asyncio.create_task(answered(call)) for call in calls]
     try:
         for done in asyncio.as_completed(tasks):
             yield await done

@@ -48,7 +48,7 @@ class CallIds(Struct):
         return cls({call.id for message in messages for call in message.calls})
 
     def fresh(self, base: str) -> str:
-        """`wanted` if it is still free, else a new one that begins with it."""
+        """`base` if it is still free, else a new one that begins with it."""
         base = base or "call"
         candidate, number = base, len(self.taken)
         while candidate in self.taken or candidate == "call":
@@ -68,6 +68,7 @@ def provider_messages(messages: Sequence[Message], calls: Sequence[ToolCall], id
     used = {place for place, _ in results.values()}
     translated: list[ProviderMessage] = []
     for place, message in enumerate(messages):
+        # A result stands with its call now.
         if place in used:
             continue
         if message.role == "tool":
@@ -76,6 +77,7 @@ def provider_messages(messages: Sequence[Message], calls: Sequence[ToolCall], id
                 ProviderMessage("user", f"Result of {f'the tool {tool}' if tool else 'a tool'}: {message.content}")
             )
             continue
+        # A run that was continued or cut may name calls that are not in it.
         own = [index for index in message.tool_calls if 0 <= index < len(calls)]
         drafts = tuple(_made(calls[index], results.get(index), ids) for index in own)
         translated.append(ProviderMessage(message.role, message.content, message.name, drafts, message.attachments))
@@ -87,6 +89,7 @@ def _results(messages: Sequence[Message], calls: Sequence[ToolCall]) -> dict[int
     with_calls = {index for message in messages for index in message.tool_calls}
     results: dict[int, tuple[int, str]] = {}
     waiting: dict[str, list[int]] = {}
+    # The list is taken from its end, so that the first call with that id is answered first.
     for index in sorted(with_calls, reverse=True):
         if 0 <= index < len(calls):
             waiting.setdefault(calls[index].id, []).append(index)

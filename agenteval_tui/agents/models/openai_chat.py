@@ -83,6 +83,7 @@ class ChatDialogue:
             else {**_call(ids[call.key], call.name, call.arguments_text), **call.extra}
             for call in reply.calls
         ]
+        # `content` is null for none: several servers refuse an empty text beside calls.
         message: dict[str, Any] = {"role": "assistant", "content": "".join(reply.text) or None, "tool_calls": calls}
         if reply.thinking:
             message["reasoning_content"] = "".join(reply.thinking)
@@ -204,9 +205,11 @@ class ChatReply(ModelReply):
             raise ProviderError(error_in(chunk))
         if isinstance(chunk.get("model"), str):
             self.model = self.model or chunk["model"]
+        # Groq has the usage of a stream in a field of its own.
         groq = chunk.get("x_groq")
         self.take_usage(chunk.get("usage") or (groq.get("usage") if isinstance(groq, Mapping) else None))
         for choice in mappings(chunk.get("choices")):
+            # A run has one answer, were several asked for.
             if choice.get("index") in (0, None):
                 yield from self._take_choice(choice)
 
@@ -216,6 +219,7 @@ class ChatReply(ModelReply):
         if isinstance(choice.get("finish_reason"), str):
             self.finish_reason = choice["finish_reason"]
         delta = choice.get("delta")
+        # Some servers send a whole message where a stream was asked for.
         whole = not isinstance(delta, Mapping)
         if whole:
             delta = choice.get("message")
@@ -230,6 +234,7 @@ class ChatReply(ModelReply):
                 if key == "reasoning_content":
                     self.thinking.append(delta[key])
                 yield ReasoningDelta(delta[key])
+                # Some servers send the same thinking under both names.
                 break
         self.details.extend(mappings(delta.get("reasoning_details")))
         for event in _content(delta.get("content")):
@@ -243,6 +248,7 @@ class ChatReply(ModelReply):
         yield from self.add_text(string(delta.get("refusal")))
         for part in listed(delta, "tool_calls"):
             yield from self._take_call(part, whole=whole)
+        # The form before `tools`, which older servers still send.
         if isinstance(delta.get("function_call"), Mapping):
             yield from self._take_call({"index": 0, "function": delta["function_call"]})
 
@@ -272,12 +278,15 @@ class ChatReply(ModelReply):
             call = self._by_index.get(index)
         else:
             call = self._by_id.get(call_id) or (self.calls[-1] if self.calls else None)
+        # Another id begins another call, even at an index that is in use.
         if call is None or (call_id and call.given_id and call.given_id != call_id):
             return self._new_call(part)
         if call_id and call.given_id:
             return call
         if self._begins_another(part, call):
             following = self._new_call(part)
+            # The name came with the fragment before, which could not be told to be a call of its own
+            # (`_begins_another`).
             following.name = _name(part) or call.name
             return following
         if call_id and not call.started:

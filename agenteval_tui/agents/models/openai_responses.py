@@ -72,6 +72,7 @@ class ResponsesDialogue:
         Models that think want their thinking back between a call and its result. A server that stores nothing takes
         it only in encrypted form, and knows none of its own ids.
         """
+        # Calls and their items come in the same order; ids may be missing.
         calls = list(reply.calls)
         answered: list[dict[str, Any]] = []
         for item in reply.items:
@@ -82,6 +83,7 @@ class ResponsesDialogue:
                 item = {**item, "call_id": call_id}
                 if item["type"] == "function_call":
                     item["arguments"] = call.arguments_text or "{}"
+            # The server would look for it by its id, and has stored nothing.
             elif item.get("type") == "reasoning" and not self._options.store and not item.get("encrypted_content"):
                 continue
             if not self._options.store and item.get("type") in (*_CALLS, "message"):
@@ -91,6 +93,7 @@ class ResponsesDialogue:
             call_id = self._ids.fresh(call.id)
             self._items.append(_call(call_id, call.name, call.arguments_text))
             answered.append(_result(call_id, results[call.key].result))
+        # After all of the model's own items, as the results follow the calls of one response.
         self._items += answered
 
 
@@ -181,12 +184,14 @@ class ResponsesReply(ModelReply):
     def _take_response(self, response: Mapping[str, Any], kind: str) -> Iterator[AgentEvent]:
         self.model = self.model or string(response.get("model"))
         self.take_usage(response.get("usage"))
+        # The first events hold the response as it begins: without output, but with its model.
         if kind not in _ENDS:
             return
         status = string(response.get("status")) or kind.rpartition(".")[2]
         if status in ("failed", "cancelled"):
             raise ProviderError(response.get("error") or {"message": f"the response was {status}"})
         for place, item in enumerate(listed(response, "output")):
+            # A server may leave out the events of single items; at the end all of them are there.
             if place not in self._items:
                 yield from self._done(place, item)
         details = response.get("incomplete_details")
@@ -217,9 +222,11 @@ class ResponsesReply(ModelReply):
                 yield from received(image_of_base64(item.get("result"), media_type), "image")
         elif kind == "message":
             content = item.get("content")
+            # A message may have its text as it is, as in the input.
             for part in listed({"content": [{"text": content}]} if isinstance(content, str) else item, "content"):
                 text = text_at(part, "text") or text_at(part, "refusal")
                 yield from self._text(place, "text" if "text" in part else "refusal", text, whole=True, last=False)
+            # After all parts: the first one must not keep the others from being told.
             self._said |= {(place, "text"), (place, "refusal")}
         elif kind == "reasoning" and (place, "reasoning") not in self._said:
             parts = [string(part.get("text")) for key in ("summary", "content") for part in mappings(item.get(key))]
@@ -265,6 +272,7 @@ class ResponsesReply(ModelReply):
     def _reasoning(self, place: int, part: object, text: str) -> Iterator[AgentEvent]:
         here = (place, part if isinstance(part, int) else 0)
         if text:
+            # Parts of a summary are paragraphs.
             if self._last_summary not in (None, here):
                 text = f"\n\n{text}"
             self._last_summary = here

@@ -64,6 +64,7 @@ def read_body(path: str, body: object) -> Request | None:
             tools=offered_tools(body.get("tools")),
             parameters={str(key): value for key, value in body.items() if key not in _TOLD},
         )
+    # Bodies are whatever a program sends; one that can't be read is passed on, and only not understood.
     except (TypeError, ValueError, AttributeError, KeyError):
         return None
 
@@ -175,6 +176,7 @@ def _anthropic(body: Mapping[str, Any], _: str) -> Request:
             blocks.sort(key=lambda block: not str(block.get("type")).endswith("tool_result"))
         texts: list[str] = []
         files: list[dict[str, Any]] = []
+        # Calls belong to the message that they stand in: only the first one of it may begin a message (`fresh`).
         began = len(messages.made)
         for block in blocks:
             kind = str(block.get("type"))

@@ -107,6 +107,8 @@ class ModelReply(StreamReply):
 
     def rest(self) -> Iterator[AgentEvent]:
         """Calls whose name never came are announced without one. Raises `EmptyResponseError` without an answer."""
+        # A proxy or a wrong address may answer with a stream that has nothing in it: that must not count as an empty
+        # answer.
         if not (self.usable or self.text or self.calls):
             raise EmptyResponseError(self.nothing)
         for call in self.calls:
@@ -116,6 +118,7 @@ class ModelReply(StreamReply):
     def take_usage(self, raw: object) -> None:
         """The usage so far, in any dialect. Some servers send it with every piece: the last one counts."""
         if isinstance(raw, Mapping):
+            # Each piece of usage is a whole one: figures of an earlier piece must not be left beside it.
             self.figures = UsageReader()
             self.usage, self.told_usage = self.figures.read(raw), raw
 
@@ -129,6 +132,7 @@ class ModelReply(StreamReply):
         """A new call; `start` announces it."""
         key = self._next_key
         self._next_key += 1
+        # An id of our own begins with `call_`; only the server's own id is sent back (`given_id`).
         call = CallParts(key, given_id or f"call_{key + 1}", index, name, given_id=given_id)
         self.calls.append(call)
         return call
@@ -173,6 +177,7 @@ class ModelReply(StreamReply):
         )
         if text:
             call.arguments.append(text)
+            # What comes before the name is told with it (`start`).
             if call.started:
                 yield ToolArgumentsDelta(call.key, text)
 
@@ -279,6 +284,7 @@ class CallParts(Struct):
     def complete(self) -> bool:
         """Whether the arguments are a whole JSON object, so that nothing can follow."""
         text = self.arguments_text.strip()
+        # Most fragments end here: decoding each would take time that grows with the square of the length.
         if not (text.startswith("{") and text.endswith("}")):
             return False
         try:

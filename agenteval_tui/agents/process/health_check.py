@@ -18,7 +18,7 @@ def unreachable(message: str, fix: str) -> CheckReport:
 
 
 async def check_answer(agent: Agent, message: str, started: float, *, thorough: bool) -> CheckReport:
-    """The report on a program that exists. `said` describes it; the check started at `started` (perf_counter).
+    """The report on a program that exists. `message` describes it; the check started at `started` (perf_counter).
     `thorough` asks the program once."""
     took = (time.perf_counter() - started) * 1000
     reachable = CheckStep("reachable", True, message, took)

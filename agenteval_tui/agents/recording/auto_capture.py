@@ -56,6 +56,7 @@ class AutoCapturingAgent:
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """The agent's events; before the last one, the requests to its models."""
         run = self._run_of(request)
+        # Before the agent starts: it may ask at once.
         self._open[run.secret] = run
         has_ended, usage = False, list[AgentEvent]()
         try:
@@ -143,6 +144,8 @@ class AutoCapturingAgent:
         if not self._is_command:
             return replace(request, proxy=self._address(run))
         upstreams = usable_upstreams(run.env)
+        # The proxy knows the servers of the agent's own configuration; a variation that names others goes there by
+        # itself.
         if not upstreams or upstreams != usable_upstreams(self._env(self._setup.config)):
             return request
         config = dict(request.config or self._setup.config)
@@ -170,6 +173,7 @@ class AutoCapturingAgent:
     def _connected(self) -> None:
         """Somebody asks for the first time."""
         assert self._socket is not None
+        # The connection waits in the socket's queue until the proxy accepts it.
         asyncio.get_running_loop().remove_reader(self._socket)
         self._proxy = asyncio.create_task(self._start(self._socket))
 
@@ -199,6 +203,8 @@ async def _until_stopped(events: AsyncIterator[AgentEvent], run: OpenRun) -> Asy
         stopped = asyncio.create_task(run.stopped.wait())
         try:
             while True:
+                # A generator that is asked for its next event can't be asked again before it answers: the question is a
+                # task, and is cancelled where the run was stopped.
                 following = asyncio.ensure_future(anext(events))
                 try:
                     await asyncio.wait({following, stopped}, return_when=asyncio.FIRST_COMPLETED)

@@ -89,6 +89,7 @@ class CapturingAgent:
         """The agent's events; before the last one, the requests to its models."""
         async with AsyncExitStack() as stack:
             if self._port:
+                # One port shows nothing of which run asks: one run at a time uses it.
                 await stack.enter_async_context(self._alone)
             try:
                 proxy = await self._started()
@@ -112,6 +113,7 @@ class CapturingAgent:
                         ended, has_ended = self._ended(request, session, usage, event, counted), True
                         with suppress(AgentevalError):  # `close` says it
                             await asyncio.to_thread(self._keep)
+                        # The requests come before the last event: nobody reads what comes after it.
                         for last in ended:
                             yield last
                         return
@@ -189,6 +191,7 @@ class CapturingAgent:
         with self._keeping:
             if self._new:
                 new = list(self._new)
+                # Taken off the list only once they are written.
                 append(self._path(), new)
                 del self._new[: len(new)]
 
@@ -268,6 +271,7 @@ class CapturingAgent:
         events: list[AgentEvent] = [*used, *usage_of(cut, self._cost), Captured(transcript, tape, self._answers)]
         if request.recorded is not None and session.over_limit is not None:
             return [*events, Failed(over_limit(session))]
+        # Also where the agent ended well: it may have gone on without the answer, and that is no run of this cassette.
         if session.misses and session.on_miss == "error":
             message = session.misses[0].said
             fix = "record it again, or set `on_miss: live` of the cassette"
@@ -310,6 +314,7 @@ def usage_of(exchanges: Iterable[Exchange], price: Cost | None) -> list[AgentEve
 
 async def _watched(events: AsyncIterator[AgentEvent], session: Session) -> AsyncGenerator[AgentEvent]:
     """The events up to the agent's end, and between them what its models were asked. Raises what the agent raises."""
+    # A queue, because three sources tell events: the agent, its requests, and a request that is not recorded.
     queue: asyncio.Queue[AgentEvent | Exception | None] = asyncio.Queue(WAITING)
 
     ended = False

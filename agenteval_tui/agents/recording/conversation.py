@@ -111,6 +111,7 @@ def transcript_of_asked(model_calls: Iterable[Asked], tools: Iterable[UsedTool |
     """The same of requests that somebody else has read, of calls that the program made by itself, and of those that a
     tool's server saw, whoever made them."""
     assembly = _Assembly()
+    # By their starts: requests of agents that work beside each other end in any order.
     in_order: list[Asked | UsedTool | ToolRequest] = sorted([*model_calls, *tools], key=lambda entry: entry.started_ms)
     for entry in in_order:
         if isinstance(entry, Asked):
@@ -148,8 +149,10 @@ class _Assembly:
 
     def take(self, model_call: Asked, request: Request, reply: Reply) -> None:
         """One request with its answer, in the order of the requests."""
+        # What tools' servers saw until now was called for by earlier answers.
         self._settle()
         keys = [self._key(message) for message in request.messages]
+        # Steps: find the conversation, tell what is new in it, then the answer.
         talk, new, again = self._placed(model_call, request, keys)
         self._name_calls(talk, request)
         if again:
@@ -164,6 +167,7 @@ class _Assembly:
                     self._time(talk, model_call.started_ms)
                 self._add(talk, message)
         talk.system = request.system or talk.system
+        # With `previous` a request has only what is new: the server keeps the rest.
         talk.asked, talk.known = keys, list(keys) if not request.previous else [*talk.known, *keys]
         talk.began_ms = model_call.started_ms
         talk.ended_ms = model_call.ended_ms
@@ -176,11 +180,13 @@ class _Assembly:
         """`_key`, of a message that is in several requests once."""
         cached = self._keys.get(id(message))
         if cached is None:
+            # The message is kept beside its key: its id must not be used for another one.
             cached = self._keys[id(message)] = message, _key(message)
         return cached[1]
 
     def use(self, tool: UsedTool) -> None:
         """A call that the program made by itself."""
+        # A transcript begins with the prompt: a call before the first request waits for it.
         self._early.append(tool)
         if self._messages:
             self._tell_early()
@@ -195,6 +201,7 @@ class _Assembly:
         """Which calls of models the servers of tools saw: those of equal arguments, then those of the same name (the
         program may have changed the arguments). The program made all others by itself."""
         remaining, self._served = self._served, []
+        # Exact matches first, for all of them: a call of the same name must not take the place of the right one.
         for equal in (True, False):
             served, remaining = remaining, []
             for tool in served:
@@ -265,6 +272,7 @@ class _Assembly:
         if self._last is not None:
             _, talk, reply = self._last
             model, finish = reply.model, reply.finish_reason
+            # The answer of the run is that of the conversation that waited for the others, whatever came last.
             text = str(self._messages[talk.place].get("content") or "") if talk.place is not None else ""
             final = text or final
             if reply.error:
@@ -319,6 +327,7 @@ class _Assembly:
         text = str((answer or {}).get("content") or "").strip()
         if line.number == 1 or line.caller or len(text) < _TELLING:
             return None
+        # Looked for in the tables, where each text is once, and not in each request.
         systems = {place for place, system in enumerate(tables.systems) if text in system}
         places = [
             place
@@ -338,6 +347,7 @@ class _Assembly:
         worked for the same call, and that one was never taken up again: an agent that forgot all it knew. Else it is
         another agent's: of a sub-agent that is called again, or of a program that asks something beside.
         """
+        # Of several turns the last one written stays: so this has the first of each conversation, and `last` the last.
         began = {turn.talk: turn for turn in reversed(self._turns_made)}
         last = {turn.talk: turn for turn in self._turns_made}
         lines: dict[_Talk, _Line] = {}
@@ -412,13 +422,17 @@ class _Assembly:
         if earlier is not None:
             again = keys == earlier.asked and earlier.failed
             return earlier, () if again else messages, again
+        # In this order: asked again, continued, taken up at an earlier place, begun anew. The first needs least to be
+        # assumed.
         best: tuple[int, _Talk, int] | None = None
         for talk in self._talks:
             if talk.conversation != request.conversation:
                 continue
             over = talk.ended_ms <= model_call.started_ms
+            # The same again while the first still runs is another agent's that asks the same.
             if keys == talk.asked and (talk.failed or over) and talk.system == request.system:
                 return talk, (), True
+            # A conversation whose answer is not there yet can't be continued.
             start = _continues(talk, keys) if over else None
             if start is not None and (best is None or start >= best[0]):
                 best = start, talk, start
@@ -454,6 +468,7 @@ class _Assembly:
     def _kept(self, request: Request) -> _Talk | None:
         """The conversation that a request says it continues, of which the server keeps what was before. What was asked
         after the answer that it names was beside it."""
+        # From the end, since most requests name the last answer.
         for place in range(len(self._turns_made) - 1, -1, -1) if request.previous else ():
             turn = self._turns_made[place]
             if turn.asked.reply.id == request.previous:
@@ -539,6 +554,7 @@ class _Assembly:
             talk.known.append(talk.answer)
             talk.place = len(self._messages)
             self._add(talk, reply.message)
+            # As they were added, with ids of our own.
             talk.open_calls = [tool_call["id"] for tool_call in self._messages[talk.place].get("tool_calls") or ()]
         if not self._inside(talk) and (self._last is None or model_call.ended_ms >= self._last[0]):
             self._last = model_call.ended_ms, talk, reply
@@ -549,6 +565,7 @@ class _Assembly:
 
     def _add(self, talk: _Talk, message: _Message) -> None:
         message = dict(message)
+        # The turn is added after its messages, at this place.
         self._owners[id(message)] = len(self._turns_made)
         calls = message.get("tool_calls")
         if isinstance(calls, list):
@@ -574,6 +591,7 @@ class _Assembly:
         unnamed = [call for call in talk.open_calls if call not in self._ids]
         calling = next((message for message in reversed(request.messages) if message.get("tool_calls")), None)
         calls = calling["tool_calls"] if calling is not None else ()
+        # Without ids, only the number and the order say which call is which.
         if not unnamed or not isinstance(calls, list) or len(calls) != len(talk.open_calls):
             return
         for call, open_call in zip(calls, talk.open_calls, strict=True):

@@ -93,6 +93,8 @@ def received(data: bytes, kind: str) -> object:
             value = json.loads(text)
         except (ValueError, RecursionError):
             return text
+        # A body that is a JSON text or null is kept as it was written: as a value it could not be told from a text, or
+        # from none.
         return text if isinstance(value, str) or value is None else value
     return text
 
@@ -116,6 +118,7 @@ def events_of(pieces: list[tuple[int, bytes]]) -> tuple[tuple[str, ...], tuple[i
         size += len(piece)
         ends.append((size, at_ms))
     events, times, start, place = [], [], 0, 0
+    # In the joined bytes: the network may cut the end of an event in two.
     cuts = [match.end() for match in _BLANK_LINE.finditer(data)]
     if not cuts or cuts[-1] < len(data):
         cuts.append(len(data))

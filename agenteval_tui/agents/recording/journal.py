@@ -60,6 +60,8 @@ class Journal:
     def __init__(self, path: Path, before: Cassette, stale: Sequence[Path] = ()) -> None:
         try:
             path.parent.stat()  # else the lock would be a new file of that name
+            # Two recordings that start at once must not take the same name, nor one remove what the other has just
+            # made.
             with locked(path.parent, needed=False):
                 self._path = next(name for name in _names(path) if not _is_used(name, stale))
                 self._descriptor = _written(self._path, before)
@@ -137,6 +139,7 @@ def _written(path: Path, before: Cassette) -> int:
     descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o666)
     try:
         with suppress(OSError):
+            # Locked as a draft, before it has its name: whoever sees the name sees that it is in use.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with os.fdopen(descriptor, "wb", closefd=False) as file:
             file.writelines(line.encode("utf-8", "backslashreplace") for line in lines(before))

@@ -116,6 +116,8 @@ class KeyRedactor(TranscriptRedactor):
         for places in texts.values():
             whole = "".join([holder[key] for holder, key in places])
             clean = self.text(whole)
+            # A key that comes in two pieces is found in the whole text alone; then the first piece gets the text, and
+            # the others nothing.
             if clean is not whole and clean != "".join([self.text(holder[key]) for holder, key in places]):
                 for number, (holder, key) in enumerate(places):
                     holder[key] = "" if number else clean

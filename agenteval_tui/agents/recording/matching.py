@@ -75,11 +75,13 @@ class Matcher:
     def essence(self, question: Question) -> dict[str, Any]:
         """What of a request counts."""
         body = question.body if self._system else without_system(question)
+        # JSON has no bytes.
         if isinstance(body, bytes):
             body = body.hex()
         if isinstance(body, Mapping):
             body = {key: value for key, value in body.items() if key not in _BESIDE}
         numbered = _Numbered()
+        # Before what is volatile is masked: places are the same, and ids are numbers then.
         counted = numbered.top(body)
         if self._rules:
             counted = self._masked(counted, "")
@@ -139,6 +141,7 @@ def without_clock(question: Question, today: date) -> Question:
                 first = number
                 break
         changed[key] = [*(_map_texts(message, days) for message in items[:first]), *items[first:]] if first else items
+        # The Responses API takes a text for a conversation of one message.
         if isinstance(items, str):
             changed[key] = _map_texts(items, days)
     return replace(question, body=changed)
@@ -164,6 +167,7 @@ def _without_now(text: str, days: Sequence[date]) -> str:
     for name in ("date-time", "date"):
         text = PATTERNS[name].sub(masked, text)
     text = _EPOCH.sub(masked, text)
+    # A time alone may be what the prompt is about; beside a date of today it is the clock's.
     return PATTERNS["time"].sub("…", text) if times else text
 
 
@@ -191,6 +195,7 @@ def volatile_parts(pairs: Sequence[tuple[Question, Question]]) -> tuple[Volatile
     """What varies between requests of which each pair should be equal."""
     rules: dict[Volatile, None] = {}
     for question, other in pairs:
+        # With the rules so far: what one pair taught need not be learned from the next.
         for difference in Matcher(tuple(rules)).differences(question, other):
             if difference.at in ("address", "query"):
                 continue
@@ -243,6 +248,7 @@ def _rules_for(difference: Difference) -> list[Volatile]:
             if PATTERNS[name].search(_without(recorded, needed)) and PATTERNS[name].search(_without(other, needed)):
                 needed.append(name)
         if needed and _without(recorded, needed) == _without(other, needed):
+            # A pattern that another one makes needless is left out: each hides more than it should.
             for name in list(needed):
                 rest = [other_name for other_name in needed if other_name != name]
                 if rest and _without(recorded, rest) == _without(other, rest):

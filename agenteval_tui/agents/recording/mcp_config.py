@@ -42,6 +42,7 @@ def shimmed(file: Path | None, argv: Sequence[str], cwd: Path) -> Iterator[tuple
         copy = folder / file.name
         copy.write_text(text, encoding="utf-8")
         words = tuple([_renamed(word, file, copy, cwd) for word in argv])
+        # The program would read the file itself, and nothing would be recorded.
         if words == tuple(argv):
             raise AgentevalError(
                 f"no word of the program's command is {file}, so it would not read the copy that is recorded",
@@ -112,6 +113,7 @@ def _wrapped(file: Path) -> dict[str, Any]:
         if _is_command(entry):
             wrapped += 1
             words = [entry["command"], *map(str, entry.get("args") or ())]
+            # It is behind a shim already.
             if tuple(words[1:3]) != _MARK:
                 entry["command"], *entry["args"] = shim_command(words, name)
     if not wrapped and (others := _over_http(config)):

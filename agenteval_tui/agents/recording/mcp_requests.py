@@ -92,6 +92,7 @@ def question_of(server: str, method: str, params: Any) -> Question:
     itself."""
     arguments = {key: value for key, value in params.items() if key != "_meta"} if isinstance(params, Mapping) else {}
     if method == "initialize":
+        # The names and versions of clients change, and answers do not depend on them.
         arguments = {}
     path = f"{PREFIX}{server.replace('/', '-')}"
     if method == CALL:
@@ -132,6 +133,7 @@ def tool_requests(exchanges: Iterable[Exchange]) -> list[ToolRequest]:
         body = exchange.question.body if isinstance(exchange.question.body, Mapping) else {}
         again = None
         if "inputResponses" in body or "requestState" in body:
+            # The state says which call; a server that gives none is asked again for its last one.
             alike = [entry for entry in waiting if _is_same_call(tool_requests[entry[0]], tool)]
             again = next(
                 (entry for entry in alike if entry[1] == body.get("requestState")), alike[-1] if alike else None

@@ -67,6 +67,7 @@ class Recorder:
             except RecursionError:
                 return WhatToDo()  # nested too deep to be kept: it goes through untold
             try:
+                # Before the message: it belongs after those that were missed.
                 self._tell_missed()
                 return self._send(body)
             except (OSError, ValueError, http.client.HTTPException):
@@ -90,6 +91,7 @@ class Recorder:
             data = reply.read()
             if reply.status != 200:
                 raise OSError(data.decode(errors="replace"))
+            # The recording answers again: it gets its full time from now on.
             if self._wire.sock is not None:
                 self._wire.sock.settimeout(self._patience_s)
             return from_wire(data, WhatToDo)
@@ -168,6 +170,7 @@ class Shim:
         requests = [
             message for message in messages if isinstance(message.get("method"), str) and message.get("id") is not None
         ]
+        # The recording hears of a request before the server does: else an answer could come before it.
         decisions = [(request, self._recorder.asked(request["method"], request.get("params"))) for request in requests]
         for request, what in decisions:
             if what.request is not None:
@@ -175,12 +178,15 @@ class Shim:
         answered = [(request, what) for request, what in decisions if what.answer is not None]
         for request, what in answered:
             self._give(request, what)
+            # The server may be needed later, and must be introduced to the program then, with what the program said
+            # here.
             if request["method"] == _INITIALIZE:
                 self._hello, self._unheard = [line], {_key(request)}
         if answered and len(answered) == len(decisions):
             return
         if answered:
             handled = [request for request, _ in answered]
+            # Of a batch, the server gets what the recording did not answer.
             line = _line([message for message in messages if message not in handled])
         if any(message.get("method") == _INITIALIZED for message in messages) and self._hello and self._server is None:
             self._hello.append(line)
@@ -230,6 +236,7 @@ class Shim:
                     self._recorder.answered(self._waiting.pop(key), message)
             if not heard:
                 self._to_program(line)
+        # Its output has ended: who waits for the greeting need not.
         self._greeted.set()
         self._ended(server.wait())
 

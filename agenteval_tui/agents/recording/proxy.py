@@ -108,6 +108,7 @@ class Proxy:
 
     def open(self, session: Session) -> str:
         """The address for a run of a program: `providers.environment` leads the program to it."""
+        # By it a run is told from others, and other programs of the machine can't write into its recording.
         secret = secrets.token_hex(8)
         self._sessions[secret] = session
         return f"http://{HOST}:{self.port}/{secret}"
@@ -151,6 +152,7 @@ class Proxy:
             )
             return
         query = parse_qsl(target.query, keep_blank_values=True)
+        # Before anything of the request is kept.
         session.know(sent_keys(headers, dict(query)))
         kind = headers.get("content-type", "")
         question = Question(
@@ -188,6 +190,7 @@ class Proxy:
                     client.abort()
                 await play(client, error_answer(question, _UNREACHED, message), 0, lambda: session.tell(open_exchange))
             finally:
+                # Also where the program went away in the middle: what had come is paid for.
                 open_exchange.answered(pieces.answer(), live=True)
 
     @asynccontextmanager
@@ -264,9 +267,11 @@ class Proxy:
             ) from None
         try:
             pieces.begin(answer.status_code, answer.headers)
+            # A short answer goes out in one write with its head, which saves its client a wait.
             is_short = int(answer.headers.get("content-length") or LARGEST) < _SHORT
             await client.begin(answer.status_code, _passed(answer.headers), joined=is_short)
             async for chunk in answer.aiter_raw():
+                # Noted before it goes out: a program that ends with the last piece has its whole answer recorded.
                 pieces.add(chunk)
                 await client.send(chunk)
             pieces.whole = True
@@ -305,6 +310,7 @@ async def play(client: ServerConnection, answer: Answer, pace: float, tell: Call
     """Give a recorded answer, a stream event by event. `pace` 1: as fast as it was recorded. `tell` is called before
     each piece."""
     headers = [(b"content-type", answer.type.encode("latin-1", "replace"))] if answer.type else []
+    # It was recorded that there was no answer: the connection breaks again.
     if answer.status == 0:
         client.abort()
         return
@@ -327,6 +333,7 @@ async def play(client: ServerConnection, answer: Answer, pace: float, tell: Call
     if answer.whole:
         await client.end()
     else:
+        # The stream broke off when it was recorded, and breaks off again.
         client.abort()
 
 
@@ -362,6 +369,7 @@ class _Pieces:
         if self._status == 0:
             return Answer(0, error=self.error or "the program did not wait for the answer", whole=False)
         whole = self.whole and self._size <= LARGEST
+        # A packed stream has no events until it is unpacked, and then no times of them.
         if self._type.startswith(STREAM) and not self._packed:
             events, times = events_of(self._pieces)
             return Answer(self._status, self._type, events, times, whole)

@@ -36,6 +36,7 @@ class RunProxy:
     async def recorded(self, run: OpenRun) -> list[AgentEvent]:
         """What this turn of the run asked, as events. What the agent says itself of its usage counts alone."""
         session = self._sessions.get(run.secret)
+        # Some requests went past the proxy: what it has is not the whole run, and would be a wrong one.
         if session is None or session.has_stepped_aside:
             return []
         exchanges = session.exchanges()

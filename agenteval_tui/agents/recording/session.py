@@ -111,6 +111,7 @@ class Session:
         new = set(keys) - self._keys
         if new:
             self._keys |= new
+            # A new one, so that exchanges that were cleaned before are cleaned again (`_clean`).
             self._redactor = KeyRedactor(self._keys)
 
     def miss(self, server: str, messages: int) -> None:
@@ -141,8 +142,10 @@ class Session:
 
     def end(self, exchange: OpenExchange) -> None:
         """End a request: it has its answer, or the program no longer waits for one."""
+        # The program may ask its next question with the last piece, before the connection says that the answer is over.
         exchange.ended_ms = self.now_ms if exchange.told_ms is None else exchange.told_ms
         self.news.set()
+        # After `ended_ms`: who waits counts what is in flight.
         self._freed.set()
         if exchange.answer is None:
             exchange.answered(Answer(0, error="the program did not wait for the answer", whole=False), live=False)
@@ -178,14 +181,18 @@ class Session:
             if self.missed_at is None:
                 self.missed_at = exchange.number
             self.misses.append(answer)
+            # The beginning of the run is to be the recorded one: without it, what would be continued is another run.
             if self._stands > 0 and not tool:
                 self.on_miss = "error"
             if self.on_miss == "stop":
                 self.stopped.set()
+                # Not answered at all: an error would make the program try something else, and ask again.
                 await self.over.wait()
             if self.on_miss != "live":
                 return self._refused(exchange, MISSING, f"agenteval: {answer.said}")
+            # From here on the recording is of another conversation than the program's.
             self._live = True
+        # After the recording, and before the limit on cost: nothing is paid twice.
         before = self._paid.take(self._redactor.question(exchange.question)) if self._paid is not None else None
         if before is not None:
             self.continued += 1
@@ -213,6 +220,7 @@ class Session:
         if self._max_cost is not None and cost is not None and isinstance(body, Mapping):
             model = _model_of(exchange.question)
             exchange.at_most = cost_at_most(lambda usage: cost(model, usage), size_of(body))
+        # The limit is looked at again each time: what ended meanwhile may have used it up.
         while not (why := self._limit()) and not self._fits(exchange):
             self._freed.clear()
             await self._freed.wait()
@@ -288,6 +296,7 @@ class Session:
 
     def _clean(self, open_exchange: OpenExchange) -> Exchange:
         """An exchange without keys. An ended exchange is searched again only if a new key is known."""
+        # Live views ask for all exchanges again and again; cleaning a long one takes long.
         if open_exchange.clean is not None and open_exchange.clean[0] is self._redactor:
             return open_exchange.clean[1]
         exchange = self._redactor.exchange(open_exchange.exchange(self.name, self.now_ms))

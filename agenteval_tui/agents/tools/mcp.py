@@ -138,6 +138,7 @@ class ToolHost:
 
     async def server(self, key: str, make: Callable[[], McpServer]) -> tuple[McpServer, list[ToolSpec]]:
         """The server of that name, started if it is not there. Raises `AgentevalError`."""
+        # Runs that start at once must not start a server each.
         async with self._starting.setdefault(key, asyncio.Lock()):
             running = self._servers.get(key)
             if running is not None and running[0].alive:
@@ -251,6 +252,7 @@ class McpServer:
         assert task is not None
         call = asyncio.create_task(self._client.call_tool(name, _sendable(arguments)))
         try:
+            # A server that falls gives no answer, and the library goes on waiting.
             await asyncio.wait([call, task], return_when=asyncio.FIRST_COMPLETED)
             if not call.done():
                 return ToolOutcome(self._failed(self._unreadable or "ended in the middle of the call").what, error=True)

@@ -107,6 +107,7 @@ class Toolbox(Struct):
         except BaseException:
             for task in opening:
                 task.cancel()
+            # What was starting must have ended before it is closed.
             await asyncio.gather(*opening, return_exceptions=True)
             await self._close()
             raise
@@ -135,6 +136,7 @@ class Toolbox(Struct):
         try:
             async with limit:
                 return await tool.call(arguments)
+        # The run was cancelled, which is no outcome of the tool. A limit that is over comes as TimeoutError, below.
         except asyncio.CancelledError:
             raise
         except Exception as error:
@@ -158,6 +160,7 @@ class Toolbox(Struct):
     async def _close(self) -> None:
         closing = [asyncio.ensure_future(source.close()) for source in self.sources]
         try:
+            # All are closed before the first error is told.
             for failed in await asyncio.gather(*closing, return_exceptions=True):
                 if isinstance(failed, Exception):
                     raise failed
