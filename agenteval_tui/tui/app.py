@@ -102,9 +102,11 @@ class AgentevalApp(TerminalApp):
 
     def __init__(self, start: AppStart) -> None:
         self._themes_found: dict[str, Theme] = {}  # Textual registers its own while it begins
+        # Before `super().__init__`, which already asks for themes.
         self._has_begun = self._has_theme = False
         super().__init__()
         self._has_begun = True
+        # An animation writes a picture for each of its steps.
         self.animation_level = "none"
         self.start = start
         self._waits = contextlib.ExitStack()
@@ -221,6 +223,7 @@ class AgentevalApp(TerminalApp):
         # The last defence: whatever slipped past `displayable` is made visible here.
         filters: list[LineFilter] = [*super().get_line_filters(), DisplaySafe()]
         if self.theme_controller.colourless:
+            # Textual's own filter for `NO_COLOR` leaves greys; these are colours, too.
             filters = [line_filter for line_filter in filters if not isinstance(line_filter, Monochrome)] + [
                 Colourless()
             ]
@@ -444,6 +447,7 @@ class AgentevalApp(TerminalApp):
             start_worker(self, self._count_badges, group="badges")
 
     async def _count_badges(self) -> None:
+        # Runs may end while it counts.
         while self.badges.are_stale():
             await until_painted(self)
             before = self.badges.counts

@@ -218,6 +218,7 @@ class ExecutionLauncher:
             return
 
         def begin(attempt: Callable[[], T | _Refusal]) -> None:
+            # The number of the last key now: a key that comes meanwhile is meant for the screen that is shown.
             screen.ask(attempt, partial(then, self._queue.last), group="start", beside=True)
 
         def then(turn: int, outcome: T | _Refusal) -> None:
@@ -247,10 +248,12 @@ class ExecutionLauncher:
             return self._noted(start(False))
         except NotTrustedError as error:
             refusal = error.needs
+        # What was agreed to is exactly what was shown: files may have changed since.
         if not answer or refusal != tuple(needs):
             return _Refusal(refusal, tuple(self._question(need) for need in refusal))
         if answer == "trust":
             self._session.workspace.trust(refusal)
+            # Trusted now, so it need not be told to trust.
             return self._noted(start(False))
         return self._noted(start(True))
 

@@ -91,6 +91,7 @@ class InputQueue:
             event.character = None  # the toolkit says the letter too: a field of text would take it for typed
         if not isinstance(event, _QUEUED) or event.is_forwarded:
             await handle(event)
+        # Also where only others wait: an event that overtook them would be handled before them.
         elif self._handling or self._ahead or self._waits(event):
             self._ahead.append((event, handle))
             await self._next()
@@ -111,6 +112,7 @@ class InputQueue:
         if not self._app.screen_stack:
             return None
         try:
+            # What holds the mouse gets the event wherever the mouse is, as a scroll bar that is dragged does.
             return self._app.mouse_captured or self._app.screen.get_widget_at(event.x, event.y)[0]
         except NoWidget:
             return self._app.screen
@@ -142,6 +144,8 @@ class InputQueue:
         self._watch(number)
 
     def _follow(self, number: int, way: list[MessagePump]) -> None:
+        # Each widget on the way has a queue of its own: when this call comes out of it, all that the event put into it
+        # before is done. False: the widget ends, and takes no more.
         if way and way[0].call_later(self._follow, number, way[1:]):
             return
         # Behind whatever its action has left in the app's own queue, such as a new focus.
@@ -172,6 +176,7 @@ class InputQueue:
             now = clock()
             if self._handling != number:
                 return
+            # Both: another program may take the processor from the app (a late look), or the app may use it itself.
             was_idle = now - at - LOOK_S < LATE_S and time.thread_time() - spent < BUSY_S
             idle = idle + 1 if was_idle else 0
             # An idle app does nothing more for the event: its action waits itself, or its widget is gone.
@@ -196,6 +201,7 @@ class InputQueue:
                 self._look_soon()
                 return
             self._held_since = 0.0
+            # Before it is handled: what it does may ask whether it is the last (`is_last`).
             self._ahead.popleft()
             await self._take_now(event, handle)
 
@@ -214,6 +220,7 @@ class InputQueue:
         return isinstance(screen, CommandPalette) and kind != _TYPING and self._lists(screen, now)
 
     def _lists(self, palette: CommandPalette, now: float) -> bool:
+        # The same limit as for other answers, which these workers do not carry.
         if self._held_since and now - self._held_since > ANSWER_S:
             return False
         return any(worker.node is palette and not worker.is_finished for worker in self._app.workers)

@@ -130,6 +130,7 @@ class Navigation:
         # Of the sheets those have it that list what is in the history; none is imported for this.
         if (tell := getattr(screen, "new_runs", None)) is not None:
             tell()
+        # A sheet may have been told; the screen below it still has to be.
         self._untold = not isinstance(screen, FrameScreen)
 
     def tell_late(self) -> None:
@@ -173,6 +174,7 @@ class Navigation:
         if known is not None:
             _let_keys_work(known)
             known.revisited()
+        # After the screen has taken what it was opened with.
         self._app.call_later(self.keep_places)
 
     def _make(self, name: str) -> FrameScreen:

@@ -137,6 +137,7 @@ class FrameScreen(Screen[None]):
         now = time.monotonic()
         before, self._followed = self._followed, now
         if now - before > RESTING_S:
+            # What was to be shown later is of a row before this one.
             self.workers.cancel_group(self, "follow")
             self._following = None
             show()
@@ -186,6 +187,7 @@ class FrameScreen(Screen[None]):
                 agenteval_error = error if isinstance(error, AgentevalError) else path_error(error)
                 if agenteval_error is None:
                     raise
+                # The answer may come before the screen is composed, or when it is being taken away.
                 if await mounted(self):
                     (failed or self.agenteval.say_error)(agenteval_error)
                 return

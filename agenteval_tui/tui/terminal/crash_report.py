@@ -57,6 +57,7 @@ class CrashReport:
 
     def _end_in(self, sentence: str) -> None:
         self._app._return_code = INFRASTRUCTURE
+        # The first error stays: those that follow come of it.
         self._line = self._line or one_line(f"agenteval: {sentence}", LONGEST)
         self._app._close_messages_no_wait()
 

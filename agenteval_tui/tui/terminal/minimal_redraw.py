@@ -91,12 +91,14 @@ class MinimalRedraw:
         """What to display in place of what Textual wants to: None for nothing at all, or nothing yet."""
         if not (isinstance(renderable, LayoutUpdate | ChopsUpdate) and self._writes()):
             return renderable
+        # Nothing is lost: the mirror still knows what the terminal shows, and the newest picture is made later.
         if self._is_behind():
             self._catch_up_later()
             return None
         text = self._difference(renderable)
         if text is None:
             return renderable
+        # An update without a difference may still have to move the cursor, as a person types into a field.
         there = self._app.screen.outer_size.clamp_offset(self._app.cursor_position)
         if not text and there == self._app._previous_cursor_position:
             return None
@@ -105,6 +107,7 @@ class MinimalRedraw:
     def _is_behind(self) -> bool:
         """Has the terminal still to take what was written before?"""
         thread = getattr(self._app._driver, "_writer_thread", None)
+        # The terminal itself does not read; the question below finds a slow network behind a terminal that does.
         if isinstance(thread, WriterThread) and thread._queue.qsize() > MOST_WAITING:
             return True
         return self.arrival.is_behind(monotonic())
@@ -119,6 +122,7 @@ class MinimalRedraw:
         if not self.arrival.answered(row, column, monotonic()):
             return False
         if self._app._driver is not None and (question := self.arrival.asks_again(*self._app.size, monotonic())):
+            # The question has put the cursor elsewhere.
             x, y = self._app._previous_cursor_position
             self._app._driver.write(f"{question}\x1b[{y + 1};{x + 1}H")
         if self._catching_up and not self._is_behind():
@@ -157,6 +161,7 @@ class MinimalRedraw:
         """What to write instead of the update; None: the update itself."""
         if isinstance(update, LayoutUpdate):
             x, y, width, height = update.region
+            # An update of a part, as of an inline app: what the rest shows is not known.
             if x or y or (width, height) != self._app.screen.size:
                 self._mirror = None
                 return None
@@ -165,6 +170,7 @@ class MinimalRedraw:
             return self._mirror.paint(_rows(update), self._app.console)
         if self._mirror is None:
             return None
+        # The size has just changed, and the picture is of the size before.
         if len(update.chops) != self._mirror.height:
             self.forget_terminal()
             return None

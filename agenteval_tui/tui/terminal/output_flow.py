@@ -67,6 +67,7 @@ class Arrival:
         sent, at = mark
         # What was asked before it has arrived too, or never will.
         self._open = {place: entry for place, entry in self._open.items() if entry[0] > sent}
+        # The question that pictures wait for is answered too, or was dropped.
         if self._last not in self._open:
             self._last = None
         self._arrived = max(self._arrived, sent)
@@ -99,10 +100,13 @@ class Arrival:
             self._patience = PATIENCE_S
 
     def _question(self, columns: int, rows: int, now: float) -> str:
+        # Each question has a column of its own, from the right, in the last row: so answers can be told apart, and from
+        # the key.
         places = max(columns - _MODIFIED_F3.stop + 1, 1)
         place = (max(rows, 1), max(columns - self._number % places, 1))
         self._number += 1
         self._open[place] = (self._sent, now)
+        # The oldest first; a late answer to it is then no answer.
         while len(self._open) > MOST_OPEN:
             del self._open[next(iter(self._open))]
         self._last = place

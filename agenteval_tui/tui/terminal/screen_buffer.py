@@ -52,6 +52,8 @@ class Mirror:
                 continue
             row = self._rows[y]
             drawn = [(x, cells) for x, strip, _ in pieces if (cells := _cells(strip, colours)) is not None]
+            # What the terminal makes of this row is not known: it is sent as the toolkit would, and known again only
+            # where the whole of it was replaced.
             if row is None or len(drawn) < len(pieces):
                 for x, strip, most in pieces:
                     pen.whole(x, y, _without_head_marks(strip.crop(0, most)).render(console))
@@ -61,6 +63,8 @@ class Mirror:
                 continue
             changed: list[_Stroke] = []
             for x, cells in drawn:
+                # The terminal has no cells there; text that is written past its edge would go to the next row, or stay
+                # on the last cell.
                 del cells[max(self.width - x, 0) :]
                 before = row[x : x + len(cells)]
                 if before != cells:
@@ -101,6 +105,8 @@ def _strokes(x: int, cells: Sequence[Cell]) -> list[_Stroke]:
         text, name = cell = cells[at]
         look, begin = _parts(name), at
         at += 1
+        # A space shows only the background, so it takes on the style of a neighbour: each change of style costs up to
+        # twenty bytes.
         if text == " " and not look[0]:
             while at < number and cells[at] == cell:
                 at += 1
@@ -112,6 +118,7 @@ def _strokes(x: int, cells: Sequence[Cell]) -> list[_Stroke]:
             while at < number and cells[at][1] == name and (cells[at][0] != " " or look[0]):
                 at += 1
             word = (x + begin, "".join([text for text, _ in cells[begin:at]]), x + at)
+            # The stroke before may be spaces alone: then they take on this style.
             if last is not None and (last.look == look or (not last.words and _takes(look, last.look[2]))):
                 last.words.append(word)
                 last.look, last.end = look, x + at
@@ -153,6 +160,7 @@ class _Row:
         self._set(stroke.look if stroke.words else _of_spaces(self.look, stroke.look[2]))
         here = stroke.x
         for x, text, end in stroke.words:
+            # To write a space is shorter than to go past it.
             if x == here + 1 and here == self._at:
                 self.out.append(" ")
             elif x > here:
@@ -221,6 +229,7 @@ class _Pen:
         (y, strokes), self._waiting = self._waiting, None
         next_styles = {stroke.look[:2] for stroke in then if stroke.words and stroke.look[1]}
         orders = [strokes]
+        # Only where a style comes more than once can another order save anything.
         if len({stroke.look for stroke in strokes}) < len(strokes):
             orders += _by_style(strokes, self._look), _by_style(strokes, self._look, next_styles)
         rows = [self._row(y, order) for order in orders]
@@ -309,6 +318,7 @@ def _cells(strip: Strip, colours: ColorSystem) -> list[Cell] | None:
     """The strip's cells; None where a terminal may see others than we do."""
     cells: list[Cell] = []
     for text, style, control in strip:
+        # Links are written with an address, and control segments move the cursor: neither is a cell.
         if control or (style is not None and style.link):
             return None
         look = "" if style is None else Strip.render_ansi(style, colours)
@@ -325,6 +335,7 @@ def _cells(strip: Strip, colours: ColorSystem) -> list[Cell] | None:
             cells.append((char, look) if char != " " else (char, blank))
             if width == 2:
                 cells.append(("", look))
+    # The toolkit measured it differently: then nobody knows what the terminal shows.
     return cells if len(cells) == strip.cell_length else None
 
 
@@ -376,6 +387,7 @@ def _is_bridge(cells: Sequence[Cell]) -> bool:
     edges = [_parts(look) for _, look in (cells[0], cells[-1])]
     looks = {_parts(look) for text, look in gap if text != " "}
     blanks = {_parts(look) for text, look in gap if text == " "}
+    # A further style in the gap would cost more than the jump.
     if len(looks) > 1 or not looks.issubset(edges):
         return False
     return all(not blank[0] and all(edge[2] == blank[2] for edge in edges) for blank in blanks) or (
@@ -399,6 +411,7 @@ def _parts(look: str) -> Look:
     index = 0
     while index < len(codes):
         code = codes[index]
+        # `38;5;n` is a colour of the palette, `38;2;r;g;b` one of its own.
         length = {"5": 3, "2": 5}.get(codes[index + 1], 1) if code in ("38", "48") and index + 1 < len(codes) else 1
         whole = ";".join(codes[index : index + length])
         index += length

@@ -93,6 +93,7 @@ class SheetExit:
 
     def drops(self, message: Message) -> bool:
         """Is this something that comes too late to be done?"""
+        # Events of its life (a timer, its size) still reach it while it is done and waits under another sheet.
         is_asked = isinstance(message, _ASKED) or (message.bubble and not isinstance(message, events.Event))
         if self._taken_away():
             return is_asked or isinstance(message, _OF_ITS_LIFE)
@@ -130,6 +131,7 @@ class Sheet(ModalScreen[T]):
             return AwaitComplete()
         if self not in self.app.screen_stack:
             return AwaitComplete()
+        # Before it goes: what is done once may look at its widgets.
         self.leaves(result)
         # Under another sheet it goes when that one has gone.
         return super().dismiss(result) if self._leaving.begins(result) else AwaitComplete()
@@ -174,6 +176,7 @@ class _Commands(CommandList):
     def on_click(self, event: events.Click) -> None:
         """A click on a command that is not listed any more does nothing."""
         clicked = event.style.meta.get("option")
+        # Textual would look for the option by its number, and break the app.
         if clicked is not None and not 0 <= clicked < self.option_count:
             event.prevent_default()
 

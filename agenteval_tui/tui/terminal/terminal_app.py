@@ -90,6 +90,7 @@ class TerminalApp(App[int]):
 
         def _display(self, screen: Screen[Any], renderable: Any) -> None:
             reduced = self.minimal_redraw.reduced(renderable)
+            # None means that nothing is to be written; Textual's own None has a meaning of its own.
             if reduced is not None or renderable is None:
                 super()._display(screen, reduced)
 

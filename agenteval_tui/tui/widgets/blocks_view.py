@@ -248,6 +248,7 @@ class BlocksView(ScrollView, can_focus=True):
         self._scroll(before + direction * rows)
         if self.scroll_offset.y == before:
             self.cursor = 0 if direction < 0 else len(self.document.blocks) - 1
+        # The cursor comes along only where it would be out of sight.
         elif not self._in_sight(self.cursor):
             self.cursor = self.document.block_at(self.scroll_offset.y + (0 if direction > 0 else height - 1))
 
@@ -407,6 +408,7 @@ class BlocksView(ScrollView, can_focus=True):
         """Heights get exact while one reads. That concerns the scrollbar, and no row in sight: repaint only it."""
         if self.virtual_size.height == height:
             return
+        # Without the watcher of `virtual_size`, which would lay out and paint everything.
         if self.vertical_scrollbar.window_size:
             self.set_reactive(ScrollView.virtual_size, Size(0, height))
             self.vertical_scrollbar.window_virtual_size = height
@@ -419,9 +421,12 @@ class BlocksView(ScrollView, can_focus=True):
         view = self._view_height()
         row = round(value)
         now = self.scroll_offset.y
+        # Upwards, rows become exact above what is in sight, and move it; downwards they lie below.
         if 0 <= now - row <= _NEARBY * view:
             anchor = document.anchor(now)
             if anchor is not None:
+                # Making heights exact moves rows, and brings others into sight: it ends when nothing moves any more.
+                # The number is a bound, should that never be.
                 for _ in range(8):
                     document.settle(max(row, 0), max(now - row, 0))
                     there = document.row_of(anchor)

@@ -382,6 +382,7 @@ class ConfigEditor(ExactTextArea):
             self._chosen = (
                 (self._chosen + step) % (last + 1) if abs(step) == 1 else max(0, min(last, self._chosen + step))
             )
+            # Who has moved in the list means to take something from it.
             self._enter_takes = True
             self._show_offer()
             return True
@@ -531,6 +532,7 @@ class ConfigEditor(ExactTextArea):
         cursor_line, column = self.cursor_location
         if self.selection.is_empty:
             here = (self._seen, cursor_line, column)
+            # For each row that is painted, the same pair is asked for.
             if self._pair[0] != here:
                 self._pair = (here, partner(self._tokens, self._text, self._lines.offset(cursor_line, column)))
             places = map(self._lines.place, self._pair[1] or ())

@@ -39,7 +39,9 @@ class ExactDocument(Document):
 
     def __init__(self, text: str) -> None:
         super().__init__("")
+        # One counter for all documents: a new text never has the number of an old one.
         self.version = next(_versions)
+        # A file in which both occur keeps its `\r` as characters: only so it comes back as it was.
         windows = "\r\n" in text and text.count("\n") == text.count("\r\n")
         self._separator: Literal["\r\n", "\n"] = "\r\n" if windows else "\n"
         self._exact = text.split(self._separator)

@@ -103,6 +103,7 @@ class ChoiceField(Widget, can_focus=True):
 
     def choose(self, value: str, *, tell: bool = False) -> None:
         """Choose a value; one that is not offered is offered too. No `Changed` unless `tell`."""
+        # A file may have a value that nobody offers: it must not be changed by being shown.
         if value not in (choice for choice, _ in self._choices):
             self._choices = (*self._choices, (value, f"{value} (unknown)"))
         self._place = next(place for place, (choice, _) in enumerate(self._choices) if choice == value)

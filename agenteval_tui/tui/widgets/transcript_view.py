@@ -155,6 +155,7 @@ class TranscriptView(BlocksView, can_focus=True):
         self._transcript = transcript
         if self._document is None:
             return
+        # Both are looked at before the text grows.
         following = self.is_vertical_scroll_end
         on_last = self.cursor >= len(self._document.blocks) - 1
         start = self._document.update(transcript)

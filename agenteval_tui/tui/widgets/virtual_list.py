@@ -182,8 +182,10 @@ class VirtualList(ScrollView, can_focus=True):
         place = None if keep_key is None else self.index_of(keep_key)
         target = max(before, 0) if place is None else place
         self.virtual_size = Size(0, self._height())
+        # Without its watcher, which would compare rows of two sources.
         self.set_reactive(VirtualList.cursor, min(target, self._count - 1))
         if place is not None and before >= 0 and place != before:
+            # Rows came or went above: the row under the cursor stays where the eye is.
             self._scroll_rows(self.scroll_offset.y + place - before)
         self._reveal()
         self.refresh()
@@ -232,6 +234,7 @@ class VirtualList(ScrollView, can_focus=True):
 
     def watch_cursor(self, old: int, new: int) -> None:
         """Repaint the row that lost the cursor and the one that got it."""
+        # What was scrolled is painted whole anyway.
         if self._reveal():
             return self._tell()
         self._refresh_row(old)
@@ -385,8 +388,10 @@ class VirtualList(ScrollView, can_focus=True):
     def _page(self, direction: int) -> None:
         if not self._count:
             return
+        # One row of the page before stays in sight.
         step = max(self.size.height - 1, 1) * direction
         target = self.validate_cursor(self.cursor + step)
+        # First the rows, then the cursor, so that it stays at its height.
         self._scroll_rows(min(self.scroll_offset.y + step, self._count - self.size.height))
         self.cursor = target
 
