@@ -66,11 +66,11 @@ class CodeWatch:
         self._process = process
         assert process.stdout is not None
         assert process.stderr is not None
-        said = asyncio.create_task(process.stderr.read())
+        stderr_text = asyncio.create_task(process.stderr.read())
         async for line in process.stdout:
             with contextlib.suppress(ValidationError, ValueError):
                 yield convert(json.loads(line), WatchEvent)
-        error = (await said).decode("utf-8", "replace").strip()
+        error = (await stderr_text).decode("utf-8", "replace").strip()
         if await process.wait() and error:
             raise _told(error)
 

@@ -104,7 +104,9 @@ class Navigation:
         self._trail = Trail()
         self._untold = False
         there = {f"go.{name}": name for name in FACTORIES}
-        self._names = [(there[one.id], key_of(one.id, keymap), one.label) for one in ACTIONS if one.id in there]
+        self._names = [
+            (there[action.id], key_of(action.id, keymap), action.label) for action in ACTIONS if action.id in there
+        ]
 
     @property
     def top(self) -> FrameScreen | None:
@@ -149,7 +151,9 @@ class Navigation:
 
     def retitle(self) -> None:
         """What the title says has changed, which can be read behind a sheet too."""
-        below = (one for one in reversed(self._app.screen_stack) if isinstance(one, FrameScreen))
+        below = (
+            screen_below for screen_below in reversed(self._app.screen_stack) if isinstance(screen_below, FrameScreen)
+        )
         screen = next(below, None)
         if screen is not None:
             screen.retitle()
@@ -163,17 +167,17 @@ class Navigation:
             self._app.pop_screen()
         if name == self._trail.shown:
             return
-        known = self._made(name)
-        if known is None:
+        made_before = self._made(name)
+        if made_before is None:
             self._make(name)
         if self._trail.shown:
             self._app.switch_screen(name)
         else:
             self._app.push_screen(name)
         self._trail.go(name)
-        if known is not None:
-            _let_keys_work(known)
-            known.revisited()
+        if made_before is not None:
+            _let_keys_work(made_before)
+            made_before.revisited()
         # After the screen has taken what it was opened with.
         self._app.call_later(self.keep_places)
 
@@ -202,9 +206,9 @@ class Navigation:
         """List the screens, with their keys; for the mouse, which has no numbers."""
         there = {f"go.{name}": name for name in FACTORIES}
         choices = [
-            (there[one.id], f"{keys_of(one, self._keymap)}  {one.label}", one.description)
-            for one in ACTIONS
-            if one.id in there
+            (there[action.id], f"{keys_of(action, self._keymap)}  {action.label}", action.description)
+            for action in ACTIONS
+            if action.id in there
         ]
 
         def chosen(name: str | None) -> None:
@@ -218,10 +222,10 @@ class Navigation:
         if not self._trail.shown:
             return
         # Of a screen that is not made yet stays what was kept before.
-        made = {name: screen for name in FACTORIES if (screen := self._made(name)) is not None and is_there(screen)}
-        kept = {name: screen.kept() for name, screen in made.items()}
-        kept["projects"] = {"all": self._session.everything}
-        self._state.keep_place(self._trail.shown, {name: data for name, data in kept.items() if data is not None})
+        screens = {name: screen for name in FACTORIES if (screen := self._made(name)) is not None and is_there(screen)}
+        places = {name: screen.kept() for name, screen in screens.items()}
+        places["projects"] = {"all": self._session.everything}
+        self._state.keep_place(self._trail.shown, {name: data for name, data in places.items() if data is not None})
 
     def back(self) -> None:
         """Leave what is open inside the screen, else go to the screen before."""
@@ -231,8 +235,8 @@ class Navigation:
         name = self._trail.back()
         if name:
             self._app.switch_screen(name)
-            if (known := self._made(name)) is not None:
-                _let_keys_work(known)
+            if (earlier := self._made(name)) is not None:
+                _let_keys_work(earlier)
 
     def inspect(self, run_id: str, **how: Unpack[InspectTarget]) -> None:
         """Open a run in the workbench."""

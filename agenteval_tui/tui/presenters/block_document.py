@@ -289,10 +289,10 @@ class BlockColumn:
             self._heights.set(index, rows)
 
     def _layout(self, piece: Piece) -> list[Row]:
-        found = self._rows.get(piece)
-        if found is not None:
+        known_rows = self._rows.get(piece)
+        if known_rows is not None:
             self._rows.move_to_end(piece)
-            return found
+            return known_rows
         rows = self._rows[piece] = self._lay_out(piece)
         if len(self._rows) > _KEPT:
             self._rows.popitem(last=False)
@@ -326,10 +326,10 @@ class BlockColumn:
         }
         ranges = folded.ranges(around)
         size = _shown_size(folded.text)
-        found = lay_out(folded.text, 0, size, self._text_width, base=style, ranges=ranges, limit=limit + 2)
+        laid_out = lay_out(folded.text, 0, size, self._text_width, base=style, ranges=ranges, limit=limit + 2)
         rows = [
             replace(row, cells=_untied(row.cells), start=folded.back(row.start), end=folded.back(row.end))
-            for row in found
+            for row in laid_out
         ]
         if len(rows) <= limit + 1:
             return rows

@@ -57,22 +57,22 @@ def lay_out(
 ) -> list[Row]:
     """At most `limit` rows with the raw characters `start`..`end` of `text`, each `width` cells wide."""
     raw = text[start:end]
-    shown, offsets = _show(raw)
+    displayed, offsets = _show(raw)
     inside = [r for r in ranges if _touches(r, start, end, len(text))]
     pieces: list[tuple[int, int, Range]] = []
     insertions: list[tuple[int, int, str, str]] = []
-    for number, one in enumerate(inside):
-        first, last = max(one.start - start, 0), min(one.end - start, len(raw))
+    for number, mark in enumerate(inside):
+        first, last = max(mark.start - start, 0), min(mark.end - start, len(raw))
         if offsets is not None:
             first, last = offsets[first], offsets[last]
         if last >= first:
-            pieces.append((first, last, one))
-            insertions.extend(_insertions(one, first, last=last, start=start, end=end, number=number, shown=shown))
-    shown, pieces, extra = _insert(shown, pieces, insertions)
-    spans = wrap(shown, width)
+            pieces.append((first, last, mark))
+            insertions.extend(_insertions(mark, first, last=last, start=start, end=end, number=number, shown=displayed))
+    displayed, pieces, extra = _insert(displayed, pieces, insertions)
+    spans = wrap(displayed, width)
     for first, last, _ in extra:
-        if TIE in shown[first:last]:
-            shown = shown[:first] + shown[first:last].replace(TIE, " ") + shown[last:]
+        if TIE in displayed[first:last]:
+            displayed = displayed[:first] + displayed[first:last].replace(TIE, " ") + displayed[last:]
     plain = not pieces and not extra
     back = _way_back(offsets, len(raw))
     rows: list[Row] = []
@@ -80,8 +80,8 @@ def lay_out(
     for number, (first, last) in enumerate(spans):
         if limit is not None and number >= limit:
             break
-        cells: Line = ((shown[first:last], base),) if plain else sweep.cells(shown, first, last)
-        soft = number + 1 < len(spans) and "\n" not in shown[last : spans[number + 1][0]]
+        cells: Line = ((displayed[first:last], base),) if plain else sweep.cells(displayed, first, last)
+        soft = number + 1 < len(spans) and "\n" not in displayed[last : spans[number + 1][0]]
         raw_first, raw_last = first, last
         if not plain and insertions:
             raw_first, raw_last = sweep.without_insertions(first), sweep.without_insertions(last)
@@ -97,45 +97,50 @@ def lay_out(
     return rows
 
 
-def _touches(one: Range, start: int, end: int, size: int) -> bool:
+def _touches(mark: Range, start: int, end: int, size: int) -> bool:
     """Is any of the range in the piece? What stands between two pieces belongs to the later one."""
-    if one.start == end and end < size:
+    if mark.start == end and end < size:
         return False
-    return one.start <= end and (one.end > start or one.start >= start)
+    return mark.start <= end and (mark.end > start or mark.start >= start)
 
 
 def _show(raw: str) -> tuple[str, list[int] | None]:
     """`raw` displayable with tabs as spaces, and where each of its characters went (None: nowhere else)."""
-    shown, offsets = displayable_map(raw)
-    if "\t" not in shown:
-        return shown, offsets
+    text, offsets = displayable_map(raw)
+    if "\t" not in text:
+        return text, offsets
     moved: list[int] = []
     total = 0
-    for char in shown:
+    for char in text:
         moved.append(total)
         total += TAB if char == "\t" else 1
     moved.append(total)
-    shown = shown.replace("\t", " " * TAB)
-    return shown, moved if offsets is None else [moved[offset] for offset in offsets]
+    text = text.replace("\t", " " * TAB)
+    return text, moved if offsets is None else [moved[offset] for offset in offsets]
 
 
 def _insertions(
-    one: Range, first: int, last: int, start: int, end: int, number: int, shown: str
+    mark: Range, first: int, last: int, start: int, end: int, number: int, text: str
 ) -> Iterable[tuple[int, int, str, str]]:
     """Brackets, caret and note of a range, as (place, order, text, style). What lies in another piece is left to it."""
-    begins = one.start >= start
-    ends = one.end <= end
-    if one.signs and first == last:
+    begins = mark.start >= start
+    ends = mark.end <= end
+    if mark.signs and first == last:
         if begins:
-            yield first, number, CARET, one.style
-    elif one.signs and not status_style.COLOURS:
+            yield first, number, CARET, mark.style
+    elif mark.signs and not status_style.COLOURS:
         if begins:
-            yield first, number + 1_000_000, "[", one.style
+            yield first, number + 1_000_000, "[", mark.style
         if ends:
-            yield last, -number - 1, "]", one.style
-    if one.note and ends:
-        line_end = shown.find("\n", last)
-        yield len(shown) if line_end < 0 else line_end, number, one.note, "dim" if one.gutter is None else one.gutter[1]
+            yield last, -number - 1, "]", mark.style
+    if mark.note and ends:
+        line_end = text.find("\n", last)
+        yield (
+            len(text) if line_end < 0 else line_end,
+            number,
+            mark.note,
+            "dim" if mark.gutter is None else mark.gutter[1],
+        )
 
 
 def _insert(
@@ -164,7 +169,7 @@ def _insert(
         index = bisect_right(places, offset) if begins else bisect_left(places, offset)
         return offset + sizes[index]
 
-    changed = [(moved(first, begins=last > first), moved(last, begins=False), one) for first, last, one in pieces]
+    changed = [(moved(first, begins=last > first), moved(last, begins=False), mark) for first, last, mark in pieces]
     return "".join(parts), changed, extra
 
 
@@ -183,12 +188,12 @@ class _Sweep:
     ) -> None:
         self._extra = list(extra)
         self._gutters = sorted(
-            ((first, max(last, first + 1), one.weight, one.gutter) for first, last, one in pieces if one.gutter),
+            ((first, max(last, first + 1), mark.weight, mark.gutter) for first, last, mark in pieces if mark.gutter),
             key=lambda item: item[2],
         )
         edges = {0}
         layers = sorted(
-            ((first, last, one.weight, one.style) for first, last, one in pieces if last > first), key=lambda p: p[2]
+            ((first, last, mark.weight, mark.style) for first, last, mark in pieces if last > first), key=lambda p: p[2]
         )
         layers += [(first, last, 9, style) for first, last, style in extra]
         for first, last, _, _ in layers:
@@ -216,11 +221,11 @@ class _Sweep:
 
     def gutter(self, first: int, last: int) -> tuple[str, str] | None:
         """The sign of the heaviest range that touches the line."""
-        found = None
+        gutter = None
         for begin, end, _, sign in self._gutters:
             if begin < max(last, first + 1) and end > first:
-                found = sign
-        return found
+                gutter = sign
+        return gutter
 
     def without_insertions(self, offset: int) -> int:
         """The offset before anything was put in."""

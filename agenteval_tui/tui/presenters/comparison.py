@@ -185,18 +185,18 @@ def _sides(a: Side, b: Side, width: int) -> Line:
     are what differs."""
     names = [one_line(side.name, 60) for side in (a, b)]
     agents = [", ".join(dict.fromkeys(one_line(run.agent, 30) for run in side.runs)) for side in (a, b)]
-    kept = ["", ""]
+    agents_beside = ["", ""]
     if agents[0] != agents[1]:
         pairs = zip(names, agents, strict=True)
-        kept = [f" · {agent}" if agent and agent not in name else "" for name, agent in pairs]
+        agents_beside = [f" · {agent}" if agent and agent not in name else "" for name, agent in pairs]
     times = [f"  {when}" if (when := moment(side.started_ms)) else "" for side in (a, b)]
     arrow = cell("  →  ", "accent")
-    room = max(width - 1 - cell_len(arrow[0]) - sum(map(cell_len, times + kept)), 16)
+    room = max(width - 1 - cell_len(arrow[0]) - sum(map(cell_len, times + agents_beside)), 16)
     shorter = min(cell_len(names[0]), cell_len(names[1]), room // 2)
     first, second = (
         fit(((name, "bold"),), room if sum(map(cell_len, names)) <= room else room - shorter) for name in names
     )
-    ends: list[Line] = [((agent, "bold"), (when, "dim")) for agent, when in zip(kept, times, strict=True)]
+    ends: list[Line] = [((agent, "bold"), (when, "dim")) for agent, when in zip(agents_beside, times, strict=True)]
     return fit(((" ", ""), *first, *ends[0], arrow, *second, *ends[1]), width)
 
 

@@ -132,8 +132,8 @@ def problem_rows(
     if not error and not problems:
         return ProblemLines([fit(((" no problems", "dim"),), width)], [-1])
     if error:
-        said = [((" ", ""), *line) for line in paragraph(f"! {error}", width - 2, "error")][:most]
-        return ProblemLines(said, [-1] * len(said))
+        error_lines = [((" ", ""), *line) for line in paragraph(f"! {error}", width - 2, "error")][:most]
+        return ProblemLines(error_lines, [-1] * len(error_lines))
     whole = [_problem_lines(field_problem, names, width) for field_problem in in_order(problems)]
     sizes = _sizes([len(lines) for lines in whole], min(selected, len(whole) - 1), most)
     lines: list[Line] = []

@@ -160,7 +160,9 @@ def _replies(bench: Workbench, result: CriterionResult, facts: RunFacts | None, 
 
 def _hashes(bench: Workbench, result: CriterionResult) -> set[str]:
     """The criterion's hashes: one that was edited has another, and what was said of it before still counts here."""
-    return {one.criterion_hash for one in bench.stored if one.criterion == result.criterion} | {result.criterion_hash}
+    return {stored.criterion_hash for stored in bench.stored if stored.criterion == result.criterion} | {
+        result.criterion_hash
+    }
 
 
 def _asked(bench: Workbench, result: CriterionResult, facts: RunFacts | None, show: str) -> list[Line]:

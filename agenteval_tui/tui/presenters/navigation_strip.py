@@ -81,13 +81,13 @@ def _laid_out(state: StripState, width: int) -> tuple[Line, list[Zone]]:
         (" ", _only_digits, short),
         (" ", _only_digits, ""),
     )
-    for program, spell, said in layouts:
+    for program, spell, scope_words in layouts:
         cells: list[tuple[Cell, str]] = [((program, "bold accent"), "program" if program.strip() else "")]
         cells += spell(state)
         start = [cell for cell, _ in cells]
-        if width_of(start) + (len(said) + 1 if said else 0) <= width:
+        if width_of(start) + (len(scope_words) + 1 if scope_words else 0) <= width:
             break
-    end: tuple[Cell, ...] = ((said, "accent"),) if said else ()
+    end: tuple[Cell, ...] = ((scope_words, "accent"),) if scope_words else ()
     line = spread(start, end, width) if end else fit(start, width)
     zones: list[Zone] = []
     column = 0
@@ -96,8 +96,8 @@ def _laid_out(state: StripState, width: int) -> tuple[Line, list[Zone]]:
         if target:
             zones.append(Zone(column, column + size, target))
         column += size
-    if said:
-        zones.append(Zone(width - len(said), width, "scope"))
+    if scope_words:
+        zones.append(Zone(width - len(scope_words), width, "scope"))
     return line, zones
 
 

@@ -49,7 +49,7 @@ def read_options(
         name = checked_name(values.get("name", base.name))
     except AgentevalError as error:
         problems["name"] = error.what
-    made = replace(
+    options = replace(
         base,
         name=name,
         repeat=number("repeat"),
@@ -64,7 +64,7 @@ def read_options(
         cache=values.get("cache", base.cache),
         early_stop=values.get("stop", "yes") != "no",
     )
-    return (None if problems else made), problems
+    return (None if problems else options), problems
 
 
 def default_agent(agents: Sequence[str]) -> str:

@@ -157,5 +157,5 @@ def miss_lines(miss: Miss, width: int) -> list[Line]:
     if miss.looks_equal:
         return [*((*line, ("  (", "dim"), note, (")", "dim")) for line in both), *noted]
     room = max((width - width_of((values[0], values[2]))) // 2, _LEAST)
-    wanted, actual = (one_line(part(side, miss.at, room)[0]) for side in (miss.expected, miss.got))
-    return [*both, *(noted or [(values[0], (wanted, ""), values[2], (actual, ""))])]
+    expected_text, actual = (one_line(part(side, miss.at, room)[0]) for side in (miss.expected, miss.got))
+    return [*both, *(noted or [(values[0], (expected_text, ""), values[2], (actual, ""))])]

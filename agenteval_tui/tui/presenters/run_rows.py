@@ -106,7 +106,7 @@ def facts(
     """The lines under the bar: what was planned and what it has used of that, who is throttled (each with the seconds
     that it still waits), how it ended. `lost`: its process died without saying so. `resume_key` runs the rest."""
     lines = [_spent(view, agents, expected, width)]
-    lines += [fit(((" ", ""), *_throttle(one, wait)), width) for one, wait in throttled]
+    lines += [fit(((" ", ""), *_throttle(throttle, wait)), width) for throttle, wait in throttled]
     starting = [one_line(service.name, 40) for service in view.services.values() if service.status == "starting"]
     if starting and view.ended is None and not lost:
         lines.append(fit(((" ", ""), mark("running"), (f" starting {', '.join(starting)}", "")), width))

@@ -35,7 +35,7 @@ _AXIS = SAID | {"latency": lambda value: short_duration(value) or "0 ms"}
 
 
 def plot_lines(
-    found: Trend,
+    trend: Trend,
     shown: Shown,
     width: int,
     height: int,
@@ -46,14 +46,14 @@ def plot_lines(
 ) -> list[Line]:
     """The drawing in `width` cells and `height` lines. `chosen`: the group whose curve lies on top, among those around
     it. `breaks` are drawn where they say something of the measure: of the rate."""
-    curves = tuple(_curves(found, shown, chosen, breaks if shown == "rate" else ()))
+    curves = tuple(_curves(trend, shown, chosen, breaks if shown == "rate" else ()))
     values = [value for curve in curves for value in curve.values if value is not None]
     low, high = 0.0, 1.0
     if shown != "rate":
         high = _round_up(max(values, default=1.0))
     plot = Plot(
         curves,
-        labels=_labels(found),
+        labels=_labels(trend),
         low=low,
         high=high,
         say=_AXIS[shown],
@@ -69,34 +69,34 @@ def first_drawn(chosen: int) -> int:
     return max(chosen, 0) // MOST * MOST
 
 
-def _drawn(found: Trend, chosen: int) -> list[tuple[int, Series]]:
+def _drawn(trend: Trend, chosen: int) -> list[tuple[int, Series]]:
     """The groups that are drawn, each with the number of its mark."""
     first = first_drawn(chosen)
-    return list(enumerate(found.series[first : first + MOST]))
+    return list(enumerate(trend.series[first : first + MOST]))
 
 
-def _curves(found: Trend, shown: Shown, chosen: int, breaks: Sequence[Break]) -> list[Curve]:
-    grouped = bool(found.wanted.group)
-    made = []
-    drawn = _drawn(found, chosen) if grouped else list(enumerate(found.series[:1]))
-    for number, one in sorted(drawn, key=lambda pair: pair[0] != chosen - first_drawn(chosen)):
+def _curves(trend: Trend, shown: Shown, chosen: int, breaks: Sequence[Break]) -> list[Curve]:
+    grouped = bool(trend.wanted.group)
+    curves = []
+    drawn = _drawn(trend, chosen) if grouped else list(enumerate(trend.series[:1]))
+    for number, series in sorted(drawn, key=lambda pair: pair[0] != chosen - first_drawn(chosen)):
         mark, style = marker(number)
         if shown == "rate":
-            rates = tuple(None if point is None else point.rate for point in one.points)
+            rates = tuple(None if point is None else point.rate for point in series.points)
             # Of several groups the intervals would lie on each other: the list and the cursor say them.
-            ranges = () if grouped else tuple(_range(point) for point in one.points)
-            apart = frozenset((*breaks_in(found, one, breaks), *one.other_tests))
-            made.append(Curve(mark, style, rates, ranges, apart))
+            ranges = () if grouped else tuple(_range(point) for point in series.points)
+            apart = frozenset((*breaks_in(trend, series, breaks), *series.other_tests))
+            curves.append(Curve(mark, style, rates, ranges, apart))
             continue
-        spent = one.spent.get(shown, ())
+        spent = series.spent.get(shown, ())
         if shown == "cost":
-            made.append(Curve(mark, style, tuple(None if s is None else s.total for s in spent)))
+            curves.append(Curve(mark, style, tuple(None if s is None else s.total for s in spent)))
             continue
-        made.append(Curve(mark, style, tuple(None if s is None else s.p50 for s in spent)))
+        curves.append(Curve(mark, style, tuple(None if s is None else s.p50 for s in spent)))
         if not grouped:
             mark, style = marker(1)
-            made.append(Curve(mark, style, tuple(None if s is None else s.p95 for s in spent)))
-    return made
+            curves.append(Curve(mark, style, tuple(None if s is None else s.p95 for s in spent)))
+    return curves
 
 
 def _range(point: OutcomeRates | None) -> tuple[float, float] | None:
@@ -120,13 +120,13 @@ def _round_up(value: float) -> float:
     return next(step * power for step in (1, 2, 4, 5, 8, 10) if step * power >= value * (1 - 1e-12))
 
 
-def _labels(found: Trend) -> tuple[tuple[str, ...], ...]:
+def _labels(trend: Trend) -> tuple[tuple[str, ...], ...]:
     """The label below each bin, the shortest form first. Executions of one day differ by the time of day."""
-    days = {datetime.fromtimestamp(one.since_ms / 1000).date() for one in found.bins}
-    if found.by != "execution":
-        return tuple((short_label(one.since_ms, found.by),) for one in found.bins)
+    days = {datetime.fromtimestamp(trend_bin.since_ms / 1000).date() for trend_bin in trend.bins}
+    if trend.by != "execution":
+        return tuple((short_label(trend_bin.since_ms, trend.by),) for trend_bin in trend.bins)
     ways = ("minute", "second") if len(days) == 1 else ("day", "day and minute", "second")
-    return tuple(tuple(short_label(one.since_ms, way) for way in ways) for one in found.bins)
+    return tuple(tuple(short_label(trend_bin.since_ms, way) for way in ways) for trend_bin in trend.bins)
 
 
 def short_label(at_ms: int, by: str) -> str:
@@ -142,23 +142,23 @@ def short_label(at_ms: int, by: str) -> str:
     return f"{day} {moment:%H:%M}" if by == "day and minute" else day
 
 
-def legend(found: Trend, shown: Shown, width: int, chosen: int = 0) -> Line:
+def legend(trend: Trend, shown: Shown, width: int, chosen: int = 0) -> Line:
     """What is drawn, in one line: the measure, and of each mark what it is, as far as there is room."""
-    grouped = bool(found.wanted.group)
+    grouped = bool(trend.wanted.group)
     words = "pass rate" if grouped and shown == "rate" else MEASURES[shown]
     cells: list[Cell] = [
         (f" {words}", "bold"),
         (", median" if grouped and shown in ("latency", "tokens", "steps") else "", ""),
     ]
-    if found.wanted.group:
-        drawn = _drawn(found, chosen)
-        first, every = first_drawn(chosen), len(found.series)
+    if trend.wanted.group:
+        drawn = _drawn(trend, chosen)
+        first, every = first_drawn(chosen), len(trend.series)
         more: Line = ((f"   {first + 1}–{first + len(drawn)} of {every}", "dim"),) if every > len(drawn) else ()
         room = (width - width_of(cells) - width_of(more)) // max(len(drawn), 1) - 5
         # Where there is no room for names, the list below has them beside the same marks.
-        for number, one in drawn if room >= LEAST_NAME else ():
+        for number, series in drawn if room >= LEAST_NAME else ():
             mark, style = marker(number)
-            cells += [("   ", ""), (mark, style), (f" {fit_text(one_line(one.name, 24), room)}", "")]
+            cells += [("   ", ""), (mark, style), (f" {fit_text(one_line(series.name, 24), room)}", "")]
         cells += more
     elif shown in ("latency", "tokens", "steps"):
         cells += [("   ", ""), marker(0), (" median", ""), ("   ", ""), marker(1), (" 95 % point", "")]
@@ -168,30 +168,30 @@ def legend(found: Trend, shown: Shown, width: int, chosen: int = 0) -> Line:
 
 
 def readout(
-    found: Trend, shown: Shown, cursor: int, width: int, chosen: int = 0, breaks: Sequence[Break] = ()
+    trend: Trend, shown: Shown, cursor: int, width: int, chosen: int = 0, breaks: Sequence[Break] = ()
 ) -> list[Line]:
     """The facts under the cursor, in two lines; of criteria that changed there, the first."""
-    if not 0 <= cursor < len(found.bins):
+    if not 0 <= cursor < len(trend.bins):
         return [(), ()]
-    place = found.bins[cursor]
-    when = bucket_label(place, found.by)
-    if found.by in ("day", "hour"):
+    place = trend.bins[cursor]
+    when = bucket_label(place, trend.by)
+    if trend.by in ("day", "hour"):
         when = f"{datetime.fromtimestamp(place.since_ms / 1000):%a} {when}"
     head: list[Cell] = [(f" {when}", "bold accent")]
     # What it was called comes last: the figures are not to be cut for it.
     title = ((f"   {one_line(place.title, 60)}", "dim"),) if place.title else ()
-    if found.wanted.group:
-        values = _group_cells(found, shown, cursor, chosen)
-        rest = (_runs_cell(found, cursor), *_break_cells(found, cursor, breaks))
+    if trend.wanted.group:
+        values = _group_cells(trend, shown, cursor, chosen)
+        rest = (_runs_cell(trend, cursor), *_break_cells(trend, cursor, breaks))
         return [fit((*head, *values, *title), width), fit(rest, width)]
-    point = found.series[0].points[cursor] if found.series else None
-    spent = {measure: points[cursor] for measure, points in found.series[0].spent.items()} if found.series else {}
+    point = trend.series[0].points[cursor] if trend.series else None
+    spent = {measure: points[cursor] for measure, points in trend.series[0].spent.items()} if trend.series else {}
     if point is None:
         return [fit((*head, ("  nothing ran", "dim")), width), ()]
-    apart = (*_other_cells(found, cursor), *_break_cells(found, cursor, breaks))
+    apart = (*_other_cells(trend, cursor), *_break_cells(trend, cursor, breaks))
     return [
         fit((*head, ("   ", ""), *line(figures_text(point)), *title), width),
-        longest_that_fits([(*apart, (f" {said}", "dim")) for said in _spent(spent)], width),
+        longest_that_fits([(*apart, (f" {words}", "dim")) for words in _spent(spent)], width),
     ]
 
 
@@ -201,30 +201,30 @@ def _spent(spent: Mapping[Measure, MeasureStats | None]) -> list[str]:
     return [spent_text(spent), spent_text(spent, brief=True), spent_text(least, brief=True)]
 
 
-def _other_cells(found: Trend, cursor: int) -> list[Cell]:
+def _other_cells(trend: Trend, cursor: int) -> list[Cell]:
     """Whether the rate is one of other tests than the rate before."""
-    other = found.series[0].other_tests.get(cursor)
+    other = trend.series[0].other_tests.get(cursor)
     return [] if other is None else [(f" {BREAK} {other_tests_text(other)}", "review"), (" ", "")]
 
 
-def _break_cells(found: Trend, cursor: int, breaks: Sequence[Break]) -> list[Cell]:
+def _break_cells(trend: Trend, cursor: int, breaks: Sequence[Break]) -> list[Cell]:
     """Which criterion changed in this piece of time."""
-    here = distinct(one for one in breaks if bin_of(found.bins, one) == cursor)
+    here = distinct(trend_break for trend_break in breaks if bin_of(trend.bins, trend_break) == cursor)
     if not here:
         return []
     more = f" and {len(here) - 1} more" if len(here) > 1 else ""
     return [(f" {BREAK} {one_line(break_text(here[0]), 80)}{more}", "review"), (" ", "")]
 
 
-def _group_cells(found: Trend, shown: Shown, cursor: int, chosen: int) -> list[Cell]:
+def _group_cells(trend: Trend, shown: Shown, cursor: int, chosen: int) -> list[Cell]:
     cells: list[Cell] = []
-    for number, one in _drawn(found, chosen):
-        cells += [("   ", ""), marker(number), (f" {value_text(one, shown, cursor) or '–'}", "")]
+    for number, series in _drawn(trend, chosen):
+        cells += [("   ", ""), marker(number), (f" {value_text(series, shown, cursor) or '–'}", "")]
     return cells
 
 
-def _runs_cell(found: Trend, cursor: int) -> Cell:
-    points = [one.points[cursor] for one in found.series]
+def _runs_cell(trend: Trend, cursor: int) -> Cell:
+    points = [series.points[cursor] for series in trend.series]
     runs = sum(point.runs for point in points if point is not None)
-    many = "  a run counts for each of its tags" if found.wanted.group == "tag" else ""
+    many = "  a run counts for each of its tags" if trend.wanted.group == "tag" else ""
     return f" {count(runs, 'run')}{many}  ", "dim"

@@ -23,8 +23,8 @@ class WatchRows:
     """The list's source: what changed first. Unchanged runs are listed only where `everything` is."""
 
     def __init__(self, runs: Sequence[RunChange], *, everything: bool) -> None:
-        shown = [run for run in runs if everything or run.effect != "unchanged"]
-        self.runs = sorted(shown, key=lambda run: _ORDER.index(run.effect))
+        listed = [run for run in runs if everything or run.effect != "unchanged"]
+        self.runs = sorted(listed, key=lambda run: _ORDER.index(run.effect))
         self._names = max((cell_len(_name(run)) for run in self.runs), default=0)
 
     def count(self) -> int:

@@ -44,8 +44,8 @@ class ConfigAssistant:
                 suite = next(suites, None)
                 probes = suite.probe_names(test_id) if suite is not None else ()
                 names = variable_names(suite.test(test_id) if suite is not None else None, Path(suite_key).parent)
-                found = facts_for(session.store, *key)
-                self._facts[key] = replace(found, probe_names=probes, variable_names=names)
+                facts = facts_for(session.store, *key)
+                self._facts[key] = replace(facts, probe_names=probes, variable_names=names)
             if self._uses is None:
                 self._uses = words_used(session.store, [suite.loaded for suite in session.overview().suites])
             return complete_config(question.text, question.offset, prototype_class, self._facts[key], self._uses)

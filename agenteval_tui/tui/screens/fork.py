@@ -127,13 +127,13 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
     def action_start(self) -> None:
         """Ask, if that can be asked. What may cost something is asked when its price was shown."""
         try:
-            asked = self._asked()
+            request = self._asked()
         except AgentevalError as error:
             self._price, self._error = None, error
             self._retell()
             return
-        if self._priced == asked:
-            self._start(asked)
+        if self._priced == request:
+            self._start(request)
             return
         self._wanted = True
         if self._pricing is None or self._pricing.is_finished:
@@ -141,17 +141,17 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
         if self._pricing is not None:
             services(self).keys_wait_for(self._pricing)
 
-    def _start(self, asked: ForkRequest) -> None:
+    def _start(self, request: ForkRequest) -> None:
         if self._error is not None:
             services(self).say_error(self._error)
         else:
-            self.dismiss((asked, not self._is_known))
+            self.dismiss((request, not self._is_known))
 
-    def _start_if_free(self, asked: ForkRequest) -> None:
+    def _start_if_free(self, request: ForkRequest) -> None:
         """What somebody asked to start before the price was shown."""
         price = self._price
         if price is None or self._is_known or price.takes.whole_cost == 0:
-            self._start(asked)
+            self._start(request)
         else:
             services(self).say(READ_FIRST)
 
@@ -174,7 +174,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
             sweep = tuple(read_sweep(typed_path(text)))
         else:
             texts = lines_of(text) if values["values"] == _LINES else blocks_of(text)
-            sweep = tuple(_changed(what, one) for one in texts)
+            sweep = tuple(_changed(what, prompt_text) for prompt_text in texts)
             if not sweep:
                 raise AgentevalError("there is no text to try yet", fix="write one on each line")
         questions = questions_of(self._transcript, self._step + 1, changes, sweep)
@@ -182,7 +182,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
         if agent in ("", self._agent):
             agent = ""
         else:
-            labels = [agent_label(agent, one.edits, one.label) for one in questions]
+            labels = [agent_label(agent, question.edits, question.label) for question in questions]
             sweep = tuple({**entry, "label": label} for entry, label in zip(sweep or ({},), labels, strict=True))
         n = _OPTIONS["n"].read(values["n"], "the count")
         limit = _OPTIONS["max_cost"].read(values["max_cost"], "the max cost")
@@ -193,25 +193,25 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
 
     async def _show(self) -> None:
         await asyncio.sleep(QUIET_SECONDS)
-        asked: ForkRequest | None = None
+        request: ForkRequest | None = None
         price: ForkPrice | None = None
         error: AgentevalError | None = None
         try:
-            asked = self._asked()
-            price = await asyncio.to_thread(partial(services(self).session.workspace.price_of_fork, asked))
+            request = self._asked()
+            price = await asyncio.to_thread(partial(services(self).session.workspace.price_of_fork, request))
         except AgentevalError as raised:
             error = raised
-        self._price, self._error, self._priced = price, error, asked
+        self._price, self._error, self._priced = price, error, request
         self._retell()
-        if asked is not None and error is None and asked.agent != self._looked_at:
+        if request is not None and error is None and request.agent != self._looked_at:
             self._gone = ""
-            work = partial(services(self).session.workspace.gone_tools, self._run, self._step, asked.agent)
-            self._gone, self._looked_at = gone_tools_text(*await asyncio.to_thread(work)), asked.agent
+            work = partial(services(self).session.workspace.gone_tools, self._run, self._step, request.agent)
+            self._gone, self._looked_at = gone_tools_text(*await asyncio.to_thread(work)), request.agent
             if self._gone:
                 self._retell()
-        wanted, self._wanted = self._wanted, False
-        if wanted and asked is not None:
-            self._start_if_free(asked)
+        was_wanted, self._wanted = self._wanted, False
+        if was_wanted and request is not None:
+            self._start_if_free(request)
 
     def _retell(self) -> None:
         self.query_one("#takes", LineBlock).show(self._price_lines)
@@ -230,8 +230,8 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
         if price.takes.runs:
             lines.append(fit(((price_text(price.takes, price.requests), ""),), width))
         if price.known:
-            said = f"{count(price.known, 'continuation')} stored already: free, and not asked again"
-            lines.append(fit(((said, "dim"),), width))
+            words = f"{count(price.known, 'continuation')} stored already: free, and not asked again"
+            lines.append(fit(((words, "dim"),), width))
         return [*lines, *(paragraph(f"note: {self._gone}", width, "warn") if self._gone else ())]
 
 

@@ -175,11 +175,11 @@ class ImportScreen(_FileScreen):
     async def _see(self, text: str) -> None:
         await asyncio.sleep(0.05)  # while somebody types
         try:
-            found = await asyncio.to_thread(_what_lies_there, text)
+            content = await asyncio.to_thread(_what_lies_there, text)
         except AgentevalError as error:
             self.tell(error=error)
             return
-        self.tell(*found)
+        self.tell(*content)
 
     async def action_complete(self) -> None:
         """Write on as far as only one name goes, as shells do."""
@@ -193,8 +193,8 @@ class ImportScreen(_FileScreen):
             return
         if names:
             start = box.value.lstrip()
-            kept = start[: start.rfind("/") + 1] if "/" in start else ""
-            box.value = kept + _common(names)
+            folder_part = start[: start.rfind("/") + 1] if "/" in start else ""
+            box.value = folder_part + _common(names)
             box.cursor_position = len(box.value)
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
@@ -216,7 +216,7 @@ class ImportScreen(_FileScreen):
     async def _bring(self, named: str) -> None:
         self.tell(("Reading …", "running"))
         try:
-            found, execution = await asyncio.to_thread(self._bring_in, named)
+            imported, execution = await asyncio.to_thread(self._bring_in, named)
         except AgentevalError as error:
             self._busy = False
             self.tell(error=error)
@@ -225,7 +225,7 @@ class ImportScreen(_FileScreen):
             self._busy = False
         if execution:
             self._done, self._done_path = execution, named
-        self.tell(*found)
+        self.tell(*imported)
 
     def _bring_in(self, named: str) -> tuple[list[tuple[str, str]], str]:
         """A file or a folder; what is to be said of it, and the execution that it is. In a thread."""
@@ -241,8 +241,8 @@ class ImportScreen(_FileScreen):
         runs = files = before = 0
         execution = ""
         refused: list[str] = []
-        found = folder_of(folder)
-        for path in found.files:
+        listing = folder_of(folder)
+        for path in listing.files:
             try:
                 report = self._import(path, one_line(path.name, 60))
             except _Stopped:
@@ -253,14 +253,14 @@ class ImportScreen(_FileScreen):
                 continue
             runs, files, before = runs + report.added, files + (not report.already), before + report.already
             execution = report.execution_id
-        said = [(f"{count(files, 'file')} with {count(runs, 'run')} imported.", "passed" if files else "")]
+        lines = [(f"{count(files, 'file')} with {count(runs, 'run')} imported.", "passed" if files else "")]
         if before:
-            said.append((f"{count(before, 'file')} had been imported before, so nothing was added.", ""))
-        said += [(f"skipped {one_line(one, 200)}", "dim") for one in found.said()]
-        said += [(f"not {one}", "failed") for one in refused[:LISTED]]
+            lines.append((f"{count(before, 'file')} had been imported before, so nothing was added.", ""))
+        lines += [(f"skipped {one_line(one, 200)}", "dim") for one in listing.said()]
+        lines += [(f"not {one}", "failed") for one in refused[:LISTED]]
         if len(refused) > LISTED:
-            said.append((f"and {len(refused) - LISTED:,} more that failed", "failed"))
-        return said, execution
+            lines.append((f"and {len(refused) - LISTED:,} more that failed", "failed"))
+        return lines, execution
 
     def _import(self, path: Path, words: str) -> ImportReport:
         def progress(done: int, size: int) -> None:
@@ -289,11 +289,11 @@ def _what_lies_there(text: str) -> list[tuple[str, str]]:
     path = typed_path(text)
     if text.strip() and os.path.isfile(path):  # noqa: PTH113 - see typed_path
         with open_source(path) as source:
-            known = detect(source)
-        words = f"{known.name}: {known.described}"
-        docs = known.page_for(Path(path))
+            detected = detect(source)
+        words = f"{detected.name}: {detected.described}"
+        docs = detected.page_for(Path(path))
         page = [(f"To see their words beside ours, run: agenteval docs {docs}", "dim")] if docs else []
-        if known.recordings is None:
+        if detected.recordings is None:
             return [
                 (words, ""),
                 (f"It has tests but no runs. Run: agenteval import {path.name} --to FILE", "failed"),
@@ -305,12 +305,12 @@ def _what_lies_there(text: str) -> list[tuple[str, str]]:
     if not names:
         where = "This folder" if folder == Path() else one_line(str(folder), 200)
         return [(f"{where} has no such file." if text.strip() else f"{where} has no recordings.", "dim")]
-    shown = [(f"  {one_line(name, 60)}", "dim") for name in names[:LISTED]]
+    lines = [(f"  {one_line(name, 60)}", "dim") for name in names[:LISTED]]
     if len(names) > LISTED:
-        shown.append((f"  and {len(names) - LISTED:,} more", "dim"))
+        lines.append((f"  and {len(names) - LISTED:,} more", "dim"))
     if text.strip() and os.path.isdir(path):  # noqa: PTH112 - see typed_path
-        shown.append(("This is a folder. Press enter to import every file in it that has a known format.", ""))
-    return shown
+        lines.append(("This is a folder. Press enter to import every file in it that has a known format.", ""))
+    return lines
 
 
 def _common(names: list[str]) -> str:
@@ -354,7 +354,7 @@ class ExportScreen(_FileScreen):
         self._format = "openai"
 
     def fields(self) -> list[Field]:
-        formats = tuple((name, f"{name}: {one.about}") for name, one in exporters().items())
+        formats = tuple((name, f"{name}: {exporter.about}") for name, exporter in exporters().items())
         return [
             Field("format", "format", "openai", choices=formats),
             Field("path", "file", self._own_name("openai"), placeholder="where to"),
@@ -404,9 +404,9 @@ class ExportScreen(_FileScreen):
             return
         finally:
             self._busy = False
-        left = "".join(f"; {line}" for line in losses.lines())
+        lost = "".join(f"; {line}" for line in losses.lines())
         self.agenteval.say(
-            f"{count(len(runs), 'run')} written: {written}{left}", place=NotificationSource("file", str(written))
+            f"{count(len(runs), 'run')} written: {written}{lost}", place=NotificationSource("file", str(written))
         )
         self.dismiss(str(written))
 
@@ -458,9 +458,9 @@ class ShareScreen(_FileScreen):
         store, target = self.agenteval.session.store, self._target
 
         def work() -> tuple[Share, str]:
-            made = share(store, target)
-            write_pieces(path, made.pieces, force=bool(self._over))
-            return made, str(path.resolve())
+            shared = share(store, target)
+            write_pieces(path, shared.pieces, force=bool(self._over))
+            return shared, str(path.resolve())
 
         self.tell(("Writing …", "running"))
         try:
@@ -470,7 +470,7 @@ class ShareScreen(_FileScreen):
             return
         finally:
             self._busy = False
-        left = f"; not in it: {made.missing}" if made.missing else ""
-        said = f"{count(made.runs, 'run')}, {file_size(made.size)}, written to {written}{left}"
-        self.agenteval.say(said, place=NotificationSource("file", written))
+        missing = f"; not in it: {made.missing}" if made.missing else ""
+        sentence = f"{count(made.runs, 'run')}, {file_size(made.size)}, written to {written}{missing}"
+        self.agenteval.say(sentence, place=NotificationSource("file", written))
         self.dismiss(written)

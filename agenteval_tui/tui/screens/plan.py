@@ -91,7 +91,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         ]
 
     def _agent_names(self, configured: Sequence[Configured] = ()) -> list[str]:
-        mine = [one.name for one in configured if not one.suite]
+        mine = [agent.name for agent in configured if not agent.suite]
         return list(dict.fromkeys([*self._suite.agents, *mine]))
 
     def _agent_choices(self, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -102,10 +102,10 @@ class PlanScreen(Sheet["PlanOptions | None"]):
     async def _offer_agents(self) -> None:
         """The user's own agents too; reading them takes a moment."""
         try:
-            found, _problems = await asyncio.to_thread(self._app.session.workspace.agents)
+            agents, _problems = await asyncio.to_thread(self._app.session.workspace.agents)
         except AgentevalError:
             return  # planning says what is wrong
-        names = self._agent_names(found)
+        names = self._agent_names(agents)
         form = self.query_one(Form)
         form.offer("agent", self._agent_choices(names))
         form.offer("ab", [(NO, "no other agent"), *((name, name) for name in names)])
@@ -119,34 +119,34 @@ class PlanScreen(Sheet["PlanOptions | None"]):
 
     def _plan(self) -> None:
         form = self.query_one(Form)
-        made, problems = read_options(form.values(), self._base, self._default)
+        options, problems = read_options(form.values(), self._base, self._default)
         form.complain(problems)
-        self._planned = made
-        if made is None:
+        self._planned = options
+        if options is None:
             self.workers.cancel_group(self, "plan")
             self._error = self._preview = None
             self.query_one("#estimate", LineBlock).show(self._estimate_lines)
             return
         self._estimating = True
-        self._counting = start_worker(self, partial(self._count, made), group="plan")
+        self._counting = start_worker(self, partial(self._count, options), group="plan")
 
     async def _count(self, options: PlanOptions) -> None:
         await asyncio.sleep(QUIET_S)
         error: AgentevalError | None = None
-        found = None
+        preview = None
         try:
-            found = await asyncio.to_thread(self._app.session.workspace.preview, self._paths, options)
+            preview = await asyncio.to_thread(self._app.session.workspace.preview, self._paths, options)
         except AgentevalError as wrong:
             error = wrong
         self._estimating = False
-        self._preview, self._error = found, error
+        self._preview, self._error = preview, error
         if isinstance(error, OptionError):
             self.query_one(Form).complain({error.option: error.what})
         self.query_one("#estimate", LineBlock).show(self._estimate_lines)
-        wanted, self._wanted = self._wanted, False
-        if not wanted:
+        was_wanted, self._wanted = self._wanted, False
+        if not was_wanted:
             return
-        if found is not None and found.estimate.whole_cost != 0:
+        if preview is not None and preview.estimate.whole_cost != 0:
             self._app.say(READ_FIRST)
         else:
             self._start()
@@ -179,7 +179,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         elif self._preview is not None:
             lines += view_lines(plan_in_short(self._preview), width)[:ESTIMATE_ROWS]
         else:
-            said = "counting …" if self._planned is not None else "Fix the marked fields to see the estimate."
-            lines.append(((said, "dim"),))
+            words = "counting …" if self._planned is not None else "Fix the marked fields to see the estimate."
+            lines.append(((words, "dim"),))
         # Always as high: nothing jumps while one types.
         return [*lines, *((),) * (ESTIMATE_ROWS - len(lines))]

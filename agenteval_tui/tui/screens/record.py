@@ -66,15 +66,15 @@ class RecordScreen(FormSheet["RecordingRequest | None"]):
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Start it."""
         values = event.form.values()
-        asked = RecordingRequest(**values)
+        request = RecordingRequest(**values)
         problems = _bad_names(values, "cassette", "mcp_config")
         try:
-            find_program(asked.argv[0], self._folder, environment_for(self._folder, os.environ))
+            find_program(request.argv[0], self._folder, environment_for(self._folder, os.environ))
         except AgentevalError as error:
             problems["program"] = f"{error.what} ({error.fix})" if error.fix else error.what
         event.form.complain(problems)
         if not problems:
-            self.dismiss(asked)
+            self.dismiss(request)
 
     def _said(self, width: int) -> list[Line]:
         values = self.values
@@ -121,39 +121,39 @@ class ReplayScreen(FormSheet["ReplayRequest | None"]):
             limit = _MAX_COST.read(values["max_cost"])
         except OptionError:
             problems["max_cost"] = "write US dollars, such as 0.50; 0: ask no server"
-        asked = ReplayRequest(self._offer.run, values["program"], values["mcp_config"], limit, self._offer.as_agent)
+        request = ReplayRequest(self._offer.run, values["program"], values["mcp_config"], limit, self._offer.as_agent)
         try:
-            assert asked.argv
+            assert request.argv
         except AgentevalError as error:
             problems["program"] = error.what
         event.form.complain(problems)
         if not problems:
-            self.dismiss(asked)
+            self.dismiss(request)
 
     def _said(self, width: int) -> list[Line]:
-        price, told = self._offer.price, ["the run's input" if self._offer.reads else "no input"]
+        price, inputs = self._offer.price, ["the run's input" if self._offer.reads else "no input"]
         if self._offer.variables:
-            told.append(f"the agent's {listed([one_line(name, 30) for name in self._offer.variables], 4)}")
+            inputs.append(f"the agent's {listed([one_line(name, 30) for name in self._offer.variables], 4)}")
         where = one_line(str(self._offer.folder), 60)
         program = self.values.get("program", self._offer.program)
         # Whole: it may come from somebody else's history, and the field shows a part of it.
         whole = paragraph(f"It starts: {program}", width) if cell_len(program) > _SHORT else []
         lines = whole + paragraph(
             "Change the code or the prompt, then start the program. It runs in "
-            f"{where}, with {' and '.join(told)}. Requests that match the recording get the recorded answer. The first "
-            "one that differs, and all after it, go to the model server. The result is a fork of the run. It is graded "
+            f"{where}, with {' and '.join(inputs)}. Requests that match the recording get the recorded answer. The "
+            "first one that differs, and all after it, go to the model server. The result is a fork of the run. It is graded "
             "like the run, and never counts in rates, trends or gates.",
             width,
             "dim",
         )
         if not price.requests:
             return [*lines, *paragraph("The run made no model calls.", width)]
-        said = f"At most about {count(price.requests, 'request')}, if the first one differs"
+        words = f"At most about {count(price.requests, 'request')}, if the first one differs"
         if price.tokens:
-            said += f" · about {price.tokens:,} tokens"
+            words += f" · about {price.tokens:,} tokens"
         cost = price.cost
-        said += " · cost unknown" if cost is None else f" · about {dollars(cost)}" if cost else " · free"
-        return [*lines, *paragraph(said, width), *paragraph("Requests that match the recording are free.", width)]
+        words += " · cost unknown" if cost is None else f" · about {dollars(cost)}" if cost else " · free"
+        return [*lines, *paragraph(words, width), *paragraph("Requests that match the recording are free.", width)]
 
 
 class ListenScreen(FormSheet["ListeningRequest | None"]):
@@ -206,11 +206,11 @@ def _bad_names(values: Mapping[str, str], *names: str) -> dict[str, str]:
 def _variables(folder: Path) -> list[tuple[str, str]]:
     """The variables that the program gets, and where what it sends there goes."""
     try:
-        found = upstreams(environment_for(folder, os.environ))
+        servers = upstreams(environment_for(folder, os.environ))
     except AgentevalError as error:
         return [("", error.what)]
     return [
-        (one.variables[0], one_line(urlsplit(found[one.name]).netloc.rpartition("@")[2], 60))
-        for one in PROVIDERS
-        if one.name in found
+        (provider.variables[0], one_line(urlsplit(servers[provider.name]).netloc.rpartition("@")[2], 60))
+        for provider in PROVIDERS
+        if provider.name in servers
     ]

@@ -212,8 +212,8 @@ class SuggestScreen(Sheet[Starter | None]):
             )
             return paragraph(words, width)
         lines = [fit(((" ", ""), *line(labels_text(state.found, state.given))), width)]
-        for one in map(plain, next_lines(state.found, 1)):
-            lines += [] if "Label next" in one else paragraph(one, width, "dim")
+        for next_line in map(plain, next_lines(state.found, 1)):
+            lines += [] if "Label next" in next_line else paragraph(next_line, width, "dim")
         if state.checked is not None:
             lines += paragraph(plain(check_text(state.checked)), width, "dim" if state.checked.better else "warn")
         return lines

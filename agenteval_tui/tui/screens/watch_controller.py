@@ -53,8 +53,8 @@ def _message(transcript: Transcript, step: int) -> str:
         return ""
     message = transcript.messages[step - 1]
     calls = [transcript.tool_calls[index] for index in message.tool_calls]
-    said = [f"{call.name} {arguments_json(call.arguments)}" for call in calls]
-    return f"{message.role}: " + "\n".join(filter(None, (message.content, *said)))
+    words = [f"{call.name} {arguments_json(call.arguments)}" for call in calls]
+    return f"{message.role}: " + "\n".join(filter(None, (message.content, *words)))
 
 
 class WatchController:
@@ -99,9 +99,9 @@ class WatchController:
         """The runs: while some are being made, those that have ended in place of what they were."""
         runs = list(self.change.runs) if self.change is not None else []
         if self.busy and self.running:
-            known = {run.before for run in runs}
+            before = {run.before for run in runs}
             runs = [self.running.get(run.before, run) for run in runs]
-            runs += [run for name, run in self.running.items() if name not in known]
+            runs += [run for name, run in self.running.items() if name not in before]
         return WatchRows(runs, everything=self.everything)
 
     @property

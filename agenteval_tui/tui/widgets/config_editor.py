@@ -181,10 +181,10 @@ class ConfigEditor(ExactTextArea):
         """Scroll the characters `start`..`end` into view, with some lines around them if they fit."""
         top = self.rows.cell_of(*self._lines.place(start))[1]
         bottom = self.rows.cell_of(*self._lines.place(end))[1] + 1
-        height, seen = self.scrollable_content_region.height, self.scroll_offset.y
+        height, top_row = self.scrollable_content_region.height, self.scroll_offset.y
         around = min(AROUND, max(height - (bottom - top), 0) // 2)
         first, last = max(top - around, 0), min(bottom + around, self.rows.height)
-        if not seen <= first < last <= seen + height:
+        if not top_row <= first < last <= top_row + height:
             self.scroll_to(y=max(top - max(height - (bottom - top), 0) // 2, 0), animate=False, force=True)
 
     def apply_fix(self, fix: Fix) -> None:

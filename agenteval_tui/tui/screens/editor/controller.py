@@ -174,12 +174,12 @@ class EditorController:
         """Take what was read: edits stay, all else is as the files say now. The test to open, if there is one."""
         self.overview, self.agents = contents.overview, contents.agents
         keys = [f"{suite.loaded.key}\x1f{test}" for suite in self.overview.suites for test in _test_ids(suite.loaded)]
-        known = set(keys)
+        known_keys = set(keys)
         self._kept = {}
-        for kept in contents.drafts:  # the newest first
-            key = f"{kept.suite}\x1f{kept.test}"
-            if key in known and key not in self._docs:
-                self._kept.setdefault(key, kept)
+        for draft in contents.drafts:  # the newest first
+            key = f"{draft.suite}\x1f{draft.test}"
+            if key in known_keys and key not in self._docs:
+                self._kept.setdefault(key, draft)
         # What is not edited is read anew; what is keeps what it was made from: saving says if the file changed.
         self._docs = {key: doc for key, doc in self._docs.items() if doc.edited and not self._is_saved(doc)}
         request, self._request = self._request, None
@@ -188,7 +188,7 @@ class EditorController:
             return request
         if self.doc is not None:
             return OpenRequest.of(self.doc.key, focus=False)
-        first = next(iter(self._kept), self._last_open if self._last_open in known else next(iter(keys), ""))
+        first = next(iter(self._kept), self._last_open if self._last_open in known_keys else next(iter(keys), ""))
         return OpenRequest.of(first, focus=False) if first else None
 
     def _is_saved(self, doc: SuiteDocument) -> bool:
@@ -242,10 +242,10 @@ class EditorController:
 
     def edit(self, name: str, value: str, *, of_criterion: bool) -> bool:
         """Field `name` of the test, or of the chosen criterion, says `value`. False: it did before."""
-        doc, one = self.doc, self.doc.chosen if self.doc is not None else None
-        if doc is None or (of_criterion and one is None):
+        doc, test = self.doc, self.doc.chosen if self.doc is not None else None
+        if doc is None or (of_criterion and test is None):
             return False
-        values, step = (one.values, f"{doc.criterion}.{name}") if of_criterion and one else (doc.form.values, name)
+        values, step = (test.values, f"{doc.criterion}.{name}") if of_criterion and test else (doc.form.values, name)
         before = values.get(name, "")
         # The widgets take white space away; a text for which only that differs is not edited.
         if before == value or (name != "config_uxon" and before.strip() == value):
@@ -259,13 +259,13 @@ class EditorController:
         doc = self.doc
         if doc is None:
             return
-        one = doc.chosen
-        for values, target in ((shown.fields, doc.form.values), (shown.criterion, one.values if one else {})):
+        test = doc.chosen
+        for values, target in ((shown.fields, doc.form.values), (shown.criterion, test.values if test else {})):
             for name, value in values.items():
                 if name in target and target[name].strip() != value and target[name] != value:
                     target[name] = value
-        if one is not None and shown.config != one.values["config_uxon"].replace("\r\n", "\n"):
-            one.values["config_uxon"] = shown.config
+        if test is not None and shown.config != test.values["config_uxon"].replace("\r\n", "\n"):
+            test.values["config_uxon"] = shown.config
 
     def take_pending(self, shown: ShownFields) -> bool:
         """Take an edit whose word is still on its way, as a step of its own. False: there is none."""
@@ -310,9 +310,9 @@ class EditorController:
         doc = self.doc
         if doc is None:
             return
-        made = new_criterion(starter.name, starter.prototype_class, starter.config, starter.expected_value)
+        criterion = new_criterion(starter.name, starter.prototype_class, starter.config, starter.expected_value)
         last = not doc.form.criteria or starter.about.startswith("made of")
-        self._insert(doc, len(doc.form.criteria) if last else doc.criterion + 1, made)
+        self._insert(doc, len(doc.form.criteria) if last else doc.criterion + 1, criterion)
 
     def copy_criterion(self) -> None:
         """Add a copy of the chosen criterion behind it, and choose it."""
@@ -367,11 +367,11 @@ class EditorController:
     def draft_to_offer(self) -> StoredDraft | None:
         """The open test's draft, if it has one that was not offered since the test was opened."""
         doc = self.doc
-        kept = self._kept.get(doc.key) if doc is not None else None
-        if doc is None or kept is None or doc.draft_checked:
+        draft = self._kept.get(doc.key) if doc is not None else None
+        if doc is None or draft is None or doc.draft_checked:
             return None
         doc.draft_checked = True
-        return kept
+        return draft
 
     def decide_draft(self, doc: SuiteDocument, kept: StoredDraft, answer: str | None) -> None:
         """Put a draft into the form ("restore"), or forget it ("discard"); else it is offered again when the test is
@@ -411,15 +411,15 @@ class EditorController:
             self._checking = False
 
     async def _check_once(self, doc: SuiteDocument, show: Callable[[str], None]) -> None:
-        one = doc.chosen
-        config, kind = (one.values["config_uxon"], one.values["prototype_class"]) if one is not None else ("", "")
-        found = await asyncio.to_thread(
+        test = doc.chosen
+        config, kind = (test.values["config_uxon"], test.values["prototype_class"]) if test is not None else ("", "")
+        problems = await asyncio.to_thread(
             validate_form, doc.loaded, doc.test_id, doc.base.copy(), doc.form.copy(), self.agents, config, kind
         )
         if self._check_again or doc is not self.doc:
             return
-        doc.problems, doc.error, doc.bad_yaml = found.problems, found.error, found.bad_yaml
-        self.diagnostics = found.diagnostics
+        doc.problems, doc.error, doc.bad_yaml = problems.problems, problems.error, problems.bad_yaml
+        self.diagnostics = problems.diagnostics
         show(config)
 
     def complaints(self) -> tuple[dict[str, str], dict[str, str]]:
@@ -429,19 +429,23 @@ class EditorController:
         doc = self.doc
         if doc is None:
             return of_test, of_criterion
-        for one in reversed(in_order(doc.problems)):  # of several the worst is said
-            if one.problem.severity == "info":
+        for problem in reversed(in_order(doc.problems)):  # of several the worst is said
+            if problem.problem.severity == "info":
                 continue
-            if one.criterion is None:
-                of_test["dataset_file" if one.field == "dataset" else one.field] = one.problem.message
-            elif one.criterion == doc.criterion:
-                of_criterion[one.field] = one.problem.message
+            if problem.criterion is None:
+                of_test["dataset_file" if problem.field == "dataset" else problem.field] = problem.problem.message
+            elif problem.criterion == doc.criterion:
+                of_criterion[problem.field] = problem.problem.message
         of_test.update(doc.bad_yaml)
         return of_test, of_criterion
 
     def problem_places(self) -> list[FieldPlace]:
         """The fields that something is wrong with, in the order in which the problems are listed."""
-        return [(one.criterion, one.field) for one in in_order(self.doc.problems)] if self.doc is not None else []
+        return (
+            [(problem.criterion, problem.field) for problem in in_order(self.doc.problems)]
+            if self.doc is not None
+            else []
+        )
 
     def problem_at(self, here: FieldPlace) -> int:
         """The number, in that order, of the first problem of a field; of the first of all where it has none."""
@@ -468,7 +472,7 @@ class EditorController:
             return None
         values = doc.base.values if number is None else doc.base.criteria[number].values
         cuts = cut_texts(doc.loaded, doc.loaded.node(doc.test_id))
-        return next((one.start for one in cuts if (one.key, one.read) == (name, values[name])), None)
+        return next((cut.start for cut in cuts if (cut.key, cut.read) == (name, values[name])), None)
 
     def dataset(self) -> DatasetFile | None:
         """The dataset that the form names."""
@@ -499,8 +503,8 @@ class EditorController:
             return [], False
         errors = errors_once_saved(doc.loaded, doc.test_id, doc.edit, self.agents)
         values = doc.chosen.values if doc.chosen is not None else {}
-        found = diagnose(values["config_uxon"], values["prototype_class"]) if errors and values else ()
-        return errors, any(problem.severity == "error" and problem.fix is not None for problem in found)
+        diagnostics = diagnose(values["config_uxon"], values["prototype_class"]) if errors and values else ()
+        return errors, any(problem.severity == "error" and problem.fix is not None for problem in diagnostics)
 
     @staticmethod
     def rebased(doc: SuiteDocument) -> tuple[LoadedSuite, TestEdit, str]:
@@ -595,16 +599,16 @@ class EditorController:
     def take_tried_config(self, tried: Callable[[], CriterionSpec | None]) -> bool:
         """A new criterion was lent to Inspect: what was edited of its config there is an edit here. False: nothing."""
         lent, self._lent = self._lent, None
-        found = tried() if lent is not None else None
+        impact = tried() if lent is not None else None
         doc = self.doc
-        if lent is None or found is None or doc is None or doc.chosen is None:
+        if lent is None or impact is None or doc is None or doc.chosen is None:
             return False
         values = doc.chosen.values
-        same = doc.chosen.source is None and values["name"] == lent.name == found.name
-        if not same or found.config == lent.config or values["config_uxon"] != lent.config_text:
+        same = doc.chosen.source is None and values["name"] == lent.name == impact.name
+        if not same or impact.config == lent.config or values["config_uxon"] != lent.config_text:
             return False
         doc.step("")
-        values["config_uxon"] = found.config_text
+        values["config_uxon"] = impact.config_text
         return True
 
 
@@ -634,14 +638,16 @@ def validate_form(
     try:
         problems = check_edit(loaded, test_id, edit_of(base, form), agents)
     except AgentevalError as error:
-        said = f"{error.what} ({error.fix})" if error.fix else error.what
-        return Validation([], said, bad, diagnostics)
+        sentence = f"{error.what} ({error.fix})" if error.fix else error.what
+        return Validation([], sentence, bad, diagnostics)
     path = str(loaded.path)
     problems += [
         FieldProblem(
-            Problem(path, line=1, column=1, end_line=1, end_column=1, severity="error", code="syntax", message=said),
+            Problem(
+                path, line=1, column=1, end_line=1, end_column=1, severity="error", code="syntax", message=sentence
+            ),
             key,
         )
-        for key, said in bad.items()
+        for key, sentence in bad.items()
     ]
     return Validation(problems, "", bad, diagnostics)

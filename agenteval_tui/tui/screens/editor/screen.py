@@ -267,12 +267,12 @@ class EditorScreen(FrameScreen):
             call_after(self, draft_store.WRITE_AFTER_S, begin)
 
     def _show_dataset(self) -> None:
-        wanted = self.controller.dataset()
-        if wanted is None or wanted == self._dataset:
+        dataset = self.controller.dataset()
+        if dataset is None or dataset == self._dataset:
             return
-        self._dataset = wanted
-        if wanted.file:
-            self.ask(wanted.first_rows, lambda found: self.form_pane.show_dataset(*found), group="dataset")
+        self._dataset = dataset
+        if dataset.file:
+            self.ask(dataset.first_rows, lambda found: self.form_pane.show_dataset(*found), group="dataset")
         else:
             self.form_pane.show_dataset([], "")
 
@@ -330,7 +330,7 @@ class EditorScreen(FrameScreen):
         if focused is None:
             return
         self.criteria_pane.make_room(focused is self.criteria_pane.config)
-        pane = next((name for name, one in self._panes.items() if one in focused.ancestors), self._pane)
+        pane = next((name for name, widget in self._panes.items() if widget in focused.ancestors), self._pane)
         if pane != self._pane:
             self._set_pane(pane)
         else:
@@ -484,8 +484,10 @@ class EditorScreen(FrameScreen):
             return
 
         def offer(found: list[Starter]) -> None:
-            by_name = {one.metric: one for one in found}
-            choices = [(one.metric, f"{one.metric} · {one.prototype_class}", one.about) for one in found]
+            by_name = {starter.metric: starter for starter in found}
+            choices = [
+                (starter.metric, f"{starter.metric} · {starter.prototype_class}", starter.about) for starter in found
+            ]
 
             def chosen(name: str | None) -> None:
                 if name is not None and self.controller.doc is not None:
@@ -542,15 +544,17 @@ class EditorScreen(FrameScreen):
         if doc.edited:
             self.agenteval.say("This test has unsaved edits: press {edit.save} to save, {edit.revert} to drop them.")
             return
-        taken: list[WrittenFile] = []
+        written_files: list[WrittenFile] = []
 
         def done(written: list[LoadedSuite]) -> None:
-            words = self.controller.files_changed(doc, what, written, taken)
+            words = self.controller.files_changed(doc, what, written, written_files)
             if words:
                 self.agenteval.say(f"{words}. Press {key_of('edit.undo', self.agenteval.keymap)} to undo.")
             self.reload()
 
-        change_files(self, [(doc.loaded, [doc.test_id])], change, f"{verb} {doc.test_id}", done, written_files=taken)
+        change_files(
+            self, [(doc.loaded, [doc.test_id])], change, f"{verb} {doc.test_id}", done, written_files=written_files
+        )
 
     # Saving
 
@@ -607,9 +611,9 @@ class EditorScreen(FrameScreen):
     def _saved(self, doc: SuiteDocument, form: TestForm, renamed: str, written: LoadedSuite) -> None:
         if self.controller.doc is doc:
             self.controller.take_in(self._shown())  # who types on while it is saved
-        shown = doc.form.copy()
+        shown_form = doc.form.copy()
         again = self.controller.saved(doc, form, renamed, written)
-        if self.controller.doc is again and again.form != shown:
+        if self.controller.doc is again and again.form != shown_form:
             self._fill()  # what others wrote into the file; the next save would take it back
         where = f"{written.path.name}:{written.line_of(again.test_id)}"
         self.agenteval.say(f"Saved {where}. Press {again_key(self)} to run the test.")
@@ -653,9 +657,9 @@ class EditorScreen(FrameScreen):
         self.criteria_pane.form.complain(of_criterion)
         names = [criterion.values["name"] for criterion in doc.form.criteria]
         problems, error = doc.problems, doc.error
-        wanted = problem_height(problems, error, names, self.size.width)
+        height = problem_height(problems, error, names, self.size.width)
         # Where there are many the panes give them room, until there is none: nothing moves with each letter.
-        self._problem_rows = least if not problems else max(self._problem_rows, least, min(wanted, 2 * least + 1))
+        self._problem_rows = least if not problems else max(self._problem_rows, least, min(height, 2 * least + 1))
         most = min(self._problem_rows, 2 * least + 1)
         block.styles.height = most
         selected = self.controller.problem_at(self._place_of_focus())
@@ -663,11 +667,11 @@ class EditorScreen(FrameScreen):
         next_key = key_of("edit.next_problem", self.agenteval.keymap)
 
         def lines(width: int) -> list[Line]:
-            shown = problem_rows(
+            rows = problem_rows(
                 problems, error, names=names, width=width, most=most, selected=selected, next_key=next_key
             )
-            self._problems = shown.owners
-            return shown.lines
+            self._problems = rows.owners
+            return rows.lines
 
         block.show(lines)
         self._retitle_panes()
@@ -704,9 +708,9 @@ class EditorScreen(FrameScreen):
             field = "dataset_file" if field == "dataset" else field
             self._set_pane("criteria" if field == "criteria" else "test")
             target = "#criteria" if field == "criteria" else f"#fields #field-{field or 'name'}"
-        found = self.query(target)
-        if found:
-            found.first().focus()
+        widgets = self.query(target)
+        if widgets:
+            widgets.first().focus()
 
     # The config
 

@@ -59,9 +59,9 @@ class ContextPane(TitledPane[None]):
     def go_to_answer(self, message: int) -> None:
         """Show the request for this message of the transcript, or for the first answer behind it."""
         answers = [
-            (one.answer, number)
-            for number, one in enumerate(self._requests.references, 1)
-            if one.answer is not None and one.answer >= message
+            (reference.answer, number)
+            for number, reference in enumerate(self._requests.references, 1)
+            if reference.answer is not None and reference.answer >= message
         ]
         if answers:
             self.go_to(min(answers)[1])
@@ -82,8 +82,8 @@ class ContextPane(TitledPane[None]):
                     (),
                     ((" What the model saw is not recorded: `capture: model` of the agent records it.", "dim"),),
                 ]
-            shown = view_lines(request_view(requests, number, calls, most=most, more=more), width - 1)
-            return [((" ", ""), *line) for line in shown]
+            lines = view_lines(request_view(requests, number, calls, most=most, more=more), width - 1)
+            return [((" ", ""), *line) for line in lines]
 
         self.query_one("#context", LinesView).show(lines, keep_place=False)
         self.retitle()

@@ -148,9 +148,9 @@ class TranscriptPane(TitledPane[None]):
 
     def step_hit(self, step: int) -> bool:
         """Go to the next hit (1) or the one before (-1); False when there is none."""
-        found = self.view.next_match() if step > 0 else self.view.previous_match()
+        position = self.view.next_match() if step > 0 else self.view.previous_match()
         self._count_hits(whole=True)
-        return found is not None
+        return position is not None
 
     async def _look_for(self, words: str) -> None:
         view = self.view
@@ -186,9 +186,11 @@ class TranscriptPane(TitledPane[None]):
     def attachment(self) -> Attachment | None:
         """The image or file under the cursor, else the next one below, else the first; None: there is none."""
         view = self.view
-        found = [(place, one.source) for place, one in enumerate(view.document.blocks) if one.key[0] == "attachment"]
-        below = [source for place, source in found if place >= view.cursor]
-        chosen = below[0] if below else found[0][1] if found else None
+        attachments = [
+            (place, block.source) for place, block in enumerate(view.document.blocks) if block.key[0] == "attachment"
+        ]
+        below = [source for place, source in attachments if place >= view.cursor]
+        chosen = below[0] if below else attachments[0][1] if attachments else None
         return chosen if isinstance(chosen, Attachment) else None
 
     # New criteria
@@ -249,8 +251,8 @@ class EvidencePane(TitledPane[InspectController]):
         if state.bench is None:
             return self.what, ""
         if state.looked_at is not state.result:
-            said: list[Line] = [(("before the error", "dim"),), (("out of date", "dim"),)]
-            return self.what, lambda room: longest_that_fits(said, room)
+            columns: list[Line] = [(("before the error", "dim"),), (("out of date", "dim"),)]
+            return self.what, lambda room: longest_that_fits(columns, room)
         which = f"{state.criterion + 1} of {len(state.bench.criteria)}"
         whole = f"{state.criterion + 1} of {count(len(state.bench.criteria), 'criterion')}"
         return self.what, lambda room: longest_that_fits((((whole, "dim"),), ((which, "dim"),)), room)
@@ -258,8 +260,8 @@ class EvidencePane(TitledPane[InspectController]):
     def say(self, *sentences: tuple[str, str]) -> None:
         """Show these sentences (text, style) while no run is open, or its verdict is not known."""
         self._drawn = None
-        made = partial(_sentences, sentences)
-        self.view.show(made)
+        rows = partial(_sentences, sentences)
+        self.view.show(rows)
 
     def say_nothing_is_open(self) -> None:
         """Say that no run is open, and how one is opened."""
@@ -284,16 +286,16 @@ class EvidencePane(TitledPane[InspectController]):
             return
 
         keys = {name: key_of(f"inspect.{name}", services(self).keymap) for name in KEYS}
-        shown = (bench, number, result, results, facts, keys, self.shows_tool_text)
-        if shown == self._drawn:
+        painted_for = (bench, number, result, results, facts, keys, self.shows_tool_text)
+        if painted_for == self._drawn:
             return  # of a config with thousands of metrics that takes a third of a second
-        has_some, self._drawn = self._drawn is not None, shown
+        has_some, self._drawn = self._drawn is not None, painted_for
 
         def lay_out(width: int, most: int | None) -> tuple[list[Line], dict[int, Target]]:
-            made = looked_rows(
+            rows = looked_rows(
                 bench, number, result=result, others=results, width=width - 1, facts=facts, keys=keys, most=most
             )
-            return indented(made.lines), made.targets
+            return indented(rows.lines), rows.targets
 
         def evidence(width: int) -> list[Line]:
             lines, self.targets = lay_out(width, None)
@@ -459,12 +461,12 @@ class ConfigPane(TitledPane[InspectController], can_focus=True):
         make = impact_in_one_line if narrow else impact_lines
 
         def lines(width: int) -> list[Line]:
-            made = make(impact, unsaved, width, key_of("inspect.flips", services(self).keymap))
+            lines = make(impact, unsaved, width, key_of("inspect.flips", services(self).keymap))
             # One line is all that a narrow screen has room for: labels come in where an edit goes against them.
             if narrow and not (labels and labels.against):
-                return made
-            said = agreement_text(labels, edited=unsaved) if labels is not None else ()
-            return [*made, fit(((" ", ""), *line(said)), width)] if said else made
+                return lines
+            agreement = agreement_text(labels, edited=unsaved) if labels is not None else ()
+            return [*lines, fit(((" ", ""), *line(agreement)), width)] if agreement else lines
 
         self.query_one("#impact", LineBlock).show(lines)
 
@@ -566,13 +568,13 @@ class ConfigPane(TitledPane[InspectController], can_focus=True):
 
 
 def _sentences(sentences: Sequence[tuple[str, str]], width: int) -> list[Line]:
-    return [(), *(line for said, style in sentences for line in paragraph(said, max(width - 1, 1), style, 2))]
+    return [(), *(line for sentence, style in sentences for line in paragraph(sentence, max(width - 1, 1), style, 2))]
 
 
 def starter_of_calls(transcript: Transcript) -> Starter | None:
     """A criterion that wants all calls that went well, each once; None when there are none."""
-    wanted = _expected([call for call in transcript.tool_calls if call.status == "ok" and not call.malformed])
-    once = [one for place, one in enumerate(wanted) if one not in wanted[:place]]
+    expected = _expected([call for call in transcript.tool_calls if call.status == "ok" and not call.malformed])
+    once = [expected_call for place, expected_call in enumerate(expected) if expected_call not in expected[:place]]
     return tools_starter(once) if once else None
 
 

@@ -333,17 +333,17 @@ class InspectScreen(FrameScreen):
         if not state.may_be_blamed:
             return
 
-        known = self._blame_known = asyncio.Event()
+        blame_known = self._blame_known = asyncio.Event()
 
         def there(found: Blame) -> None:
-            known.set()
+            blame_known.set()
             if state.bench is bench:
                 state.blame = found
                 self.transcript.show_blame(found, key_of("inspect.decisive", self.agenteval.keymap))
                 self._draw_heading()
 
         def failed(error: AgentevalError) -> None:
-            known.set()
+            blame_known.set()
             if state.bench is bench:
                 state.blame_error = error  # said to who asks for the step
 
@@ -363,10 +363,10 @@ class InspectScreen(FrameScreen):
         session = self.agenteval.session
 
         def newest() -> tuple[str, list[str]]:
-            found = session.store.run_rows(
+            newest_rows = session.store.run_rows(
                 session.store.run_ids(RunFilter(projects=session.projects, counted=True))[:1]
             )
-            rows = session.store.runs_of_execution(found[0].execution_id) if found else []
+            rows = session.store.runs_of_execution(newest_rows[0].execution_id) if newest_rows else []
             failed = [row.id for row in rows if row.status in ("failed", "error")]
             return (failed or [row.id for row in rows] or [""])[0], failed
 
@@ -426,8 +426,8 @@ class InspectScreen(FrameScreen):
         # Titles of panes, which name the decisive step, are not shown here.
         decisive = self.transcript.decisive
         room = width - 2 - (width_of(decisive) + 2 if decisive else 0)
-        said = reason_line(state.bench, state.result, state.results, room, edited=state.is_unsaved)
-        return [spread(((" ", ""), *said), (*decisive, (" ", "")) if decisive else (), width)] if said else []
+        line = reason_line(state.bench, state.result, state.results, room, edited=state.is_unsaved)
+        return [spread(((" ", ""), *line), (*decisive, (" ", "")) if decisive else (), width)] if line else []
 
     def _draw_tabs(self) -> None:
         state, hits = self.controller, self.transcript.hits
@@ -498,11 +498,15 @@ class InspectScreen(FrameScreen):
             named = [(key, of_hits[method], method) for key, _, method in hits]
             return [*named, ("esc", "end", "app.back"), ("F1", "help", "app.help")]
         if scope := self.pane_scope():
-            *shown, last = footer(scope, self.agenteval.keymap)
+            *keys, last = footer(scope, self.agenteval.keymap)
             other = ("choose_difference", "branches") if scope == "difference" else ("difference",)
-            known = {key for key, _, _ in shown}
-            others = [one for one in named_keys("inspect", other, self.agenteval.keymap) if one[0] not in known]
-            return [*shown, *others, last][-MOST_KEYS:]
+            known = {key for key, _, _ in keys}
+            others = [
+                key_entry
+                for key_entry in named_keys("inspect", other, self.agenteval.keymap)
+                if key_entry[0] not in known
+            ]
+            return [*keys, *others, last][-MOST_KEYS:]
         if not self._typing:
             named, tools = super().keys(), "evidence" if self.evidence.shows_tool_text else "tool calls"
             *named, last = [(key, tools if do == "tool_text" else word, do) for key, word, do in named]
@@ -513,12 +517,12 @@ class InspectScreen(FrameScreen):
             fix = [("fix", "fix")] if state.diagnostics else []
             words = [("save", "save"), ("relax", "smallest edits"), ("revert", "revert"), *fix]
         keymap = self.agenteval.keymap
-        shown = [(key_of(f"inspect.{name}", keymap), label, BY_ID[f"inspect.{name}"].method) for name, label in words]
+        keys = [(key_of(f"inspect.{name}", keymap), label, BY_ID[f"inspect.{name}"].method) for name, label in words]
         last = ("^z", "undo", "focused.undo") if state.is_edited else ("^space", "complete", "focused.complete")
         if state.is_new:
-            shown = [(key, "to the Editor" if do == "save" else word, do) for key, word, do in shown]
+            keys = [(key, "to the Editor" if do == "save" else word, do) for key, word, do in keys]
         again = [] if state.is_unsaved else [(again_key(self), "run again", "run_again")]
-        return [*again, *shown[:2], ("esc", "stop typing", "app.back"), *shown[2:], last, ("F1", "help", "app.help")]
+        return [*again, *keys[:2], ("esc", "stop typing", "app.back"), *keys[2:], last, ("F1", "help", "app.help")]
 
     def _next_step(self) -> list[tuple[str, str, str]]:
         """What an edit asks for next, in whichever pane: to be saved; then, where it changed the verdict, a run."""
@@ -526,8 +530,8 @@ class InspectScreen(FrameScreen):
         assert state.bench is not None
         if state.is_edited:
             return named_keys("inspect", ("save",), self.agenteval.keymap)
-        known = state.facts.pass_threshold if state.facts is not None else None
-        if agreement(state.bench.run.status, state.results, known) and state.bench.loaded is not None:
+        threshold = state.facts.pass_threshold if state.facts is not None else None
+        if agreement(state.bench.run.status, state.results, threshold) and state.bench.loaded is not None:
             return named_keys("inspect", ("run",), self.agenteval.keymap)
         return []
 
@@ -670,10 +674,10 @@ class InspectScreen(FrameScreen):
             if self._fork_timer is None:
                 self._fork_timer = self.set_interval(FORK_SECONDS, self._follow_forks)
 
-        def answered(wanted: tuple[ForkRequest, bool] | None) -> None:
-            if wanted is None:
+        def answered(answer: tuple[ForkRequest, bool] | None) -> None:
+            if answer is None:
                 return
-            request, asks = wanted
+            request, asks = answer
             if asks:
                 self.agenteval.start_fork(request, begun)
             else:
@@ -888,11 +892,11 @@ class InspectScreen(FrameScreen):
             self._reveal("transcript")
             self.transcript.toggle_raw()
             return
-        title, said = "The difference as JSON", f"{pair.command()} --json"
+        title, command = "The difference as JSON", f"{pair.command()} --json"
 
         def show(parts: list[tuple[str, object]]) -> None:
             if self.is_current:
-                self.app.push_screen(JsonViewerScreen(title, parts, said))
+                self.app.push_screen(JsonViewerScreen(title, parts, command))
 
         document = partial(difference_document, pair.left, pair.right, pair.alignment)
         self.ask(lambda: parts_of(to_builtins(document()), "steps"), show, group="raw")
@@ -909,9 +913,9 @@ class InspectScreen(FrameScreen):
 
     def _show_evidence(self, evidence: Evidence) -> None:
         spans, result = {*evidence.near, *evidence.spans}, self.controller.looked_at
-        own = [one for one in marks_of([result] if result is not None else []) if one.span in spans]
+        own = [mark for mark in marks_of([result] if result is not None else []) if mark.span in spans]
         # A broken piece before a near one, that before one that held.
-        if any(self.transcript.view.show_mark(one) for one in sorted(own, key=lambda one: -one.weight)):
+        if any(self.transcript.view.show_mark(mark) for mark in sorted(own, key=lambda mark: -mark.weight)):
             self._reveal("transcript")
         else:
             self._show_outside(spans)
@@ -1128,13 +1132,13 @@ class InspectScreen(FrameScreen):
     async def _relax_now(self) -> None:
         state, editor = self.controller, self.config.editor
         before = state.bench, state.criterion, editor.text
-        found = await state.smallest_edit(editor.text)
+        edit = await state.smallest_edit(editor.text)
         if before != (state.bench, state.criterion, editor.text):
             return
-        if found is None:
+        if edit is None:
             self._say("No small edit makes it pass.")
             return
-        config, title = found
+        config, title = edit
         editor.replace_all(config)
         self._focus_pane("config")
         self._say(
@@ -1181,9 +1185,9 @@ class InspectScreen(FrameScreen):
             elif answer == "fix":
                 self.action_apply_fix()
 
-        fixable = any(one.fix is not None for one in errors)
+        fixable = any(error.fix is not None for error in errors)
         key = self.agenteval.keymap.get("inspect.fix", BY_ID["inspect.fix"].keys).split(",")[0] if fixable else ""
-        self.app.push_screen(save_question([one.message for one in errors], key), answered)
+        self.app.push_screen(save_question([error.message for error in errors], key), answered)
 
     def _save(self, saving: EditToSave) -> None:
         if self.still_writes("save"):
@@ -1338,16 +1342,16 @@ class InspectScreen(FrameScreen):
 
     def action_replies(self) -> None:
         """What judges and others were asked about this run, and what they said; its failed attempts."""
-        known = self.controller.facts
+        facts = self.controller.facts
         if self.controller.bench is None:
             return
-        if not known.replies and not known.attempts:
+        if not facts.replies and not facts.attempts:
             self._say("No judge was asked about this run, and no attempt failed.")
             return
         names, chosen = self.controller.names_by_hash(), self.controller.criterion_name
         first = next((digest for digest, name in names.items() if name == chosen), "")
-        entries = entries_of(known.replies, known.attempts, names, first)
-        self.app.push_screen(JudgeLogScreen(entries, asked_summary(known.replies, known.attempts)))
+        entries = entries_of(facts.replies, facts.attempts, names, first)
+        self.app.push_screen(JudgeLogScreen(entries, asked_summary(facts.replies, facts.attempts)))
 
     def action_export(self) -> None:
         """Write the run to a file."""
@@ -1402,20 +1406,20 @@ class InspectScreen(FrameScreen):
     def action_copy_text(self) -> None:
         """The selected text, else the block under the cursor."""
         selected = self.get_selected_text()
-        found = selected or self.transcript.view.selected_text
-        if not found:
+        text = selected or self.transcript.view.selected_text
+        if not text:
             self._say("Nothing to copy: select some text, or move the cursor to a block.")
             return
         what = "what is selected" if selected else "this block"
-        self.agenteval.copy(displayable(found), f"{what}, {len(found):,} characters.")
+        self.agenteval.copy(displayable(text), f"{what}, {len(text):,} characters.")
 
     def action_open_attachment(self) -> None:
         """The image or file under the cursor, else the next one below, else the first."""
-        found = self.transcript.attachment()
-        if found is None:
+        attachment = self.transcript.attachment()
+        if attachment is None:
             self._say("No message of this run has an image or a file.")
         else:
-            self.agenteval.open_attachment(found)
+            self.agenteval.open_attachment(attachment)
 
     def action_copy_address(self) -> None:
         """The command that opens this run at this criterion."""

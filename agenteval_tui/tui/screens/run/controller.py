@@ -141,16 +141,16 @@ class RunController:
         """How the watched execution ended."""
         view = watch.view
         if view.ended is None and view.listens:
-            said = (
+            sentence = (
                 f"Its process died. {count(view.done, 'run')} and all answers in a cassette are saved. Start it again."
             )
-            return EndNotice(said, "warning", False)
+            return EndNotice(sentence, "warning", False)
         if view.ended is None:
-            said = (
+            sentence = (
                 f"The execution stopped unexpectedly: its process died. {view.done:,} of {view.total:,} runs "
                 "have ended and are saved. Press {run.resume} to resume the others."
             )
-            return EndNotice(said, "warning", False)
+            return EndNotice(sentence, "warning", False)
         status, message = view.ended.status, view.ended.message
         if status == "failed" and view.listens:
             return EndNotice(f"{view.title}: {message}", "error", False)
@@ -158,13 +158,13 @@ class RunController:
             outcome = f"{count(view.done, 'run')} received, not graded"
         else:
             outcome = f"{view.count('passed')} of {view.total} passed"
-        said = f"{view.title or 'The execution'}: {status}, {outcome}"
-        said += f", {spent_text(view)}" if view.progress is not None else ""
+        sentence = f"{view.title or 'The execution'}: {status}, {outcome}"
+        sentence += f", {spent_text(view)}" if view.progress is not None else ""
         if status == "failed":
-            return EndNotice(f"{said}. {message}", "error", False)
+            return EndNotice(f"{sentence}. {message}", "error", False)
         if status == "stopped":
-            return EndNotice(f"{said}. {message} Press {{run.resume}} to resume it.", "warning", False)
-        return EndNotice(f"{said}.", "information", True)
+            return EndNotice(f"{sentence}. {message} Press {{run.resume}} to resume it.", "warning", False)
+        return EndNotice(f"{sentence}.", "information", True)
 
     @property
     def awaits_offer(self) -> bool:

@@ -340,7 +340,7 @@ class SuitesController:
             self.tree.marked ^= {node.test_key}
             self._mark_from = node.test_key
             return
-        own = {one.test_key for one in self.tree.tests_of(node.suite)}
+        own = {test.test_key for test in self.tree.tests_of(node.suite)}
         self.tree.marked = self.tree.marked - own if own <= self.tree.marked else self.tree.marked | own
 
     def mark_range(self, node: Node) -> str:
