@@ -66,6 +66,7 @@ class CodeWatch:
         self._process = process
         assert process.stdout is not None
         assert process.stderr is not None
+        # Read beside the events: a pipe that nobody reads fills, and the process would stop.
         stderr_text = asyncio.create_task(process.stderr.read())
         async for line in process.stdout:
             with contextlib.suppress(ValidationError, ValueError):
@@ -86,6 +87,7 @@ class CodeWatch:
         if process is None or process.returncode is not None:
             return
         if process.stdin is not None:
+            # The end of its input tells it to end its runs; only if that takes too long is it killed.
             process.stdin.close()
         try:
             await asyncio.wait_for(process.wait(), _END_S)

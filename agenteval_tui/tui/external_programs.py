@@ -180,6 +180,7 @@ def copy_to_open(attachment: Attachment) -> Path:
     try:
         make_private(folder)
         for old in folder.iterdir():
+            # The program that was started reads its file at any time, and nothing says when it has done so.
             if old.stat().st_mtime < time.time() - _DAY_S:
                 old.unlink(missing_ok=True)
         write_whole(path, (data,), mode=PRIVATE, durable=False)

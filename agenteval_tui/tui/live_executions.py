@@ -85,6 +85,7 @@ class LiveExecutions:
         if written == self._written and self._runs is not None:
             return False
         # What was written before the first look may be newer than what is shown.
+        # The stamp is taken before the rows: what is written in between is seen by the next look.
         was_written, self._written = written != self._written, written
         try:
             before, self._runs = self._runs, self._session.store.runs_state()
@@ -129,6 +130,7 @@ class LiveExecutions:
         for execution, entry in live.items():
             if entry.pid != os.getpid() and execution not in self._failing and not self._shown.looks_at(execution):
                 failure = await asyncio.to_thread(self._first_failure, execution)
+                # Asked again: another look may have said it while this one read.
                 if failure is not None and execution not in self._failing:
                     run, message = failure
                     self._failing.add(execution)

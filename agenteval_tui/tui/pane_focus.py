@@ -65,6 +65,7 @@ class PaneFocus:
             node.set_class(bool(grown) and node in beside, BESIDE, update=False)
             if node.classes != classes:
                 changed.append(node)
+        # All at once: a style that is half changed would lay the screen out twice.
         self._screen.app.stylesheet.update_nodes(changed)
         self._changed()
 

@@ -68,6 +68,8 @@ def set_cell_size(text: str, width: int) -> str:
     head = text[: max(width, 0)]
     if _plain(head):
         return head.ljust(width)
+    # Characters may take no cell: the part that is looked at is longer than the room, and all of the text is where that
+    # was not enough.
     some = text[: 4 * width + 16]
     return cells.set_cell_size(some if cells.cell_len(some) > width else text, width)
 
@@ -148,6 +150,7 @@ def _fitted(line: Iterable[Cell], width: int) -> tuple[Line, int]:
                 pieces.append((cut + ELLIPSIS, style))
             break
         # The line is full already: the sign takes the place of its last cell.
+        # A piece that takes no cell has none to give to the sign.
         while pieces and cell_len(pieces[-1][0]) == 0:
             pieces.pop()
         last, last_style = pieces.pop()
@@ -288,6 +291,7 @@ def wrap(text: str, width: int) -> list[tuple[int, int]]:
     offset = 0
     for paragraph in text.split("\n"):
         end = offset + len(paragraph)
+        # Nearly all text: one search for a space instead of a look at each letter.
         if paragraph.isascii():
             _wrap_narrow(text, offset, end, width, spans)
         else:
@@ -330,6 +334,7 @@ def _wrap_wide(text: str, start: int, end: int, width: int, spans: list[tuple[in
                 line = index
             used, space = 0, -1
             continue
+        # Spaces at the beginning of a line are its indent, and no place to break it.
         if char == " " and text[line:index].strip():
             space = index
         used += size

@@ -77,6 +77,7 @@ class ThemeController:
 
     def keep(self, _theme: object) -> None:
         """Another theme is shown: the next start shows it too, unless it is only looked at."""
+        # In the sheet each theme under the cursor is shown: only the chosen one is kept.
         if self._sheet not in self._app.screen_stack:
             self._state.keep_theme(self._app.theme, has_limited_colours())
 

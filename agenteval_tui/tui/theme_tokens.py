@@ -154,6 +154,7 @@ def complete(own_colours: Mapping[str, str], *, dark: bool, fitted: bool = False
     """All tokens of a theme that names only `own_colours`. What it names stays as it is, unless `fitted` is set: then
     that gives way too where it can't be read or told apart."""
     base = DARK if dark else LIGHT
+    # Only the terminal knows what these look like: nothing can be measured or fitted.
     if any(colour.startswith(("ansi", "auto")) for colour in own_colours.values()):
         return {**base, **own_colours}
     colours = {**base, **own_colours}
@@ -176,6 +177,7 @@ def complete(own_colours: Mapping[str, str], *, dark: bool, fitted: bool = False
                 TEXT_CONTRAST * (RULE_CONTRAST + 0.05) if token in ("foreground", "role-assistant") else TEXT_CONTRAST
             )
             colours[token] = legible(_parse(colours[token]), grounds, ratio).hex6
+    # After the texts are legible, and before what depends on them.
     _tell_apart(colours, base, fixed, grounds)
     background, foreground = grounds[0], _parse(colours["foreground"])
     if "rule" not in fixed:
@@ -217,6 +219,7 @@ def _mark(start: Color, meaning: Color, background: Color, foreground: Color) ->
 
 def _tell_apart(colours: dict[str, str], base: Mapping[str, str], fixed: set[str], grounds: Sequence[Color]) -> None:
     """Change what looks like another token that means something else."""
+    # What the theme names does not give way, so it comes first.
     settled = [(token, _parse(colours[token])) for token in DISTINCT if token in fixed]
     for token in DISTINCT:
         if token in fixed:
@@ -227,6 +230,8 @@ def _tell_apart(colours: dict[str, str], base: Mapping[str, str], fixed: set[str
             return min((_room(token, colour, name, other) for name, other in settled), default=1.0)
 
         now = _parse(colours[token])
+        # The colour as it is, that of our own theme, then both turned further and further round the circle of hues: the
+        # first that is far enough, else the farthest.
         candidates = [now, legible(_parse(base[token]), grounds)]
         candidates += [
             legible(_turned(of, degrees), grounds) for degrees in (30, -30, 60, -60, 90, -90, 150) for of in candidates

@@ -392,6 +392,7 @@ def message_of(piece: Any, note: Note) -> Message:
         call = _call_in(part)
         if call is not None and not (own and field(part, "type") not in _CALLS_OF_SERVERS):
             message["calls"].append(call)
+    # Chat Completions had this before `tools`.
     old = field(piece, "function_call")
     if old and not message["calls"]:
         message["calls"].append(call_of(old, note))

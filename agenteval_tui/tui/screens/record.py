@@ -141,8 +141,8 @@ class ReplayScreen(FormSheet["ReplayRequest | None"]):
         lines = whole + paragraph(
             "Change the code or the prompt, then start the program. It runs in "
             f"{where}, with {' and '.join(inputs)}. Requests that match the recording get the recorded answer. The "
-            "first one that differs, and all after it, go to the model server. The result is a fork of the run. It is graded "
-            "like the run, and never counts in rates, trends or gates.",
+            "first one that differs, and all after it, go to the model server. The result is a fork of the run. It is "
+            "graded like the run, and never counts in rates, trends or gates.",
             width,
             "dim",
         )

@@ -217,6 +217,7 @@ class EditorController:
                 raise AgentevalError("this suite is not open", where=request.suite)
             base = read_form(loaded, request.test)
             doc = SuiteDocument(loaded, request.test, base, base.copy())
+            # The same test, read anew: its chosen criterion stays chosen.
             if self.doc is not None and self.doc.key == request.key:
                 doc.criterion = min(self.doc.criterion, max(len(base.criteria) - 1, 0))
             self._docs[request.key] = doc
@@ -276,6 +277,7 @@ class EditorController:
         self.take_in(shown)
         if doc.form == before:
             return False
+        # `step` keeps the form as it is then: so the one before the edit is put back for it.
         doc.form, now = before, doc.form
         doc.step("")
         doc.form = now
@@ -393,6 +395,7 @@ class EditorController:
         check is running, so call `check`."""
         self._check_again = True
         self._typing = self._typing or typing
+        # One check at a time; the one that runs sees `_check_again`, and checks the newest text.
         begin, self._checking = not self._checking, True
         return begin
 
@@ -416,6 +419,7 @@ class EditorController:
         problems = await asyncio.to_thread(
             validate_form, doc.loaded, doc.test_id, doc.base.copy(), doc.form.copy(), self.agents, config, kind
         )
+        # What was found is of a text that is gone.
         if self._check_again or doc is not self.doc:
             return
         doc.problems, doc.error, doc.bad_yaml = problems.problems, problems.error, problems.bad_yaml
@@ -531,6 +535,7 @@ class EditorController:
         """`form` was saved, and its file is `written` now. The test as it is open from now on: who went on typing
         meanwhile has an edit of what was saved. `renamed`: the id that somebody else gave the test."""
         new_id = form.values["id"] or doc.test_id
+        # The file has another id, and I have not changed it: theirs stays.
         if renamed and form.values["id"] == doc.base.values["id"]:
             new_id = renamed
             doc.form.values["id"] = form.values["id"] = renamed

@@ -237,6 +237,7 @@ class InspectController:
         runs = list(how.get("runs", ()))
         reusable = self.around if run_id in self.around.runs and not runs else None
         new = how.get("new") or (self.new_criterion if reusable is not None else None)
+        # Taken here: the thread that reads must not look at what the screen changes meanwhile.
         of_test = self._draft_key()[:2] if self.bench is not None and how.get("new") is None else None
 
         def read() -> LoadedRun:
@@ -256,10 +257,12 @@ class InspectController:
         bench = self.bench = loaded.bench
         self.blame = self.blame_error = None
         self.around, self.facts, self._saved_results = loaded.around, loaded.facts, loaded.results
+        # Once for each execution: next and previous go through many runs of the same one.
         if bench.note and self._noted != (bench.run.execution_id, bench.note):
             self._noted = (bench.run.execution_id, bench.note)
             self._say(bench.note)
         if how.get("new") is not None:
+            # A draft of the new criterion before, which has the same place.
             self._drafts.pop(self._draft_key(-1), None)
         name, config = how.get("criterion", ""), how.get("config")
         number = first_criterion(bench, loaded.results, name)
@@ -324,6 +327,7 @@ class InspectController:
         draft = self._drafts.get(key)
         if draft is not None and draft.text == saved:
             draft = self._drafts.pop(key) and None
+        # Somebody else has changed the config in the file since the draft was begun.
         elif draft is not None and draft.base != saved:
             merged = merge(draft.base, draft.text, saved)
             draft.base, draft.text = saved, merged.text
@@ -419,6 +423,7 @@ class InspectController:
         if bench is None:
             return
         self.agreement = None
+        # In slices, each by itself: a verdict that is typed for meanwhile goes first.
         while not await self.alone(partial(bench.preload, number, PRELOAD_SECONDS)):
             pass
         slices = bench.impact(number, text)

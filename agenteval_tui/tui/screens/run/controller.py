@@ -278,6 +278,7 @@ class RunController:
 
     def take_transcript(self, run: str, parts: list[StreamPart]) -> None:
         """The stored transcript of a run."""
+        # Of one run only: transcripts are large, and one is shown.
         self._stored = {run: parts}
 
     def lacks_prompt(self, run: RunState) -> bool:

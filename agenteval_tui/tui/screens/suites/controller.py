@@ -176,6 +176,7 @@ class SuitesController:
         """Show these suites, folded, filtered and marked as those before. Gives the row to put the cursor on, at the
         first time; None: it stays. `on_samples`: the suites are samples."""
         old = self.tree
+        # Files count as read with the tree that has them, and are said when that has been checked.
         self._read |= self._changed
         self._changed = set()
         if old is None:
@@ -215,7 +216,9 @@ class SuitesController:
         tree = self.tree = SuiteTree(
             overview, folded=old.folded, opened=old.opened, query=old.query, worst_first=old.worst_first
         )
+        # Only of tests that are still there.
         tree.marked = {node.test_key for node in tree.all_tests()} & old.marked if old.marked else set()
+        # What was known is shown until it has been read anew: the pane does not flicker.
         self._runs_before, self._runs = self._runs, {}
 
     def take_summaries(self, of: SuiteTree, summaries: Mapping[str, Mapping[str, TestSummary]]) -> bool:
