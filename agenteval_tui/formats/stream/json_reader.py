@@ -128,6 +128,7 @@ class JsonReader:
         """(what is kept of the value here, how many characters of room that takes)."""
         self._text.next_char()
         before = self._text.consumed
+        # What is small is kept however little room is left: it is what readers look for.
         fits, value = self._text.take_small(min(self._window, max(room, LARGEST_PART)))
         if fits:
             return value, self._text.consumed - before
@@ -150,6 +151,7 @@ class JsonReader:
         members: dict[str, Any] = {}
         used = 0
         for key in self.members():
+            # Both: small members are kept beyond the room, up to a number of them.
             if used >= room and len(members) >= MOST_PARTS:
                 self._leave_out()
                 continue
@@ -267,6 +269,7 @@ class JsonReader:
         before = self._taken
         self._path.append(what)
         yield what
+        # The body of the loop took nothing: the position is still at the value.
         if self._taken == before:
             self._pass_over()
         self._path.pop()

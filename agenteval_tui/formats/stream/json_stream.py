@@ -236,6 +236,7 @@ class RawText:
             pass
         match = _WHOLE_CHARS.match(self._text, self._at + 1, self._at + 1 + most)
         assert match is not None
+        # A half escape at the end of the window is left for the next one; six characters that are no escape are wrong.
         if match.end() + 6 <= self._at + 1 + most and self._text.startswith("\\u", match.end()):
             raise UnreadableFile("not valid JSON: Invalid \\uXXXX escape")
         try:
@@ -320,6 +321,7 @@ class RawText:
 
     def _may_go_on(self, error: json.JSONDecodeError) -> bool:
         """Whether more text could fix this error: only if it is at the window's end, or a string has no end yet."""
+        # The longest literal, or an escape, that the window may have cut.
         near_end = error.pos >= len(self._text) - 16
         return near_end or error.msg.startswith("Unterminated string") or not self._text[error.pos :].strip()
 
@@ -346,6 +348,7 @@ class RawText:
 
     def _decoded(self, raw: bytes) -> str:
         """The text of the next bytes: UTF-8, or UTF-16 or UTF-32 as some shells write it, with a mark or without."""
+        # Only the first bytes of a file tell its encoding.
         first = not self._text and not self._at and not self._pending and self.line == 1
         self._ended = not raw
         if self._wide is None and first and (wide := wide_encoding(raw)):

@@ -20,6 +20,7 @@ class Spool:
     def __init__(self) -> None:
         self._file = tempfile.TemporaryDirectory(prefix="agenteval-")
         self._rows = sqlite3.connect(f"{self._file.name}/spool.db", isolation_level=None)
+        # A file for a moment: nothing of it has to survive a crash, so it is written as fast as it can be.
         self._rows.execute("PRAGMA journal_mode = OFF")
         self._rows.execute("PRAGMA synchronous = OFF")
         self._rows.execute("CREATE TABLE keys (id INTEGER PRIMARY KEY, key TEXT UNIQUE)")
@@ -45,8 +46,8 @@ class Spool:
 
     def groups(self) -> Iterator[tuple[str, list[Any]]]:
         """Each key with its values, in the order in which they came."""
-        found = self._rows.execute(
+        rows_by_key = self._rows.execute(
             "SELECT keys.key, kept.value FROM kept JOIN keys ON keys.id = kept.key ORDER BY keys.id, kept.place"
         )
-        for key, rows in groupby(found, key=lambda row: row[0]):
+        for key, rows in groupby(rows_by_key, key=lambda row: row[0]):
             yield json.loads(key), [json.loads(row[1]) for row in rows]

@@ -157,8 +157,10 @@ class BlockColumn:
         pieces = self._cut(block)
         self._drop(start, stop)
         self._pieces[start:stop] = pieces
+        # One block only: heights of all others are known, and stay.
         self._heights.splice(start, stop, [self._estimate(piece) for piece in pieces])
         moved = len(pieces) - (stop - start)
+        # A block that unfolds has more pieces: those behind it have other numbers.
         if moved:
             self._first[block + 1 :] = [first + moved for first in self._first[block + 1 :]]
         self._measure(start)
@@ -200,6 +202,7 @@ class BlockColumn:
     def _replace(self, start: int, blocks: Iterable[Block]) -> None:
         """Put `blocks` in place of all from number `start`."""
         old = self.blocks[start : start + 1]
+        # The pieces of the first block that changes are kept: where it only grew, most of them are as before.
         pieces = self._pieces[self._first[start] : self._end(start)] if old else []
         heights = [self._heights[self._first[start] + number] for number in range(len(pieces))]
         for block in self.blocks[start:]:
@@ -245,6 +248,7 @@ class BlockColumn:
         pieces: list[Piece] = []
         start = 0
         while size - start > PIECE:
+            # Cut where a line ends, else at a space: a row must not be broken by the cut.
             end = text.rfind("\n", start, start + PIECE) + 1
             if end <= start:
                 end = text.rfind(" ", start, start + PIECE) + 1
@@ -310,6 +314,7 @@ class BlockColumn:
         if piece.limit is not None:
             # A row that says "one more row" is no use in place of that row: look two further.
             most = piece.limit + 2
+            # No more characters than can be in these rows are laid out, however long the text is.
             end = min(end, most * self._text_width + 2)
         if piece.limit is not None and (folds := self._folds_of(piece.block)):
             return self._lay_out_folded(piece.block, piece.limit, FoldedText(text, folds), style)

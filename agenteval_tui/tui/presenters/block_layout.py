@@ -67,10 +67,11 @@ def lay_out(
             first, last = offsets[first], offsets[last]
         if last >= first:
             pieces.append((first, last, mark))
-            insertions.extend(_insertions(mark, first, last=last, start=start, end=end, number=number, shown=displayed))
+            insertions.extend(_insertions(mark, first, last=last, start=start, end=end, number=number, text=displayed))
     displayed, pieces, extra = _insert(displayed, pieces, insertions)
     spans = wrap(displayed, width)
     for first, last, _ in extra:
+        # After the wrapping, for which it was no space.
         if TIE in displayed[first:last]:
             displayed = displayed[:first] + displayed[first:last].replace(TIE, " ") + displayed[last:]
     plain = not pieces and not extra
@@ -195,6 +196,7 @@ class _Sweep:
         layers = sorted(
             ((first, last, mark.weight, mark.style) for first, last, mark in pieces if last > first), key=lambda p: p[2]
         )
+        # Heavier than any range: what is put in has its own look.
         layers += [(first, last, 9, style) for first, last, style in extra]
         for first, last, _, _ in layers:
             edges.update((first, last))
@@ -223,6 +225,7 @@ class _Sweep:
         """The sign of the heaviest range that touches the line."""
         gutter = None
         for begin, end, _, sign in self._gutters:
+            # An empty row is touched, too.
             if begin < max(last, first + 1) and end > first:
                 gutter = sign
         return gutter

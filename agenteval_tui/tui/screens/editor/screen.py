@@ -135,6 +135,7 @@ class EditorScreen(FrameScreen):
     def on_screen_resume(self, event: ScreenResume) -> None:
         if self.controller.take_tried_config(self.agenteval.tried_criterion):
             self._refill()
+        # Another screen may have changed the files, or run the test.
         if self._left and self.controller.overview is not None:
             self.criteria_pane.forget_facts()
             self.controller.preview.read_again()

@@ -280,6 +280,7 @@ class InspectScreen(FrameScreen):
         if self.controller.bench is None:
             self.evidence.say(("Reading the run …", "dim"))
         read = self.controller.reader(self.agenteval.session, run_id, how)
+        # Laid out in the thread that reads: the app's own thread would stand still for a long transcript.
         lay_out = self.transcript.view.lay_out
 
         def work() -> tuple[LoadedRun, TranscriptDocument]:
@@ -295,11 +296,13 @@ class InspectScreen(FrameScreen):
 
     def _open(self, loaded: LoadedRun, document: TranscriptDocument, how: InspectTarget) -> None:
         state = self.controller
+        # The run before may be edited, and its word still be on the way.
         state.edit(self.config.editor.text)
         self.config.forget_completions()
         if state.bench is None and self.has_class("narrow"):
             # The line that said that nothing is open is in another pane.
             self._focus_pane("transcript")
+        # Before the controller takes the run.
         other = state.run_id != loaded.bench.run.id
         leaves, self._leaves_config = self._leaves_config, False
         if leaves and other:
@@ -333,6 +336,7 @@ class InspectScreen(FrameScreen):
         if not state.may_be_blamed:
             return
 
+        # A new one for each run: a key that waits for the run before must not be woken by this one.
         blame_known = self._blame_known = asyncio.Event()
 
         def there(found: Blame) -> None:
@@ -352,6 +356,7 @@ class InspectScreen(FrameScreen):
                 self.ask(state.blame_reader(), there, group="blame", failed=failed, painted=True)
 
         if bench is not None and len(bench.transcript.messages) > MANY_MESSAGES:
+            # Who goes through runs by keys should not wait for each of them to be looked into.
             call_after(self, RESTING_SECONDS, begin)
         else:
             begin()
@@ -1133,6 +1138,7 @@ class InspectScreen(FrameScreen):
         state, editor = self.controller, self.config.editor
         before = state.bench, state.criterion, editor.text
         edit = await state.smallest_edit(editor.text)
+        # The person has gone on: the edit is of another text.
         if before != (state.bench, state.criterion, editor.text):
             return
         if edit is None:
