@@ -12,6 +12,7 @@ from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of
+from agenteval_tui.formats.importers.trace_names import with_test_names
 from agenteval_tui.formats.importers.usage_import import leave_out, number
 from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.formats.stream.source import Source
@@ -61,6 +62,7 @@ def _recording(root: str, rows: Sequence[Mapping[str, Any]]) -> Recording:
     return Recording(
         test_id=as_id(plain_text(top.get("dataset_record_id")) or plain_text(top.get("id")) or root),
         test_name=name,
+        trace_name="" if top.get("dataset_record_id") else _attribute(top, "name"),
         transcript=transcript,
         prompt=first_user_text(transcript),
         agent=transcript.model or name,
@@ -127,6 +129,6 @@ FORMAT = Format(
     title="Braintrust rows",
     looks_like="objects with `span_id`, `root_span_id` and `input`",
     can_read=can_read,
-    recordings=recordings,
+    recordings=with_test_names(recordings),
     rank=69,
 )

@@ -10,6 +10,7 @@ from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.recording import Recording, as_id, first_user_text
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of, decoded, request_messages
+from agenteval_tui.formats.importers.trace_names import with_test_names
 from agenteval_tui.formats.importers.usage_import import moment_ms, number
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
@@ -39,14 +40,16 @@ def _recording(value: Mapping[str, Any]) -> Recording:
     notes: list[str] = []
     transcript = conversation_of(spans or [root], NAME, notes, root=root)
     name, trace_id = plain_text(trace.get("name")) or "trace", plain_text(trace.get("id"))
+    agent = next((span.name for span in spans if span.kind == "agent"), "")
     # The trace repeats what its observations say, and an export has these twice.
     about = {key: value for key, value in trace.items() if key != "observations"}
     return Recording(
         test_id=as_id(trace_id or name),
         test_name=name,
+        trace_name=plain_text(trace.get("name")) or agent,
         transcript=transcript,
         prompt=first_user_text(transcript),
-        agent=next((span.name for span in spans if span.kind == "agent"), "") or name,
+        agent=agent or name,
         results=tuple(_scores(as_list(trace.get("scores")))),
         started_ms=moment_ms(trace.get("timestamp")),
         notes=tuple(notes),
@@ -131,6 +134,8 @@ FORMAT = Format(
     title="a Langfuse export",
     looks_like="an object with `trace` and `observations`",
     can_read=can_read,
-    recordings=run_per_value(_recording, can_read=can_read, refusal="not a trace: it has no `observations`"),
+    recordings=with_test_names(
+        run_per_value(_recording, can_read=can_read, refusal="not a trace: it has no `observations`")
+    ),
     rank=61,
 )

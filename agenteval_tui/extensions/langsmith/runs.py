@@ -15,6 +15,7 @@ from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, first_text, is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
+from agenteval_tui.formats.importers.trace_names import with_test_names
 from agenteval_tui.formats.importers.traced_requests import as_asked, lived_conversation
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
@@ -117,6 +118,7 @@ def _recording(
     return Recording(
         test_id=as_id(named or trace),
         test_name=f"{name} {named or trace[:8]}",
+        trace_name="" if named else name,
         transcript=transcript,
         prompt=first_user_text(transcript),
         agent=transcript.model or name,
@@ -352,7 +354,7 @@ FORMAT = Format(
     title="LangSmith runs",
     looks_like='`{"post": [...], "patch": [...]}`, or objects with `run_type` and `inputs`',
     can_read=can_read,
-    recordings=recordings,
+    recordings=with_test_names(recordings),
     page="coming-from/langsmith",
     rank=60,
 )

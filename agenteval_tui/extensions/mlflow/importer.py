@@ -10,6 +10,7 @@ from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.recording import Recording, as_id, first_user_text
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of, decoded
+from agenteval_tui.formats.importers.trace_names import with_test_names
 from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
@@ -35,9 +36,11 @@ def _recording(value: Mapping[str, Any]) -> Recording:
     transcript = conversation_of(spans or [preview], NAME, notes)
     trace = plain_text(info.get("trace_id") or info.get("request_id"))
     results, expected = _assessments(as_list(info.get("assessments")))
+    name = next((span.name for span in spans if not span.parent), "")
     return Recording(
         test_id=as_id(trace or "trace"),
-        test_name=next((span.name for span in spans if not span.parent), "") or trace,
+        test_name=name or trace,
+        trace_name=name,
         transcript=transcript,
         prompt=first_user_text(transcript),
         agent=next((span.name for span in spans if span.kind == "agent"), "") or transcript.model,
@@ -113,6 +116,8 @@ FORMAT = Format(
     title="MLflow traces",
     looks_like="an object with `info`, and `data` with `spans`",
     can_read=can_read,
-    recordings=run_per_value(_recording, can_read=can_read, refusal="not a trace: it has no `info` and `data`"),
+    recordings=with_test_names(
+        run_per_value(_recording, can_read=can_read, refusal="not a trace: it has no `info` and `data`")
+    ),
     rank=68,
 )

@@ -10,6 +10,7 @@ from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of
+from agenteval_tui.formats.importers.trace_names import is_by_chance, with_test_names
 from agenteval_tui.formats.importers.usage_import import moment_ms
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 
@@ -57,13 +58,15 @@ def _recording(trace: str, parts: list[Mapping[str, Any]]) -> Recording:
     spans = [_span(span, ids) for span in listed]
     notes: list[str] = []
     transcript = conversation_of(spans, NAME, notes)
-    name = plain_text(about.get("workflow_name")) or "trace"
+    name, group = plain_text(about.get("workflow_name")) or "trace", plain_text(about.get("group_id"))
+    agent = next((span.name for span in spans if span.kind == "agent"), "")
     return Recording(
-        test_id=as_id(plain_text(about.get("group_id")) or trace),
+        test_id=as_id(group or trace),
         test_name=name,
+        trace_name=agent or name if not group or is_by_chance(group) else "",
         transcript=transcript,
         prompt=first_user_text(transcript),
-        agent=next((span.name for span in spans if span.kind == "agent"), "") or transcript.model or name,
+        agent=agent or transcript.model or name,
         started_ms=min((span.started for span in spans if span.started is not None), default=None),
         notes=tuple(notes),
         source=tuple(("data[]", part) for part in parts),
@@ -96,6 +99,6 @@ FORMAT = Format(
     title="traces of openai-agents",
     looks_like="objects with `object` (trace, trace.span), or a list of these in `data`",
     can_read=can_read,
-    recordings=by_value(recordings),
+    recordings=with_test_names(by_value(recordings)),
     rank=62,
 )

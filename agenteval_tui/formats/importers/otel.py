@@ -33,6 +33,7 @@ from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, json_in, messages_of, plain_text
 from agenteval_tui.formats.importers.openinference import PREFIXES
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
+from agenteval_tui.formats.importers.trace_names import is_by_chance, with_test_names
 from agenteval_tui.formats.importers.traced_requests import lived_conversation
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, called_with, with_results, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
@@ -268,7 +269,7 @@ FORMAT = Format(
     title="OpenTelemetry GenAI spans",
     looks_like="OTLP JSON with `resourceSpans`, or a list of spans with `attributes`",
     can_read=can_read,
-    recordings=recordings,
+    recordings=with_test_names(recordings),
     aliases=("otlp",),
     rank=50,
 )
@@ -298,7 +299,8 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
             "no span of this trace has messages or calls of tools: what was said is not in it",
             place=f"trace {trace[:32]}",
         )
-    name = plain_text(about.get("agenteval.test.id") or about.get("gen_ai.conversation.id")) or trace
+    named, conversation = (plain_text(about.get(key)) for key in ("agenteval.test.id", "gen_ai.conversation.id"))
+    name = named or conversation or trace
     named_agents = [
         span["attributes"].get("gen_ai.agent.name") or span["attributes"].get("agent_name")
         for span in (top, *agents, *models)
@@ -316,12 +318,19 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
         prompt=first_user_text(transcript),
         variables=_object(about.get("agenteval.test.variables")),
         agent=agent or transcript.model,
+        trace_name="" if named or (conversation and not is_by_chance(conversation)) else agent or _root_name(spans),
         variation=plain_text(about.get("agenteval.run.variation")),
         results=tuple(_evaluation(evaluation, measured) for span in spans for evaluation in span["evaluations"]),
         started_ms=spans[0]["start"],
         source=tuple(("", _told(span, is_ours(own))) for span in spans),
     )
     return restore_or_note(recording, own or None, events=True)
+
+
+def _root_name(spans: Sequence[Span]) -> str:
+    """The name of the span that no other one is around."""
+    ids = {span["id"] for span in spans}
+    return next((str(span["name"]) for span in spans if span["parent"] not in ids), "")
 
 
 def sorted_out(spans: Sequence[Span]) -> tuple[list[Span], list[Span], list[Span], list[Span]]:

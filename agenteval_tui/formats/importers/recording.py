@@ -42,7 +42,8 @@ class Recording(Struct, frozen=True):
     `notes`: what of it could not be read, a sentence each. `source`: (field, value) of what it was made of; texts of it
     that are nowhere in the run are said (`unread`). `row`, `row_key`: the dataset's row, as in `PlannedRun`. `suite`,
     `tags`, `stated`: of a run of this program that comes back, how it ended. `expected`: criteria made of what the file
-    says was expected (`derived`), with the keys of a suite.
+    says was expected (`derived`), with the keys of a suite. `trace_name`: of a trace that names no test, its agent or
+    its root span (`trace_names`).
     """
 
     test_id: str
@@ -63,6 +64,7 @@ class Recording(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     stated: StatedOutcome | None = None
     expected: tuple[Mapping[str, Any], ...] = ()
+    trace_name: str = ""
     fork: ForkOrigin | None = None
     """Of a run of this program that comes back: the run that it continues."""
     execution: Described | None = None

@@ -6,7 +6,6 @@ It is of the kind "import", as a file of traces is: what was recorded elsewhere 
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,11 +14,11 @@ from contextlib import suppress
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
+from agenteval_tui.formats.importers.trace_names import is_by_chance, question_name
 from agenteval_tui.formats.otlp.export_request import SentEvent, SentSpan
 from agenteval_tui.formats.otlp.open_traces import OpenTrace, OpenTraces
 from agenteval_tui.formats.recorded_run import planned_run, run_end, storable
@@ -52,7 +51,6 @@ SOURCE = "otel"
 QUIET_S, PATIENCE_S = 2.0, 60.0
 SHOW_S = 0.1
 """How long what comes is gathered before it is shown."""
-_NAME = 80  # characters of a question that name a test
 UNNAMED = "traces"
 """The suite of programs that do not say what they are called."""
 
@@ -334,14 +332,6 @@ class _Run(Struct):
     stored: bool = False
 
 
-_BY_CHANCE = re.compile(
-    r"(?:[A-Za-z]+[-_:])?(?:[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
-    r"|(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[0-9A-Za-z]{16,})"
-)
-"""A conversation's id that tells nothing of it: a UUID, or a long word of letters and digits. Many frameworks number
-each run so."""
-
-
 def _names_test(trace: OpenTrace) -> bool:
     return any(
         attribute.get("key") == "agenteval.test.id"
@@ -355,7 +345,7 @@ def _named(recording: Recording, trace: OpenTrace) -> Recording:
     has no name is called as the program that sent the trace."""
     agent = recording.agent or trace.service or recording.transcript.model or UNNAMED
     recording = replace(recording, agent=agent)
-    if recording.test_name != trace.id and not (_BY_CHANCE.fullmatch(recording.test_name) and not _names_test(trace)):
+    if recording.test_name != trace.id and not (is_by_chance(recording.test_name) and not _names_test(trace)):
         return recording
-    name = one_line(recording.prompt, _NAME) or next((str(span.get("name")) for span in trace.spans.values()), trace.id)
+    name = question_name(recording.prompt) or next((str(span.get("name")) for span in trace.spans.values()), trace.id)
     return replace(recording, test_id=as_id(name), test_name=name)
