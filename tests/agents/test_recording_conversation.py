@@ -364,6 +364,42 @@ def test_calls_that_wait_for_input_at_once_are_told_apart_by_their_state() -> No
     assert [one.result for one in talk.transcript.tool_calls] == ["first", "second"]
 
 
+@pytest.mark.parametrize("states", [True, False])
+def test_two_calls_at_once_with_three_rounds_each_are_two_calls(states: bool) -> None:
+    """Without a state, they are told apart by what was asked."""
+    talk = Talk()
+    given = {"arguments": {"id": 1}}
+    asked = {
+        (name, number): {
+            "resultType": "input_required",
+            "inputRequests": {f"{name}{number}": {"method": "elicitation/create"}},
+            **({"requestState": f"{name}{number}"} if states else {}),
+        }
+        for name in "ab"
+        for number in (1, 2, 3)
+    }
+    for name in "ab":
+        _round(talk, "cancel", given, asked[name, 1])
+    for number in (1, 2, 3):
+        for name in "ba":
+            more = {"inputResponses": {f"{name}{number}": {"action": "accept"}}}
+            state = {"requestState": f"{name}{number}"} if states else {}
+            answer = asked[name, number + 1] if number < 3 else _gave(f"the end of {name}")
+            _round(talk, "cancel", {**given, **more, **state}, answer)
+    talk.ask([user("Go on")], made("Done."))
+    assert [one.result for one in talk.transcript.tool_calls] == ["the end of a", "the end of b"]
+    steps = [one.name for one in talk.transcript.timing.steps]
+    assert steps.count("cancel: input required") == 6
+
+
+def test_a_call_that_goes_on_with_other_arguments_is_known_by_its_state() -> None:
+    talk = Talk()
+    _round(talk, "cancel", {"arguments": {"id": 1}}, _asks("s"))
+    _round(talk, "cancel", {"arguments": {"id": 1, "sure": True}, **RETRY, "requestState": "s"}, _gave("cancelled"))
+    talk.ask([user("Go on")], made("Done."))
+    assert [one.result for one in talk.transcript.tool_calls] == ["cancelled"]
+
+
 def test_a_call_whose_input_never_came_has_no_result() -> None:
     talk = Talk()
     _round(talk, "cancel", {"arguments": {"id": 1}}, _asks())

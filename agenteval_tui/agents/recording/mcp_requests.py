@@ -125,7 +125,7 @@ def tool_requests(exchanges: Iterable[Exchange]) -> list[ToolRequest]:
     """The calls of tools among exchanges, in their order. A request that is made again with the input that the server
     asked for belongs to the same call."""
     tool_requests: list[ToolRequest] = []
-    waiting: list[tuple[int, Any]] = []  # calls that wait for input, with the state that the client is to send back
+    waiting: list[tuple[int, Mapping[str, Any]]] = []  # calls that wait for input, with what the server said
     for exchange in exchanges:
         tool = tool_request(exchange)
         if tool is None:
@@ -133,11 +133,7 @@ def tool_requests(exchanges: Iterable[Exchange]) -> list[ToolRequest]:
         body = exchange.question.body if isinstance(exchange.question.body, Mapping) else {}
         again = None
         if "inputResponses" in body or "requestState" in body:
-            # The state says which call; a server that gives none is asked again for its last one.
-            alike = [entry for entry in waiting if _is_same_call(tool_requests[entry[0]], tool)]
-            again = next(
-                (entry for entry in alike if entry[1] == body.get("requestState")), alike[-1] if alike else None
-            )
+            again = _continued([(entry, tool_requests[entry[0]]) for entry in waiting], tool, body)
         if again is None:
             place = len(tool_requests)
             tool_requests.append(tool)
@@ -148,12 +144,29 @@ def tool_requests(exchanges: Iterable[Exchange]) -> list[ToolRequest]:
         if (input_required := _input_required(exchange)) is not None:
             rounds = (*tool_requests[place].rounds, (tool.started_ms, tool.ended_ms))
             tool_requests[place] = replace(tool_requests[place], rounds=rounds)
-            waiting.append((place, input_required.get("requestState")))
+            waiting.append((place, input_required))
     return tool_requests
 
 
-def _is_same_call(first: ToolRequest, again: ToolRequest) -> bool:
-    return (first.server, first.name, first.arguments) == (again.server, again.name, again.arguments)
+def _continued(
+    waiting: Iterable[tuple[tuple[int, Mapping[str, Any]], ToolRequest]], again: ToolRequest, body: Mapping[str, Any]
+) -> tuple[int, Mapping[str, Any]] | None:
+    """Which of the calls that wait for input a request goes on with: by the state that the client sends back; else one
+    of equal arguments, best that which asked for this input, and the one that waits longest."""
+    of_tool = [(entry, tool) for entry, tool in waiting if (tool.server, tool.name) == (again.server, again.name)]
+    state = body.get("requestState")
+    if state is not None:
+        by_state = [entry for entry, _ in of_tool if entry[1].get("requestState") == state]
+        if by_state:
+            return by_state[0]
+    given = body.get("inputResponses")
+    alike = [entry for entry, tool in of_tool if tool.arguments == again.arguments]
+    asked = [entry for entry in alike if given and _keys(given) == _keys(entry[1].get("inputRequests"))]
+    return next(iter(asked or alike), None)
+
+
+def _keys(inputs: Any) -> set[str]:
+    return set(inputs) if isinstance(inputs, Mapping) else set()
 
 
 def _input_required(exchange: Exchange) -> Mapping[str, Any] | None:
