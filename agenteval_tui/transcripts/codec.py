@@ -33,7 +33,7 @@ from agenteval_tui.transcripts.model_request import (
     UNRECORDED,
     ModelRequests,
 )
-from agenteval_tui.transcripts.observed import KINDS, SAID_ELSEWHERE, may_be_call, observes, unseen
+from agenteval_tui.transcripts.observed import KINDS, SAID_ELSEWHERE, UNMATCHED_RESULT, may_be_call, observes, unseen
 from agenteval_tui.transcripts.possible_figures import LEFT_OUT, shown_figure, with_possible_figures
 from agenteval_tui.transcripts.state import ProbeState, Reading
 from agenteval_tui.transcripts.traceback import Traceback, traceback_from
@@ -225,7 +225,10 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
         name = item.get("name")
         if role in ("tool", "function"):
             answered = _answered(calls, open_calls, call_id, name)
-            if answered is not None:
+            if answered is None and not any(call_id is None or call.id == call_id for call in calls):
+                whose = one_line(str(name or call_id or "tool"), 40)
+                notes.append(Note(UNMATCHED_RESULT, whose, message_place(number)))
+            elif answered is not None:
                 failed = bool(item.get("error")) or bool(item.get("is_error"))
                 calls[answered] = replace(calls[answered], result=content, status="error" if failed else "ok")
         messages.append(

@@ -24,6 +24,7 @@ NOTHING_AT_PATH = "nothing_at_path"
 DUMPED = "dumped"
 FORMAT_WITHOUT_CALLS = "format_without_calls"
 UNREAD_CALLS = "unread_calls"
+UNMATCHED_RESULT = "unmatched_result"
 UNKNOWN_REQUESTS = "unknown_requests"
 
 _CALLS: frozenset[ObservedKind] = frozenset(("tool_calls", "tool_results"))
@@ -36,6 +37,7 @@ _UNSEEN: dict[str, frozenset[ObservedKind]] = {
     "open_spans": _CALLS,
     "unrecorded": _CALLS,
     UNREAD_CALLS: _CALLS,
+    UNMATCHED_RESULT: _CALLS,
 }
 """What was not seen, by the code of the note that says so."""
 _NO_CALLS = (

@@ -182,7 +182,9 @@ GRAPH_ANSWERS = ("other_values", "other_updates", "other_state", "chain_stream",
 
 @pytest.fixture(scope="module")
 def langgraph() -> Any:
-    return asyncio.run(play_all("of_langgraph", (*GRAPH, *GRAPH_ANSWERS, *GRAPH_ALONE, *SAID, *ODD_GRAPH), {}))[0]
+    return asyncio.run(
+        play_all("of_langgraph", (*GRAPH, *GRAPH_ANSWERS, *GRAPH_ALONE, *SAID, *ODD_GRAPH, "hosted_call"), {})
+    )[0]
 
 
 @needs("langgraph")
@@ -207,6 +209,9 @@ class TestLangGraph:
         assert langgraph[name].raised == ""
         assert_shop(langgraph[name].transcript)
         assert [call.status for call in langgraph[name].transcript.tool_calls] == ["ok", "error"]
+
+    def test_calls_of_a_server_beside_the_content(self, langgraph: Any) -> None:
+        assert [call.name for call in langgraph["hosted_call"].transcript.tool_calls] == ["web_search"]
 
     @pytest.mark.parametrize("name", GRAPH_ANSWERS)
     def test_states_without_messages(self, langgraph: Any, name: str) -> None:

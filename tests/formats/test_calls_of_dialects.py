@@ -67,6 +67,11 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "LangChain, an item of a response": [
         _langchain([{"type": "mcp_call", "id": "c", "name": "cancel_order", "arguments": '{"id": 1}', "output": "ok"}]),
     ],
+    "LangChain, an item of a response beside the content": [
+        {"type": "ai", "content": "", "additional_kwargs": {"tool_outputs": [
+            {"type": "mcp_call", "id": "c", "name": "cancel_order", "arguments": '{"id": 1}'}]}},
+        {"type": "tool", "tool_call_id": "c", "content": "ok"},
+    ],
     "LlamaIndex, in blocks": [
         _blocks("assistant", {"block_type": "tool_call", "tool_call_id": "c", "tool_name": "cancel_order",
                               "tool_kwargs": {"id": 1}}),
@@ -108,6 +113,18 @@ UNREAD: dict[str, list[dict[str, Any]]] = {
     "a message with other fields": [{"role": "assistant", "actions": [{"name": "cancel_order"}]}],
     "a block of LangChain": [_langchain([{"type": "non_standard", "value": {"name": "cancel_order"}}])],
     "a block of LlamaIndex": [_blocks("assistant", {"block_type": "skill", "name": "cancel_order"})],
+    "a result without its call": [{"role": "tool", "tool_call_id": "c", "content": "ok"}],
+    "a result without an id, and no call": [{"role": "tool", "content": "ok"}],
+    "a result without its call, of Anthropic": [
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "ok"}]}
+    ],
+    "a result of a server's tool without its call": [
+        {"role": "assistant", "content": [{"type": "web_search_tool_result", "tool_use_id": "c", "content": []}]}
+    ],
+    "a result without its call, of Bedrock": [
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "c", "content": [{"text": "ok"}]}}]}
+    ],
+    "a result without its call, of LangChain": [{"type": "tool", "tool_call_id": "c", "content": "ok"}],
     "a part of pydantic-ai": [
         {"kind": "response", "parts": [{"part_kind": "skill", "name": "cancel_order"}], "model_name": "m"}
     ],
@@ -136,3 +153,10 @@ def test_what_can_not_be_read_is_not_judged(what: str) -> None:
     transcript = _read(UNREAD[what])
     assert "tool_calls" not in observes(transcript)
     assert compile_criterion(FORBIDDEN).check(transcript).outcome is Outcome.ERROR
+
+
+def test_a_second_result_of_a_call_is_none_without_its_call() -> None:
+    again = {"role": "tool", "tool_call_id": "c", "content": "ok"}
+    transcript = transcript_of([USER, {"role": "assistant", "content": "", "tool_calls": [OPENAI]}, again, again, DONE])
+    assert transcript.notes == ()
+    assert "tool_calls" in observes(transcript)

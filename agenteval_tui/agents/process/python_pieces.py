@@ -392,6 +392,8 @@ def message_of(piece: Any, note: Note) -> Message:
         call = _call_in(part)
         if call is not None and not (own and field(part, "type") not in _CALLS_OF_SERVERS):
             message["calls"].append(call)
+    # Of the Responses API, those of the server's tools, as LangChain once kept them.
+    message["calls"] += [_item_call(item, note) for item in field(extra, "tool_outputs") or () if is_item(item)]
     # Chat Completions had this before `tools`.
     old = field(piece, "function_call")
     if old and not message["calls"]:

@@ -466,6 +466,13 @@ def _is_nameless(call: Any) -> bool:
     return isinstance(function, Mapping) and function.get("name") == _NAMELESS
 
 
+def _hosted_call(item: Mapping[str, Any]) -> dict[str, Any]:
+    name = plain_text(item.get("name")) or plain_text(item.get("type")).removesuffix("_call") or "tool"
+    left_out = ("id", "type", "status", "name", "output", "results")
+    arguments = {key: value for key, value in item.items() if key not in left_out}
+    return {"id": item.get("id"), "function": {"name": name, "arguments": item.get("arguments", arguments)}}
+
+
 def _with_calls_beside(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """The message with what LangChain and LlamaIndex keep beside it: calls, and the id of the call that it answers."""
     beside = message.get("additional_kwargs")
@@ -474,8 +481,10 @@ def _with_calls_beside(message: Mapping[str, Any]) -> Mapping[str, Any]:
     merged = dict(message)
     legacy = beside.get("function_call")
     calls = beside.get("tool_calls") or ([{"function": legacy}] if isinstance(legacy, Mapping) else None)
-    if calls and not message.get("tool_calls"):
-        merged["tool_calls"] = calls
+    # Of the Responses API, those of the server's tools.
+    hosted = [_hosted_call(item) for item in as_list(beside.get("tool_outputs")) if isinstance(item, Mapping)]
+    if hosted or (calls and not message.get("tool_calls")):
+        merged["tool_calls"] = [*as_list(message.get("tool_calls") or calls), *hosted]
     if beside.get("tool_call_id") and not message.get("tool_call_id"):
         merged["tool_call_id"] = beside["tool_call_id"]
     return merged

@@ -373,3 +373,9 @@ def said_to_gemini(prompt):
         {"role": "user", "parts": results},
         {"role": "model", "parts": [{"text": "3 pairs"}]},
     ]
+
+
+def hosted_call(prompt):
+    """Of the Responses API, as LangChain once kept it."""
+    call = {"type": "web_search_call", "id": "w", "status": "completed", "action": {"query": "socks"}}
+    return [HumanMessage(prompt), AIMessage("3 pairs", additional_kwargs={"tool_outputs": [call]})]
