@@ -136,6 +136,7 @@ class ExecutionSurroundings:
                     task.cancel()
                     await asyncio.gather(task, return_exceptions=True)
         try:
+            # Hooks first: they may use the services.
             await self.hooks.close()
         finally:
             await self.services.close()
@@ -151,6 +152,7 @@ class ExecutionSurroundings:
                 assert run.around is not None
                 shared.exclusive = run.around.exclusive
                 shared.before = asyncio.ensure_future(self._before(scope, run, dict(brought)))
+            # Shielded: other runs wait for the same hooks, also if this run is cancelled.
             hooks, variables = await asyncio.shield(shared.before)
             ran += hooks
             brought.update(variables)
@@ -190,6 +192,7 @@ class ExecutionSurroundings:
             result = await self.hooks.run(hook, task)
             ran.append(result.run)
             brought.update(result.variables)
+            # What cleans up runs whatever the hooks before it did.
             if result.run.error is not None and phase == "before_all":
                 break
         self.ran += ran
@@ -197,6 +200,7 @@ class ExecutionSurroundings:
 
     def _begin_after(self, scope: Scope, exclusive: str) -> None:
         shared = self._shared[scope]
+        # Where no run has begun there is nothing to clean up.
         if shared.before is None or shared.after is not None:
             return
         if exclusive:
@@ -210,6 +214,8 @@ class ExecutionSurroundings:
                 with suppress(asyncio.CancelledError):
                     brought = (await shared.before)[1]
             if not scope[1]:  # after those of its tests
+                # Its tests' tasks exist by now: a test's last run is over before its suite's last one, or `finish`
+                # begins them first.
                 tests = [shared.after for other, shared in self._shared.items() if other[0] == scope[0] and other[1]]
                 await asyncio.gather(*filter(None, tests), return_exceptions=True)
             ran, _ = await self._run_shared("after_all", scope, shared.around, brought)
@@ -258,6 +264,7 @@ class RunSurroundings:
             except AgentevalError as error:
                 why = error.why if isinstance(error, WorkdirError) else "missing"
                 raise SetupFailed(RunError.told(SETUP, error.what, error.fix, ErrorCode.WORKDIR, why=why)) from None
+        # From here on `after` hooks run, also if a `before` hook fails.
         self._opened = True
         for hook in around.of_phase("before"):
             result = await execution.hooks.run(hook, await self._task(around), attempt)

@@ -129,6 +129,7 @@ class Hooks:
             argv = found_in(task.folder, task.cwd, argv)
         program = await start(argv, cwd=task.cwd, env=running.env, permission=self._permission)
         printed = bytearray()
+        # Only the end of the output is kept; `size` tells whether that is all of it.
         size = 0
         async with program:
             program.write(
@@ -143,6 +144,7 @@ class Hooks:
                         del printed[:-MOST_VARIABLES]
                 await program.exited()
             finally:
+                # Also after a time-out: what it printed until then says what it waited for.
                 running.heard(bytes(printed).decode("utf-8", "replace"), program.stderr)
             code = program.returncode
         if code != 0:
@@ -152,6 +154,7 @@ class Hooks:
             )
             running.fail("exit", exit_description(code) + (f": {words}" if words else ""), fix, status=code)
             return {}
+        # Nothing runs behind the others that could use their variables.
         if hook.phase not in ("before_all", "before"):
             return {}
         return running.read(whole=size == len(printed))
@@ -170,6 +173,7 @@ class Hooks:
                 self._lease = Lease()
             host = await self._lease.tree(root, self._permission).host()
             offered = {**task.variables, **task.document(hook.phase)}
+            # `last`: no other hook runs in this process, so nothing of this one is left for the next.
             fields = {"offered": json_like(offered), "cwd": str(task.cwd), "env": task.more_env(hook), "last": True}
             returned = None
             async with aclosing(host.events("hook", hook.callable, limit=2 * MOST_VARIABLES, **fields)) as answers:
@@ -189,6 +193,7 @@ class Hooks:
             return {}
         finally:
             if host is not None:
+                # One that timed out may hold on: it is not asked first.
                 await host.end(politely=running.error is None)
         if returned is None or hook.phase not in ("before_all", "before"):
             return {}
@@ -244,6 +249,7 @@ class _Running:
         """The variables in what it printed: all of it, or its last line, as a JSON object."""
         text = self.printed.strip()
         last = text.rpartition("\n")[2]
+        # If the beginning was cut off, only the last line is sure to be whole.
         for candidate in (text, last) if whole else (last,):
             if candidate.startswith("{") and len(candidate) <= MOST_VARIABLES:
                 document = _json(candidate)

@@ -111,10 +111,10 @@ class Surroundings(Struct, frozen=True, omit_defaults=True):
         scopes = (SUITE, TEST) if phase in ("before_all", "before") else (TEST, SUITE)
         return tuple(
             hook
-            for one in scopes
-            if scope in ("", one)
+            for level in scopes
+            if scope in ("", level)
             for hook in self.hooks
-            if hook.phase == phase and hook.scope == one
+            if hook.phase == phase and hook.scope == level
         )
 
     @property
@@ -147,28 +147,28 @@ def surroundings_of(suite: Suite, test: Test, folder: Path) -> Surroundings | No
 
 def services_in(services: Mapping[str, Service], folder: Path) -> Iterator[ServicePlan]:
     """The services that a suite, or an agent, has."""
-    for name, one in services.items():
-        command, shell = _words(one.command, one.shell)
-        ready = one.ready
+    for name, service in services.items():
+        command, shell = _words(service.command, service.shell)
+        ready = service.ready
         yield ServicePlan(
             name,
             folder=str(folder),
             command=command,
             shell=shell,
-            cwd=one.cwd,
-            env=dict(one.env),
+            cwd=service.cwd,
+            env=dict(service.env),
             url=ready.url or "",
             port=ready.port or 0,
             log=ready.log or "",
-            timeout_s=one.timeout,
-            reuse_existing=one.reuse_existing,
+            timeout_s=service.timeout,
+            reuse_existing=service.reuse_existing,
         )
 
 
 def services_of_agent(config: Mapping[str, Any], base_dir: Path) -> tuple[ServicePlan, ...]:
     """The services of an agent's configuration. Raises `AgentevalError` when they are wrong."""
-    given = config.get("services")
-    if not isinstance(given, Mapping) or not given:
+    services = config.get("services")
+    if not isinstance(services, Mapping) or not services:
         return ()
     # Whoever has no services needs no models.
     from pydantic import ValidationError
@@ -177,7 +177,9 @@ def services_of_agent(config: Mapping[str, Any], base_dir: Path) -> tuple[Servic
     from agenteval_tui.suites.model import Service
 
     try:
-        return tuple(services_in({str(name): Service.model_validate(one) for name, one in given.items()}, base_dir))
+        return tuple(
+            services_in({str(name): Service.model_validate(service) for name, service in services.items()}, base_dir)
+        )
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -186,11 +188,11 @@ def services_of_agent(config: Mapping[str, Any], base_dir: Path) -> tuple[Servic
 
 def surroundings_data(around: Surroundings) -> dict[str, Any]:
     """As JSON data. A secret that is written into a variable of the environment is left out."""
-    made: dict[str, Any] = to_builtins(around)
-    for each in (*made.get("hooks", ()), *made.get("services", ())):
+    fields: dict[str, Any] = to_builtins(around)
+    for each in (*fields.get("hooks", ()), *fields.get("services", ())):
         if "env" in each:
             each["env"] = {name: value for name, value in each["env"].items() if not _is_secret(name, value)}
-    return made
+    return fields
 
 
 def read_surroundings(data: object) -> Surroundings:

@@ -72,6 +72,7 @@ class Services:
         """Wait until these are ready, one after another: one may need those before it. Raises `ServiceError`."""
         for plan in plans:
             running = self._of(plan)
+            # Shielded: other runs wait for the same start.
             await asyncio.shield(running.starting)
             if running.error is not None:
                 raise ServiceError(running.error)
@@ -87,6 +88,8 @@ class Services:
             await running.end()
 
     def _of(self, plan: ServicePlan) -> _Running:
+        # Plans are equal by content: a suite and an agent that name the same service share it. A plain dictionary has
+        # no hash.
         key = replace(plan, env=_Frozen(plan.env))
         running = self._running.get(key)
         if running is None:
@@ -144,6 +147,7 @@ class _Running:
 
     async def end(self) -> None:
         """End it with all that it started."""
+        # First, or `_watch` would take the end for a death.
         self._ending = True
         self.starting.cancel()
         await asyncio.gather(self.starting, return_exceptions=True)
@@ -199,6 +203,7 @@ class _Running:
         env = await asyncio.to_thread(environment_for, folder, self._env)
         project = await asyncio.to_thread(project_environment, folder)
         env = project.variables(env)
+        # Python holds back what it prints to a pipe, so a line that `ready` waits for would come late.
         self._env = {"PYTHONUNBUFFERED": "1", **env, **{name: str(expand(v, env)) for name, v in plan.env.items()}}
         argv = [str(expand(word, env)) for word in plan.argv]
         cwd = require_inside(plan.cwd, folder, trusted=self._permission.trusted, what="folder")
@@ -210,11 +215,13 @@ class _Running:
         while True:
             if await self._is_ready():
                 # Another program may have taken its port meanwhile.
+                # One turn of the event loop, in which the end of our own program gets known.
                 await asyncio.sleep(0)
                 if program.returncode is None:
                     return
             if program.returncode is not None:
                 await program.exited()
+                # All that it printed is read before its last words are shown.
                 await asyncio.gather(*filter(None, [self._watching]), return_exceptions=True)
                 code = program.returncode
                 message = f"{exit_description(code)} before it was ready{self._words()}"
@@ -229,6 +236,7 @@ class _Running:
         if self.plan.url:
             self._last = await asyncio.to_thread(_problem_of, self._url())
             return not self._last
+        # A server on `localhost` may listen on one of the two only.
         return await _answers("127.0.0.1", self.plan.port) or await _answers("::1", self.plan.port)
 
     async def _watch(self, program: Program) -> None:
@@ -250,6 +258,7 @@ class _Running:
         *lines, rest = self._line.split(b"\n")
         del self._line[:]
         self._line += rest[-_LONGEST_LINE:]
+        # The last line may have no end yet: a program may print what is awaited without a newline.
         if any(re.search(self.plan.log, line.decode("utf-8", "replace")) for line in (*lines, self._line)):
             self._matched.set()
 
@@ -313,6 +322,7 @@ async def _answers(host: str, port: int) -> bool:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    # A redirect is an answer already. Where it leads may need more than this service.
     def redirect_request(self, *arguments: Any, **more: Any) -> None:
         return None
 
