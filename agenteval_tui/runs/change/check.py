@@ -136,6 +136,7 @@ class CodeCheck:
         if to_run:
             plan = self._planned([again for _, again in to_run], saved, options)
             await self._prepare(plan, options)
+            # Asked once for all runs: else each of them would end with the same error of an import.
             error, fix = await self._broken()
             if not error:
                 execution = plan.execution_id
@@ -176,6 +177,7 @@ class CodeCheck:
     async def _prepare(self, plan: Plan, options: CheckOptions) -> None:
         """Make the agents, unless they are there: with the keys of model servers if the models may be asked."""
         hashes = {agent.hash for run in plan.runs for agent in _agents_of(run)}
+        # A start of an agent's processes, with its imports, takes longer than most runs: they stay while they can.
         if hashes <= self._agents.keys() and self._agents_live == options.live:
             return
         await self._close_agents()
@@ -207,6 +209,7 @@ class CodeCheck:
                 run, playbacks = by_id[event.run]
                 results.made(run, event, playbacks.answered)
 
+        # The plan's limit counts what judges cost as well; theirs also asks one after another.
         judges = SpendingLimit(options.max_cost) if options.max_cost is not None else None
         store = self._store_of(options)
         engine = Engine(
@@ -221,6 +224,7 @@ class CodeCheck:
         more = asyncio.create_task(_more_at_once(engine, plan.concurrency))
         try:
             ended = await engine.run()
+        # Runs that were cut short tell nothing: the next save makes them again.
         finally:
             more.cancel()
             if ended is None:
@@ -274,6 +278,7 @@ class _Results:
 
     def made(self, run: RecordedRun, graded: Graded, answers: int) -> None:
         """A run has ended, of whose requests the recording answered so many."""
+        # In the history by now: `Graded` comes after the run is stored.
         transcript = self._store.transcript(graded.run)
         self._count(transcript, answers, self._store.run(graded.run).cost)
         self._add(self._effect(run, graded, transcript))
@@ -323,6 +328,7 @@ class _Results:
         )
 
     def _count(self, transcript: Transcript, answers: int, cost: float | None) -> None:
+        # All requests but the recorded ones went to servers.
         asked = 0 if transcript.requests is None else len(transcript.requests.references)
         live = max(asked - answers, 0) if self._live else 0
         self.answers += answers

@@ -82,6 +82,7 @@ def recorded_runs(store: Store, runs: Sequence[RunPlan]) -> RecordedRuns:
                 rows.setdefault(key, row)
                 left.discard(key)
                 of_test.setdefault(key[:4], []).append(row)
+            # A few executions more than needed: the twins come from them.
             if not left and number > _TWINS:
                 break
     recorded = [

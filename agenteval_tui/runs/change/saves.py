@@ -88,11 +88,13 @@ async def saves(
             debounce=_AT_MOST_MS,
             step=_SETTLED_MS,
             stop_event=stop,
+            # Not recursive, or the folders that `folders_of` leaves out would be watched, too.
             recursive=False,
         ):
             changed = contents.changed({path for _, path in changes})
             if changed:
                 yield changed
+            # A run may have imported files of further folders.
             if folders() != watched:
                 break
 
@@ -100,6 +102,8 @@ async def saves(
 def is_source(path: str) -> bool:
     """Whether a person may have written the file."""
     name = Path(path).name
+    # Vim tests with a file named 4913 whether it can write a folder; Emacs locks with `.#`; GLib writes to
+    # `.goutputstream` first.
     return not name.endswith(_TEMPORARY) and not name.startswith((".#", ".goutputstream")) and name != "4913"
 
 

@@ -157,6 +157,7 @@ class Watch:
                 return
         else:
             self._during.clear()
+        # The files of an interrupted check count again: its runs told nothing yet.
         interrupted = await self._cancel()
         self._begin((*interrupted, *paths), affected)
 
@@ -241,6 +242,7 @@ class Watch:
         except AgentevalError as error:
             change = code_change(files, (), duration_ms=0.0, error=error.problem, fix=error.fix)
         if change.requests:
+            # A cost that is not known makes the sum unknown, and then nothing more is asked.
             self._spent = None if self._spent is None or change.cost is None else self._spent + change.cost
         self._broken = bool(change.error)
         if not change.error:
@@ -248,8 +250,10 @@ class Watch:
             if beside is not None:
                 change = with_runs(beside, change)
             self.last = change
+        # After the runs: what they imported is known only now, and a later save is told from these contents.
         for agent in self._agents():
             files_read = self._check.files(agent)
+            # Never fewer: a run that failed early has read less than its code needs.
             self._known[agent] = self._known.get(agent, frozenset()) | files_read
             self._contents.look(files_read)
         self._tell(Checked(change=change))
