@@ -62,6 +62,7 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
     later = [message for message in messages[end + 1 :] if message.role == "user"]
     if any(message.attachments for message in later):
         raise ForkError("the user sent an image or a file later, which can't be asked again", fix="choose a later step")
+    # What an edit is about stays in the conversation, whether the model still saw it or not.
     edited = {edit.step for edit in edits if not isinstance(edit, System | Tools)}
     edited |= {end_of_step(transcript, edit.step) for edit in edits if isinstance(edit, Insert)}
     unseen, shortened = unseen_before(transcript, end)
@@ -110,6 +111,7 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
                 gone = set(made[at].tool_calls) if answers is None else {answers}
                 without |= gone
                 dropped |= {results[call] for call in gone if call in results}
+    # Before anything is put together: what is wrong is named by the steps of the run.
     _require_results(transcript, made, results.keys() | without)
     only_told = told_before(transcript, end)
     for number in unseen & edited:
@@ -122,6 +124,7 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
             continue
         message = made[number]
         kept = tuple(call for call in message.tool_calls if call not in without)
+        # A message whose calls are all dropped, and that says nothing else, would be empty.
         emptied = bool(message.tool_calls) and not kept and not message.content
         replaced = system is not None and message.role in PROMPTS
         if number not in dropped and not emptied and not replaced:

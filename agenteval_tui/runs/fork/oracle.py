@@ -82,7 +82,7 @@ class Oracle:
         """US dollars that this oracle has used, as far as they are known: agents and judges."""
         if not self.execution_id:
             return 0.0
-        return sum(one.cost or 0.0 for one in self._store.costs(self.execution_id))
+        return sum(cost_row.cost or 0.0 for cost_row in self._store.costs(self.execution_id))
 
     def plan(self, questions: Sequence[Question], count: int) -> ForkPlan:
         """What is known of these questions, and what would be asked."""
@@ -107,9 +107,9 @@ class Oracle:
         if self.source.tape:  # its program has its own
             return (), ()
         offered = self.tools(replace(conversation, tools=None, unseen_tools=())) if conversation.tool_calls else None
-        names = tuple(one.name for one in offered or ())
-        called = dict.fromkeys(one.name for one in conversation.tool_calls)
-        return () if offered is None else tuple(one for one in called if one not in names), names
+        names = tuple(tool.name for tool in offered or ())
+        called = dict.fromkeys(call.name for call in conversation.tool_calls)
+        return () if offered is None else tuple(name for name in called if name not in names), names
 
     def known_gone_tools(self, conversation: Conversation) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The same before anything is asked: nothing where the agent needs trust first, or its tools
@@ -121,9 +121,9 @@ class Oracle:
 
     def check_tools(self, questions: Sequence[Question]) -> None:
         """Raise `AgentevalError` where a question changes a tool that the agent does not have. Blocks."""
-        for one in questions:
-            if one.conversation.tools is not None:
-                self.tools(one.conversation)
+        for question in questions:
+            if question.conversation.tools is not None:
+                self.tools(question.conversation)
 
     def ask(self, conversation: Conversation, count: int, *, step: int = 0, edits: Sequence[AnyEdit] = ()) -> Outcomes:
         """`count` answers to one question. Blocks; works where an event loop runs already."""
@@ -137,24 +137,27 @@ class Oracle:
         """The same for callers that have an event loop."""
         planned = self.plan(questions, count)
         self.branches = {run.ref.run: place for place, runs in enumerate(planned.missing) for run in runs}
-        said = ""
+        reason = ""
         if planned.runs:
-            said = await self._run(planned.runs)
+            reason = await self._run(planned.runs)
         rows = {row.id: row for row in self._store.runs_of_execution(self.execution_id)} if planned.runs else {}
-        made = []
-        for question, known, missing in zip(questions, planned.answers, planned.missing, strict=True):
+        outcomes = []
+        for question, known_rows, missing in zip(questions, planned.answers, planned.missing, strict=True):
             new = [rows[run.ref.run] for run in missing if run.ref.run in rows]
             ended = [row for row in new if row.status in ("passed", "failed", "needs_review", "error")]
             self.asked += len(ended)
-            told = [*answers_of(self._store, known, stored=True), *answers_of(self._store, ended, stored=False)]
-            short = said if len(told) < count else ""
-            made.append(Outcomes(question.step, question.edits, tuple(told), short, question.label, self._purpose))
-        return tuple(made)
+            answers = [*answers_of(self._store, known_rows, stored=True), *answers_of(self._store, ended, stored=False)]
+            short = reason if len(answers) < count else ""
+            outcomes.append(
+                Outcomes(question.step, question.edits, tuple(answers), short, question.label, self._purpose)
+            )
+        return tuple(outcomes)
 
     def stop(self) -> None:
         """Ask nothing more; what runs is cancelled, and `ask` returns with what there is. From any thread."""
         self._stopped = True
         running = self._running
+        # The loop belongs to another thread, and may have ended by now.
         if running is not None and not running[0].is_closed():
             running[0].call_soon_threadsafe(self._cancel)
 
@@ -167,6 +170,7 @@ class Oracle:
         """Run them; gives why not all ended, "" when they did."""
         if self._stopped:
             return "it was stopped"
+        # The engine knows only this part of the execution: it gets what the parts before have left.
         left = None if self._max_cost is None else self._max_cost - self.spent
         if left is not None and left <= 0:
             return f"the limit on cost (${self._max_cost:g}) was reached"
@@ -182,6 +186,7 @@ class Oracle:
             continues=continues,
             options=self.options if self._max_cost is None else {**self.options, "max_cost": self._max_cost},
         )
+        # The runs are added before the engine resumes the execution: it begins only what is stored.
         if continues:
             first = self._store.execution(plan.execution_id).runs
             await asyncio.wrap_future(self._store.add_runs(plan.execution_id, planned_runs(plan, Tasks(plan), first)))

@@ -81,27 +81,27 @@ def questions_of(
     `sweep`: a question for each of its entries, which are laid over `given`; they may have `at` and `label`. Without a
     step only the system prompt and the tools can be changed: then the conversation begins anew. Raises `ForkError`.
     """
-    made = []
+    questions = []
     for number, entry in enumerate(sweep or ({},), 1):
         unknown = sorted(str(name) for name in entry if name not in (*CHANGES, "at", "label"))
         if unknown:
             fix = f"known: {', '.join((*CHANGES, 'at', 'label'))}"
             raise ForkError(f"entry {number} of the sweep has {unknown[0]!r}", fix=fix)
-        wanted = entry.get("at", at)
-        if wanted is not None and (not isinstance(wanted, int) or isinstance(wanted, bool)):
+        position = entry.get("at", at)
+        if position is not None and (not isinstance(position, int) or isinstance(position, bool)):
             raise ForkError(f"`at` of entry {number} is not the number of a message", fix="write a number from 1 on")
-        changes = {**given, **{name: one for name, one in entry.items() if name in CHANGES}}
-        if wanted is None and set(changes) - set(WHOLE):
+        changes = {**given, **{name: value for name, value in entry.items() if name in CHANGES}}
+        if position is None and set(changes) - set(WHOLE):
             raise ForkError("no step was given to change", fix="give a step: the number of a message")
-        step = first_question(transcript) if wanted is None else wanted - 1
+        step = first_question(transcript) if position is None else position - 1
         edits = edits_of(transcript, step, changes)
         end = end_of_step(transcript, step)
         left_out, shortened = unseen_before(transcript, end)
         only_told = sum(map(len, told_before(transcript, end).values()))
-        unseen = (left_out | shortened.keys()) - {one.step for one in edits if not isinstance(one, System | Tools)}
+        unseen = (left_out | shortened.keys()) - {edit.step for edit in edits if not isinstance(edit, System | Tools)}
         conversation = fork(transcript, step, edits)
-        made.append(Question(conversation, step, edits, str(entry.get("label", "")), len(unseen), only_told))
-    return made
+        questions.append(Question(conversation, step, edits, str(entry.get("label", "")), len(unseen), only_told))
+    return questions
 
 
 class Source(Struct, frozen=True):
@@ -154,8 +154,8 @@ def source_of(
     else:
         stored = stored_plan(store, recorded, user_agents=user_agents)
     if row.recording or elsewhere:
-        found = [known_spec(store, digest) for digest in row.criteria]
-        specs = tuple(one for one in found if one is not None)
+        versions = [known_spec(store, digest) for digest in row.criteria]
+        specs = tuple(spec for spec in versions if spec is not None)
         stored = replace(stored, run=replace(stored.run, specs=specs))
     if agent and not elsewhere:
         named = _agent_named(agent, row, stored.own)
@@ -164,7 +164,7 @@ def source_of(
     if not tape:
         check_agent(stored.run.agent)
     # What was added to the prompt for the test's first turn is in the transcript already.
-    context = {name: one for name, one in stored.run.context.items() if name != "input_data"}
+    context = {name: value for name, value in stored.run.context.items() if name != "input_data"}
     return Source(row, stored, context, tape)
 
 
@@ -173,10 +173,10 @@ def _imported(row: RunRow, agent: str, user_agents: Mapping[str, AgentConfig] | 
     suites in the current folder, or the user's. Raises `AgentevalError` where there is none of that name."""
     mine = load_agents(config_dir()) if user_agents is None else user_agents
     try:
-        suites = [one for one in load_suites([Path()], keep_unreadable=True) if one.suite is not None]
+        suites = [loaded for loaded in load_suites([Path()], keep_unreadable=True) if loaded.suite is not None]
     except AgentevalError:
         suites = []  # the current folder is not a project
-    having = [one for one in suites if one.suite is not None and agent in one.suite.agents]
+    having = [loaded for loaded in suites if loaded.suite is not None and agent in loaded.suite.agents]
     suite, folder = (having[0].suite, Path(having[0].key).parent) if having else (None, config_dir())
     ref = RunRef(
         row.id,
@@ -248,30 +248,33 @@ def fork_plan(
     store: Store, source: Source, questions: Sequence[Question], count: int, purpose: Purpose = "fork"
 ) -> ForkPlan:
     """For each question `count` answers: those that the history has, and runs for the others."""
-    known = [
-        (origin, one)
-        for one in store.forks_of(source.row.id)
-        if one.status in ANSWERS and (origin := read_origin(one.fork_of, one.fork)) is not None
+    answered = [
+        (origin, row)
+        for row in store.forks_of(source.row.id)
+        if row.status in ANSWERS and (origin := read_origin(row.fork_of, row.fork)) is not None
     ]
     answers: list[tuple[RunRow, ...]] = []
     missing: list[tuple[RunPlan, ...]] = []
     planned: dict[str, int] = {}
-    for one in questions:
-        if one.conversation.tools is not None:
+    for question in questions:
+        if question.conversation.tools is not None:
             check_tools(source.agent)
-        conversation = one.conversation
+        conversation = question.conversation
         if not takes_tools(source.agent):
             conversation = replace(conversation, unseen_tools=())
-        name = question_of(source, conversation, one.answers)
-        rows = tuple(row for origin, row in known if origin.question == name)[:count]
-        taken = {row.repetition for row in rows}
-        asked = planned.get(name, 0)
-        free = [number for number in range(1, count + len(taken) + asked + 1) if number not in taken][asked:]
-        wanted = free[: count - len(rows)]
-        planned[name] = asked + len(wanted)
-        origin = ForkOrigin(source.row.id, one.step, one.edits, purpose, name, one.label, one.answers)
+        name = question_of(source, conversation, question.answers)
+        rows = tuple(row for origin, row in answered if origin.question == name)[:count]
+        numbers = {row.repetition for row in rows}
+        before = planned.get(name, 0)
+        # A number of repetition gives the seed: those that were answered are left out, so nothing is asked twice.
+        free = [number for number in range(1, count + len(numbers) + before + 1) if number not in numbers][before:]
+        missing_numbers = free[: count - len(rows)]
+        planned[name] = before + len(missing_numbers)
+        origin = ForkOrigin(
+            source.row.id, question.step, question.edits, purpose, name, question.label, question.answers
+        )
         answers.append(rows)
-        missing.append(tuple(_run(source, conversation, origin, number) for number in wanted))
+        missing.append(tuple(_run(source, conversation, origin, number) for number in missing_numbers))
     return ForkPlan(tuple(answers), tuple(missing))
 
 
@@ -284,6 +287,7 @@ def question_of(source: Source, conversation: Conversation, answers: int | None 
     version = agent_version(agent.config, agent.base_dir, _environment(agent))
     criteria = [spec.hash for spec in run.specs]
     context = conversation.context(source.context)
+    # What only some questions have is added where it is there, so the hash of the others is the same without it.
     asked: list[Any] = [version, messages, calls, conversation.turns, context, run.variables, criteria, run.seed]
     if attached := known_by(conversation.messages):
         asked.append(attached)
@@ -349,8 +353,8 @@ def priced(store: Store, request: ForkRequest, *, user_agents: Mapping[str, Agen
     planned = fork_plan(store, source, questions, request.n)
     messages = store.transcript(request.run).messages
     requests = sum(
-        len(runs) * requests_left(messages, one.conversation)
-        for one, runs in zip(questions, planned.missing, strict=True)
+        len(runs) * requests_left(messages, question.conversation)
+        for question, runs in zip(questions, planned.missing, strict=True)
     )
     return ForkPrice(price(store, source, planned.runs), requests, sum(map(len, planned.answers)), len(questions))
 
@@ -398,9 +402,9 @@ def requests_left(messages: Sequence[Message], conversation: Conversation) -> in
 
     `messages` are those of the run that is continued. At least once for each turn.
     """
-    told = sum(message.role == "assistant" for message in conversation.messages)
+    retold = sum(message.role == "assistant" for message in conversation.messages)
     answered = sum(message.role == "assistant" for message in messages)
-    return max(answered - told, 1 + len(conversation.turns))
+    return max(answered - retold, 1 + len(conversation.turns))
 
 
 def _run(source: Source, conversation: Conversation, origin: ForkOrigin, number: int) -> RunPlan:
@@ -435,9 +439,9 @@ def _environment(agent: AgentPlan) -> Mapping[str, str]:
 def _plain(value: object) -> object:
     """As JSON has it; dates of YAML as text."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 

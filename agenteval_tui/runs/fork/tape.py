@@ -36,6 +36,7 @@ def answers_before(store: Store, row: RunRow, agent: AgentPlan) -> Mapping[int, 
     answered = _answered(tape_of(store, row))
     retold, transcript = transcript_of(answered), store.transcript(row.id)
     references = retold.requests.references if retold.requests is not None else ()
+    # Answers are found by their place in the conversation, so both must be the same.
     if len(references) != len(answered) or not _is_same(retold, transcript):
         return {}
     return {reference.answer: number for number, reference in enumerate(references) if reference.answer is not None}

@@ -193,8 +193,8 @@ def conversation_of(messages: Sequence[Mapping[str, Any]]) -> Transcript:
                 f"the call of {call.name} ({call.id}) in `messages` has no result",
                 fix=f"add a message {{role: tool, tool_call_id: {call.id}, content: ...}} after it",
             )
-    for number, one in enumerate(transcript.messages, 1):
-        if one.role == "tool" and one.tool_call is None:
+    for number, converted in enumerate(transcript.messages, 1):
+        if converted.role == "tool" and converted.tool_call is None:
             raise AgentevalError(
                 f"message {number} is the result of a missing tool call",
                 fix="name the `id` of a call before it as its `tool_call_id`",

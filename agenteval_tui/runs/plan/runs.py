@@ -85,9 +85,9 @@ class TestRuns:
 
         rows = 0
         try:
-            for one in read_rows(test.dataset, self.chosen.folder, trusted=True):
+            for dataset_row in read_rows(test.dataset, self.chosen.folder, trusted=True):
                 rows += 1
-                case = RunSpec(one.number, one.line, one.variables, one.key)
+                case = RunSpec(dataset_row.number, dataset_row.line, dataset_row.variables, dataset_row.key)
                 if self._failed is None or self._wanted(case):
                     yield case
         except AgentevalError as error:
@@ -106,17 +106,17 @@ class TestRuns:
         run under A was also run under B, but for the last ones.
         """
         ready = self._ready(cases)
-        made = _Maker(self.chosen, self._options, specs, self._user_agents)
+        maker = _Maker(self.chosen, self._options, specs, self._user_agents)
         if self._options.ab:
-            pairs = ((one, case) for case in ready for one in self.configurations)
+            pairs = ((configuration, case) for case in ready for configuration in self.configurations)
         else:
-            pairs = ((one, case) for one in self.configurations for case in ready)
+            pairs = ((configuration, case) for configuration in self.configurations for case in ready)
         for configuration, case in pairs:
             if self._failed is None or self._wants(configuration, case):
-                yield from made.repetitions(configuration, case)
+                yield from maker.repetitions(configuration, case)
 
     def _wanted(self, case: RunSpec | _Ready) -> bool:
-        return any(self._wants(one, case) for one in self.configurations)
+        return any(self._wants(configuration, case) for configuration in self.configurations)
 
     def _wants(self, configuration: Configuration, case: RunSpec | _Ready) -> bool:
         if self._failed is None:
@@ -191,10 +191,10 @@ class _Maker:
         self._stop = StopRule(stop.alpha, stop_threshold(stop, gate)) if stop is not None and early else None
 
     def repetitions(self, configuration: Configuration, case: _Ready) -> Iterator[RunPlan]:
-        test, suite, asked = self._chosen.test, self._chosen.suite, case.conversation
+        test, suite, conversation = self._chosen.test, self._chosen.suite, case.conversation
         agent, variation = configuration.agent, configuration.variation
         player = self._user_agent
-        user = UserPlan(player, asked.user) if player is not None and asked.user is not None else None
+        user = UserPlan(player, conversation.user) if player is not None and conversation.user is not None else None
         for repetition in range(1, configuration.repeat + 1):
             yield RunPlan(
                 ref=RunRef(
@@ -212,7 +212,7 @@ class _Maker:
                 suite_key=self._chosen.loaded.key,
                 suite_name=suite.name,
                 agent=agent,
-                messages=asked.messages,
+                messages=conversation.messages,
                 context=configuration.context,
                 specs=self._specs,
                 variables=case.variables,
@@ -220,11 +220,11 @@ class _Maker:
                 pass_threshold=self._threshold,
                 tags=self._tags,
                 seed=_seed_of(self._head, case.key, repetition, self._seed),
-                tool_calls=asked.tool_calls,
-                turns=asked.turns,
+                tool_calls=conversation.tool_calls,
+                turns=conversation.turns,
                 stop=self._stop,
                 user=user,
-                files=asked.files,
+                files=conversation.files,
                 around=case.around,
                 state=self._state,
             )
@@ -237,6 +237,7 @@ def run_seed(suite: str, test: str, row_key: str, repetition: int, seed: int = 0
 
 
 def _seed_head(suite: str, test: str) -> str:
+    # The head of the list that is hashed, without its bracket: for 100,000 rows it is written once.
     return canonical_json([suite, test])[:-1]
 
 
@@ -254,19 +255,19 @@ def draw_sample(tests: Sequence[TestRuns], number: int, seed: int) -> list[tuple
     """
     every = (
         (
-            content_hash([one.chosen.suite.name, one.chosen.test.id, case.key or 0, seed, "sample"]),
+            content_hash([test_runs.chosen.suite.name, test_runs.chosen.test.id, case.key or 0, seed, "sample"]),
             place,
             case.row,
             case,
         )
-        for place, one in enumerate(tests)
-        for case in one.cases()
+        for place, test_runs in enumerate(tests)
+        for case in test_runs.cases()
     )
-    chosen = sorted(heapq.nsmallest(number, every, key=lambda one: one[:3]), key=lambda one: one[1:3])
-    found: dict[int, list[RunSpec]] = {}
+    chosen = sorted(heapq.nsmallest(number, every, key=lambda ranked: ranked[:3]), key=lambda ranked: ranked[1:3])
+    by_test: dict[int, list[RunSpec]] = {}
     for _, place, _, case in chosen:
-        found.setdefault(place, []).append(case)
-    return [(tests[place], cases) for place, cases in found.items()]
+        by_test.setdefault(place, []).append(case)
+    return [(tests[place], cases) for place, cases in by_test.items()]
 
 
 # In which configurations a test runs: the default one and its variations, or the two arms of an A/B comparison
@@ -325,7 +326,7 @@ def _arms(
             continue
         variation = _variation(chosen, name)
         if variation is None and name != DEFAULT:
-            known = [*chosen.suite.agents, *user_agents, *(one.name for one in chosen.test.variations)]
+            known = [*chosen.suite.agents, *user_agents, *(variation.name for variation in chosen.test.variations)]
             raise OptionError(
                 "ab",
                 f"arm {arm} is {name!r}, but test {chosen.test.id!r} has no agent or variation of that name",
@@ -341,7 +342,7 @@ def _is_agent(chosen: SelectedTest, name: str, user_agents: Mapping[str, AgentCo
 
 
 def _variation(chosen: SelectedTest, name: str | None) -> Variation | None:
-    return next((one for one in chosen.test.variations if one.name == name), None)
+    return next((variation for variation in chosen.test.variations if variation.name == name), None)
 
 
 def _agent(

@@ -157,7 +157,7 @@ def _close_names(name: str, test_names: Sequence[str]) -> str:
 
 
 def names(kind: str, options: Iterable[str]) -> str:
-    """The first of `known`, to choose from."""
+    """The first of `options`, to choose from."""
     listed = list(dict.fromkeys(options))
     if not listed:
         return f"there are no {kind}"
