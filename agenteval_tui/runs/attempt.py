@@ -209,11 +209,13 @@ class RunAttempts:
         while not self.stop and self._error is None:
             self.attempt += 1
             self._tell(RunStarted, self.run, self.attempt, now_ms())
+            # Budget let the first attempt begin. Each further one may be what exceeds a limit.
             if self.attempt > 1 and self._may_not_ask():
                 break
             failed = await self._attempt()
             if failed is None or not failed.retry:
                 break
+            # Not waited for here: the worker takes another run, which shows whether the server is busy.
             if failed.error.kind == "rate_limit" and self.may_wait:
                 self.refused = failed
                 break
@@ -238,6 +240,7 @@ class RunAttempts:
 
     def schedule_retry(self, wait_s: float, failed: Failed) -> None:
         """The attempt failed and there will be another."""
+        # Its text goes out before the event that takes it back.
         self.flush()
         error = self._clean(failed.error)
         used = self.usage
@@ -296,10 +299,12 @@ class RunAttempts:
         if self.around is not None:
             transcript = self._with_surroundings(self.around, transcript)
         error = self._error
+        # What ended the run from outside stands before what the agent said when it was ended.
         if self.stop == "timeout":
             limit = f"{self.plan.timeout_s:g} s"
             message, fix = f"the run did not end within {limit}", "raise `timeout` of the test"
             error = RunError("timeout", message, fix, ErrorCode.RUN_TIMEOUT)
+            # The run waited for the simulated user, and not for the agent.
             if self.user is not None and self._user_asked:
                 error = self.user.late(limit)
         elif self.stopped_by is not None:
@@ -362,6 +367,8 @@ class RunAttempts:
         around = self.around
         if around is None:
             return await self._conversation()
+        # Begun here and again with the conversation: if the preparation fails, the transcript must not be that of the
+        # attempt before.
         self._begin_attempt()
         try:
             failed = await self._open(around)
@@ -403,6 +410,8 @@ class RunAttempts:
                 return
             self._closing = asyncio.ensure_future(self._close(self.around))
         closing, cancelled = self._closing, False
+        # The hooks run to their end, however often the run is cancelled meanwhile. The cancellation is passed on after
+        # that.
         while not closing.done():
             try:
                 await asyncio.shield(closing)
@@ -414,6 +423,7 @@ class RunAttempts:
 
     async def _close(self, around: RunSurroundings) -> None:
         began = time.monotonic()
+        # The engine ends what is past its deadline, and this is not the run's time.
         self.deadline = math.inf
         try:
             self.after_failed += await around.close()
@@ -443,6 +453,7 @@ class RunAttempts:
     async def _conversation(self) -> Failed | None:
         """All turns; gives how the attempt failed, or None when the agent was done."""
         if self._probes is not None and self.plan.state:
+            # What is cancelled while probes are read has no conversation, also if an attempt before had one.
             self._recorder = None
             self.state = await self._aside(self._probes.before(self.plan, self.request.workdir))
         recorder = self._begin_attempt()
@@ -451,6 +462,7 @@ class RunAttempts:
         if self.user is None or answers_last(request.messages):
             number += 1
             failed = await self._turn(request, recorder)
+        # A recording holds all turns already.
         while failed is None and not self.stop and not recorder.recorded:
             message = await self._next(turns, recorder)
             if message is None or self._may_not_ask():
@@ -483,6 +495,7 @@ class RunAttempts:
         if self.user is None:
             return None
         so_far = recorder.transcript()
+        # The model of the simulated user must not get the agent's keys.
         if self._withheld:
             so_far = self._withheld.transcript(so_far)
         most = self.user.brief.max_turns
@@ -508,6 +521,7 @@ class RunAttempts:
             recorder.apply(Noted(Note("left_out", text)))
         try:
             events = self._agent.run(request)
+            # An agent may give any async iterator; only a generator has to be closed.
             if not hasattr(events, "aclose"):
                 return await self._consume(events, recorder)
             async with aclosing(cast(Any, events)):
@@ -522,12 +536,14 @@ class RunAttempts:
             return Failed(self._error)
         finally:
             self._asked_before, self._asks_bytes = None, 0
+            # Also after a failure or a cancellation: requests of other runs wait for this room.
             if self.room is not None:
                 self.room.leave(self, 0.0)
 
     async def _consume(self, events: AsyncIterator[AgentEvent], recorder: Recorder) -> Failed | None:
         count = 0
         async for event in events:
+            # An agent may catch the cancellation and continue. What it tells then does not count.
             if self.stop:
                 return None
             kind = type(event)
@@ -539,6 +555,7 @@ class RunAttempts:
                 self._prepared(0.0)
             if kind is Asks:
                 await self._hold(cast(Asks, event), recorder)
+                # Other runs may have used up the limit while this one waited.
                 if self._may_not_ask():
                     return None
                 continue
@@ -588,6 +605,7 @@ class RunAttempts:
         if not self._preparing_since:
             self._preparing_since = time.monotonic()
             self._left_s = self.deadline - self._preparing_since
+            # No time-out meanwhile. `_prepared` gives the rest of the time back.
             self.deadline = math.inf
             self._late = asyncio.get_running_loop().call_later(_LATE_S, self._tell, RunPreparing, self.run)
 
@@ -603,6 +621,7 @@ class RunAttempts:
                 if took_s >= _LATE_S:
                     self._tell(RunPreparing, self.run, took_s * 1000)
         else:
+            # The figure is the agent's own: it can't have prepared for longer than it was asked.
             took_s = min(max(0.0, took_s), now - self.asked_at)
             self.deadline += took_s
         self._began += took_s
@@ -656,6 +675,7 @@ class RunAttempts:
 
     def _used(self, event: UsageReported) -> UsageReported:
         usage, at_most = event.usage, self.at_most
+        # The bound of the next request starts from this: how many tokens so many bytes were.
         if usage.input_tokens is not None and self._asks_bytes:
             self._asked_before = self._asks_bytes, usage.input_tokens
         if self._priced is not None:

@@ -90,6 +90,7 @@ class RunCompletion:
             attempts.user.release()
         state.totals.add(attempts, judged.status)
         self._over(attempts.planned)
+        # Only a whole answer may be used again for an equal request.
         answered = transcript.error is None and judged.status not in (CANCELLED, SKIPPED)
         request = asked_hash(state.agents, attempts.plan, attempts.request) if answered else ""
         self.writes.add(run_ended(attempts, judged, transcript, request), judged)
@@ -234,6 +235,7 @@ class PendingWrites:
                 self._failed(str(error))
             else:
                 self._stored(end)
+        # At half of it: else workers would be woken for each single end.
         if self.waiting < UNSTORED // 2:
             self.room.set()
         self._drained()

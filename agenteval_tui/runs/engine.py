@@ -223,7 +223,10 @@ class Engine:
             limits.tokens,
             limits.seconds,
         )
+        # Until here `cancel` only notes a run: nothing was stored that it could be the end of.
         state.begun = True
+        # Runs that ended before a resume come in the same events as others, so watchers need no second way to show
+        # them.
         for earlier_run in plan.earlier:
             state.totals.earlier(earlier_run)
             self._tell(AgentFinished, earlier_run.ref.run, earlier_run.duration_ms, earlier_run.error)
@@ -249,6 +252,7 @@ class Engine:
             self._completion.cancel(run)
         if state.stopping:  # all of it was cancelled before it started
             state.drop_waiting()
+        # All repetitions of a test share one object: it is looked at once.
         for group in {id(repetition): repetition for repetition in state.repetitions.values()}.values():
             if group.answer != "open":  # by runs that ended before
                 self._completion.skip(group)
@@ -258,6 +262,8 @@ class Engine:
         plan, state = self.plan, self.state
         earlier: list[tuple[str, Any, str]] = []
         if plan.earlier and any(run.stop is not None for run in plan.runs):
+            # A `RunRef` has the suite's name, and two suites may have the same one: repetitions are told apart by the
+            # key.
             suites = {row.id: row.suite_key for row in self._store.runs_of_execution(plan.execution_id)}
             earlier = [
                 (suites.get(earlier_run.ref.run, ""), earlier_run.ref, earlier_run.status)
@@ -277,6 +283,7 @@ class Engine:
             self._env,
             service_changed=self._service_changed,
             service_died=self._service_died,
+            # Looked up at each call: `_line_up` puts another line there later.
             hold=lambda name: self.state.waiting.hold(name),
             free=lambda name: self.state.waiting.free(name),
             changed=self._fill,
@@ -291,6 +298,7 @@ class Engine:
         for attempts in list(state.in_flight.values()):
             if attempts.around is not None and service in attempts.around.services:
                 self._completion.stop(attempts, SERVICE, error)
+        # Runs that need none of this service may end as usual.
         if not state.stopping:
             self._stop(FAILED, f"{error.message}; {error.fix}" if error.fix else error.message, cancel=False)
 
@@ -328,6 +336,7 @@ class Engine:
         error = None if task.cancelled() else task.exception()
         if error is not None:
             log.error("a worker broke", exc_info=error)
+            # One that was given up counts no more: its run has its end already.
             if task in self.state.workers:
                 self._fail(f"an error in the program: {type(error).__name__}: {error}")
         self.state.workers.discard(task)
@@ -337,17 +346,20 @@ class Engine:
         state, task = self.state, asyncio.current_task()
         assert task is not None
         while task in state.workers:  # not any more when it was given up
+            # The limit may have been lowered since this worker started.
             if len(state.workers) > state.limit or self._held_up():
                 return
             run = state.waiting.take()
             if run is None:
                 return
+            # A run that was refused keeps its attempts, and asks again.
             attempts = state.parked.pop(run.ref.run, None) or self._attempts(run)
             attempts.task = task
             state.in_flight[attempts.run] = attempts
             try:
                 await self._do(attempts)
             finally:
+                # First: a late `stop` must not cancel this task, which goes on with another run.
                 attempts.task = None
                 while attempts.stop and task.cancelling():
                     task.uncancel()  # the run was cancelled; the worker continues
@@ -376,6 +388,7 @@ class Engine:
             around=self._around.of(run) if self._around is not None else None,
             probes=self._probes,
         )
+        # Asked before each request, since other runs spend meanwhile.
         attempts.limit = lambda: self.state.used_up(self._used_by_others())
         attempts.room = self._room
         return attempts
@@ -396,6 +409,7 @@ class Engine:
         # It reads the models' protocols: 100 ms for who runs tests.
         from agenteval_tui.runs.unfinished_recording import UnfinishedRecording
 
+        # Who asks the same continuation again finds its answers by these parts.
         parts = ["continuation", run.fork.run, run.fork.question, run.ref.repetition]
         unfinished_recording = self.state.unfinished[run.ref.run] = UnfinishedRecording(parts)
         return unfinished_recording
@@ -415,6 +429,7 @@ class Engine:
             transcript = completion.agent_finished(attempts)
             if transcript is None:
                 return
+            # Before the grading, which may wait for a judge: more runs may ask the server from now on.
             if transcript.error is None and cached is None and self._refusals.accepted(attempts):
                 self._fill()
             judged, stored = await self.grading.judge(attempts.plan, transcript)
@@ -447,6 +462,7 @@ class Engine:
     async def _known(self, attempts: RunAttempts) -> Transcript | None:
         """The answer in the history to the same request, where such answers were asked for."""
         run = attempts.plan
+        # A run that comes back from the line was looked up before it asked.
         if attempts.attempt or (self.plan.cache == "first" and run.ref.repetition > 1):
             return None
         if run.around is not None and run.around.has_effects:
@@ -466,6 +482,7 @@ class Engine:
         """Every 50 ms: send the texts that were gathered, end what takes too long, store what runs; every fifth time
         the figures too."""
         state, now = self.state, time.monotonic()
+        # `stop` only cancels a task, and nothing here is awaited: no run leaves `in_flight` during the loop.
         for attempts in state.in_flight.values():
             attempts.flush()
             if now >= attempts.deadline and not attempts.finished:
@@ -516,6 +533,7 @@ class Engine:
 
     def _fail(self, message: str) -> None:
         """The execution can't go on: nothing that ends now would be kept."""
+        # Each end that can't be stored comes here: the reason of the first one stands.
         if self.state.stopping != FAILED:
             self._stop(FAILED, message)
 
@@ -528,12 +546,16 @@ class Engine:
     def _check_finished(self) -> None:
         """See whether the execution is over, or can't go on because of a limit."""
         state = self.state
+        # `Ended` is the last event: all that is in flight must have its end, and all ends must be on the disk.
         if state.workers or state.in_flight or self._completion.writes.waiting or not (state.begun or state.stopping):
             return
+        # A limit ends the execution only when nothing is in flight. Before that, what is set aside for a run may turn
+        # out to be more than it took, and another one may begin.
         if (len(state.waiting) or state.cut) and not state.stopping:
             reached = state.cut or state.limit_reached(self._used_by_others())
             if reached:
                 self._stop_at(reached)
+        # `finish` may begin the hooks behind the last run; this is called again when they are done.
         if (state.stopping == STOPPED or not len(state.waiting)) and (self._around is None or self._around.finish()):
             self._finished.set()
 
@@ -547,6 +569,7 @@ class Engine:
             run, attempts = state.parked.popitem()
             state.totals.gave_up(attempts)
             self._store.keep_attempts(run, tuple(attempts.failed_attempts))
+            # For watchers the run is queued again.
             self._tell(RunShown, RunState(attempts.plan.ref))
 
     async def _end(self) -> Ended:
@@ -555,6 +578,7 @@ class Engine:
         message = "; ".join(filter(None, (state.message, *self._remarks())))
         try:
             startup_ms = sum(start.levels_ms for start in starts()) or None
+            # Services end first: the record has how each of them ended.
             around = await self._surroundings_ended()
             if self._commits is not None:
                 self._keep_commits(await asyncio.to_thread(self._commits.result, COMMITS_S))

@@ -289,6 +289,7 @@ class ExecutionState(Struct):
         """What a `Progress` event holds behind its number."""
         return self.totals.figures(
             total=self.total,
+            # Parked runs are in the line as well, but have begun.
             queued=len(self.waiting) - len(self.parked),
             dropped=len(self.dropped),
             in_flight=[*self.in_flight.values(), *self.parked.values()],

@@ -24,13 +24,14 @@ class RequestRoom:
 
     async def enter(self, attempts: RunAttempts, bound: float | None) -> bool:
         """Wait until this run's next request fits. Gives whether it had to wait. `bound`: US dollars."""
-        waited = False
+        has_waited = False
         while not self._fits(attempts, cost := self._cost(attempts, bound)):
-            waited = True
+            has_waited = True
+            # Nothing is awaited between the look and the wait, so no `leave` can be missed.
             self._freed.clear()
             await self._freed.wait()
         attempts.pending = cost
-        return waited
+        return has_waited
 
     def leave(self, attempts: RunAttempts, at_most: float) -> None:
         """Its request is over. `at_most`: what it would have cost with all its input written into a cache; 0: it was

@@ -114,6 +114,7 @@ class WaitingRuns:
         # By identity of the repetitions: all of them, and those that are not needed yet.
         self._members: dict[int, list[str]] = {}
         self._later: dict[int, deque[str]] = {}
+        # All that is in `_later`, to be looked up by id.
         self._held: set[str] = set()  # the same again, all together
         # What only one run may use: how many use it, and the runs that wait for it.
         self._used: Counter[str] = Counter()
@@ -236,6 +237,7 @@ class WaitingRuns:
         line.again.add(name)
         self._last += 1
         position = self._last + _BEHIND * alone
+        # An older entry of this run in the heap has another position, and is skipped when it comes up.
         self._waiting[name] = (position, run)
         if alone:
             line.alone.add(name)
@@ -321,7 +323,6 @@ class WaitingRuns:
             line.resting.clear()
             line.rests.clear()
             line.alone.clear()
-            line.rests.clear()
             line.count = 0
         return [run for _, run in remaining]
 
@@ -339,6 +340,7 @@ class WaitingRuns:
             self._ready(self._lines[run.agent.hash], position, name)
         if group.begun > due:
             fed = [name for name in self._members[id(group)] if name in self._waiting and name not in self._held]
+            # The last ones leave, in an order that leaves `later` in plan order.
             for name in reversed(fed[-(group.begun - due) :]):
                 later.appendleft(name)
                 self._held.add(name)

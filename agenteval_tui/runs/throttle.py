@@ -80,6 +80,7 @@ class Throttle:
         self._cut_at = now
         self._accepted = self._together = 0
         self._most = busy - 1
+        # The run of a lone refusal just before was one of those at once, and has left since.
         busy += self._over
         self._over = 0
         self._bursts += 1
@@ -96,6 +97,7 @@ class Throttle:
         self._since += 1
         if self.limit is None:
             return False
+        # Asked before the cut and answered all the same: the server took at least so many at once.
         if asked_at < self._cut_at:
             self._together = min(self._together + 1, self._most)
             raised = self._together > self.limit
