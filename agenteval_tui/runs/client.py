@@ -88,6 +88,7 @@ def _started(
                     stdout=log,
                     stderr=log,
                     pass_fds=(writing,),
+                    # In a session of its own: the hang-up or the Ctrl+C of this terminal does not reach it.
                     start_new_session=True,
                     env=environment,
                 )
@@ -98,11 +99,13 @@ def _started(
                 fix="make the data folder writable, or set AGENTEVAL_DATA_DIR to another folder",
             ) from error
         finally:
+            # Our own end of the pipe: as long as it is open, the end of the process would not end the reading.
             os.close(writing)
         # Somebody must wait for it, or it stays a zombie when it ends before we do.
         threading.Thread(target=_reap, args=(child, log_file), daemon=True, name="reap-execution").start()
         if sent is not None:
             assert child.stdin is not None
+            # It may have ended before it read all of it: its report, or its log, says why.
             with contextlib.suppress(BrokenPipeError), child.stdin:
                 child.stdin.write(sent)
         line = read_line(answer.fileno(), START_S)

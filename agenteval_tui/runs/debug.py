@@ -123,6 +123,7 @@ def _python(
         "how": mapping_of(options, document),
         "listen": listen,
     }
+    # The started program removes it once it has read it.
     with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False, encoding="utf-8") as file:
         json.dump(job, file, default=str)
     python = [project.program] if project.program else [sys.executable, "-P"]

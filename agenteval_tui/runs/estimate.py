@@ -116,17 +116,19 @@ class Estimate(Document, frozen=True):
 
     def _total(self, agents: Range | None, judges: Range | None, users: Range | None) -> Total | None:
         parts = (self.runs, agents), (self.judges.asked, judges), (self.users.asked, users)
-        known = [one for _, one in parts if one is not None]
-        if not known:
+        ranges = [amount for _, amount in parts if amount is not None]
+        if not ranges:
             return None
-        whole = not any(asked and one is None for asked, one in parts) and not any(one.unknown for one in known)
-        return Total(sum(one.expected for one in known), whole)
+        whole = not any(runs and amount is None for runs, amount in parts) and not any(
+            amount.unknown for amount in ranges
+        )
+        return Total(sum(amount.expected for amount in ranges), whole)
 
 
 def _share_of(whole: Range | None, share: float) -> Range | None:
     if whole is None:
         return None
-    low, expected, high = (_two_digits(one * share) for one in (whole.low, whole.expected, whole.high))
+    low, expected, high = (_two_digits(bound * share) for bound in (whole.low, whole.expected, whole.high))
     return replace(whole, low=low, expected=expected, high=high)
 
 
@@ -135,14 +137,14 @@ def estimate(plan: Plan, store: Store | None) -> Estimate:
     groups = list(_groups(plan))
     if store is not None:
         _look_up(groups, store)
-    durations = _total(groups, lambda one: one.duration_ms)
+    durations = _total(groups, lambda usage: usage.duration_ms)
     return Estimate(
         runs=len(plan.runs),
         tests=plan.tests,
         agents=dict(Counter(run.ref.agent for run in plan.runs)),
         seconds=_seconds(plan, groups, durations),
-        tokens=_range(_total(groups, lambda one: one.tokens)),
-        cost=_range(_total(groups, lambda one: one.cost)),
+        tokens=_range(_total(groups, lambda usage: usage.tokens)),
+        cost=_range(_total(groups, lambda usage: usage.cost)),
         judges=_replies(ReplyEstimate, groups, lambda group: group.asks, _of_judges),
         users=_replies(UserEstimate, groups, lambda group: group.simulated, _of_users),
         may_stop=sum(group.may_stop for group in groups),
@@ -171,12 +173,12 @@ class _Group(Struct):
 
 
 def _groups(plan: Plan) -> Iterator[_Group]:
-    found: dict[tuple[str, str, str, str], _Group] = {}
+    groups: dict[tuple[str, str, str, str], _Group] = {}
     asking: dict[int, bool] = {}
     for run in plan.runs:
         ref = run.ref
         key = (run.suite_key, ref.test, run.agent.hash, ref.variation)
-        group = found.get(key)
+        group = groups.get(key)
         if group is None:
             asks = asking.get(id(run.specs))
             if asks is None:
@@ -191,15 +193,15 @@ def _groups(plan: Plan) -> Iterator[_Group]:
                 asks=asks,
                 simulated=run.user is not None,
             )
-            found[key] = group
+            groups[key] = group
         group.runs += 1
         group.may_stop += run.stop is not None and ref.repetition > 1
-    yield from found.values()
+    yield from groups.values()
 
 
 def _limit(run: RunPlan) -> int | None:
-    given = run.agent.config.get("concurrency")
-    return given if isinstance(given, int) and given > 0 else None
+    limit = run.agent.config.get("concurrency")
+    return limit if isinstance(limit, int) and limit > 0 else None
 
 
 def _look_up(groups: Sequence[_Group], store: Store) -> None:
@@ -211,23 +213,24 @@ def _look_up(groups: Sequence[_Group], store: Store) -> None:
     for suite_key, listed in by_suite.items():
         tests = list(dict.fromkeys(group.test for group in listed))
         agents = list(dict.fromkeys(group.agent for group in listed))
+        # Of many tests every n-th one: the others are estimated by what the agent took elsewhere.
         if len(tests) > _TESTS:
             tests = tests[:: math.ceil(len(tests) / _TESTS)]
         each = math.ceil(len(listed) / len(tests))  # configurations of a test share its window
         window = max(_FEW, min(RECENT * each, _ROWS // len(tests)))
-        for one in store.figures_of_tests(suite_key, tests, agents, window):
-            exact[suite_key, one.test_id, one.agent, one.variation].append(one)
-            alike[suite_key, one.test_id, one.agent].append(one)
+        for usage in store.figures_of_tests(suite_key, tests, agents, window):
+            exact[suite_key, usage.test_id, usage.agent, usage.variation].append(usage)
+            alike[suite_key, usage.test_id, usage.agent].append(usage)
     pooled: dict[str, list[RunUsage]] = {}
     for group in groups:
-        known = exact.get((group.suite_key, group.test, group.agent, group.variation)) or alike.get(
+        usages = exact.get((group.suite_key, group.test, group.agent, group.variation)) or alike.get(
             (group.suite_key, group.test, group.agent)
         )
-        if known is None:
+        if usages is None:
             if group.agent not in pooled:
                 pooled[group.agent] = store.figures_of_agent(group.agent, 2 * RECENT)
-            known, group.own = pooled[group.agent], False
-        group.known = known[:RECENT] if group.own else known
+            usages, group.own = pooled[group.agent], False
+        group.known = usages[:RECENT] if group.own else usages
 
 
 # Sums with their spread
@@ -263,19 +266,19 @@ class _Sum(Struct):
 
 
 def _total(groups: Iterable[_Group], value: Callable[[RunUsage], float | None]) -> _Sum:
-    made = _Sum()
+    total = _Sum()
     for group in groups:
-        measured = [(number, id(one)) for one in group.known if (number := value(one)) is not None]
-        made.add(group.runs, [number for number, _ in measured], [place for _, place in measured], own=group.own)
-    return made
+        measured = [(number, id(usage)) for usage in group.known if (number := value(usage)) is not None]
+        total.add(group.runs, [number for number, _ in measured], [place for _, place in measured], own=group.own)
+    return total
 
 
-def _of_judges(one: RunUsage) -> tuple[int, int, float | None]:
-    return one.replies, one.judge_tokens, one.judge_cost
+def _of_judges(usage: RunUsage) -> tuple[int, int, float | None]:
+    return usage.replies, usage.judge_tokens, usage.judge_cost
 
 
-def _of_users(one: RunUsage) -> tuple[int, int, float | None]:
-    return one.user_replies, one.user_tokens, one.user_cost
+def _of_users(usage: RunUsage) -> tuple[int, int, float | None]:
+    return usage.user_replies, usage.user_tokens, usage.user_cost
 
 
 _Replies = TypeVar("_Replies", bound=ReplyEstimate)
@@ -288,17 +291,17 @@ def _replies(
     used: Callable[[RunUsage], tuple[int, int, float | None]],
 ) -> _Replies:
     """What is asked beside the agents. `used`: of an earlier run, how many replies, their tokens, their cost."""
-    answered = [group for group in groups if asks(group) or any(used(one)[0] for one in group.known)]
+    answered = [group for group in groups if asks(group) or any(used(usage)[0] for usage in group.known)]
     sums: list[_Sum] = []
     for place in range(3):
-        made = _Sum()
+        total = _Sum()
         for group in answered:
             # A run for which nothing was asked says nothing, where something will be: its criteria were others.
-            asked = [one for one in group.known if used(one)[0] or not asks(group)]
-            figures = [(used(one)[place] if used(one)[0] else 0.0, id(one)) for one in asked]
-            measured = [(float(number), one) for number, one in figures if number is not None]
-            made.add(group.runs, [number for number, _ in measured], [one for _, one in measured], own=group.own)
-        sums.append(made)
+            usages = [usage for usage in group.known if used(usage)[0] or not asks(group)]
+            figures = [(used(usage)[place] if used(usage)[0] else 0.0, id(usage)) for usage in usages]
+            measured = [(float(number), name) for number, name in figures if number is not None]
+            total.add(group.runs, [number for number, _ in measured], [name for _, name in measured], own=group.own)
+        sums.append(total)
     return kind(sum(group.runs for group in groups if asks(group)), *map(_range, sums))
 
 
@@ -329,8 +332,8 @@ def _seconds(plan: Plan, groups: Sequence[_Group], total: _Sum) -> Range | None:
             by_agent[group.agent_hash].append(group)
     slowest = total.expected / min(atmost, max(1, total.runs))
     for listed in by_agent.values():
-        one = _total(listed, lambda figures: figures.duration_ms)
-        slowest = max(slowest, one.expected / min(listed[0].limit or 1, max(1, one.runs)))
+        of_agent = _total(listed, lambda usage: usage.duration_ms)
+        slowest = max(slowest, of_agent.expected / min(listed[0].limit or 1, max(1, of_agent.runs)))
     return _range(total, max(slowest, total.longest) / 1000)
 
 

@@ -136,19 +136,21 @@ class JudgeClient:
         """Ask all questions of the case's criteria. A question without an answer is missing, or is a reply with
         `error`. `keep` gets each whole answer as soon as it is there: while others are waited for, all may be lost."""
 
+        # Kept one by one: each was paid for, and the process may end while others are waited for.
         async def answered(request: RemoteRequest) -> StoredReply:
-            found = replace(await self._answered(request, case), criterion=wants[request.hash])
-            if keep is not None and not found.reply.error:
-                keep(found)
-            return found
+            stored_reply = replace(await self._answered(request, case), criterion=wants[request.hash])
+            if keep is not None and not stored_reply.reply.error:
+                keep(stored_reply)
+            return stored_reply
 
         checkers = [compile_criterion(spec) for spec in case.specs]
         sole = sole_of_specs(case.specs)
+        # An error is no answer: it is asked again.
         replies = {key: reply for key, reply in case.replies.items() if not reply.error}
         stored: dict[str, StoredReply] = {}
         wants: dict[str, str] = {}  # the first criterion that asks: what the reply cost is its cost
         for _ in range(ROUNDS):
-            wanted: dict[str, RemoteRequest] = {}
+            requests: dict[str, RemoteRequest] = {}
             for checker in checkers:
                 for request in checker.requests(case.transcript, case.variables, replies):
                     if request.kind in FROM_HISTORY:
@@ -156,13 +158,13 @@ class JudgeClient:
                         if reply is not None:
                             replies[request.hash] = reply
                     else:
-                        wanted[request.hash] = request
+                        requests[request.hash] = request
                         wants.setdefault(request.hash, checker.spec.hash)
-            if not wanted:
+            if not requests:
                 break
-            for one in await asyncio.gather(*(answered(request) for request in wanted.values())):
-                replies[one.request.hash] = one.reply
-                stored[one.request.hash] = one
+            for new_reply in await asyncio.gather(*(answered(request) for request in requests.values())):
+                replies[new_reply.request.hash] = new_reply.reply
+                stored[new_reply.request.hash] = new_reply
         return Answers(replies, tuple(stored.values()))
 
     async def _of_history(
@@ -185,10 +187,11 @@ class JudgeClient:
 
     async def close(self) -> None:
         """End what is still being asked, and give back connections."""
+        # What still asks first: it uses the respondents.
         await self._calls.close()
-        for made, *_ in self._made.values():
+        for respondent, *_ in self._made.values():
             try:
-                await asyncio.wait_for(made.close(), 5)
+                await asyncio.wait_for(respondent.close(), 5)
             except Exception:  # a respondent that can't be closed must not hide what it said
                 log.warning("a judge could not be closed", exc_info=True)
         self._made.clear()
@@ -201,27 +204,28 @@ class JudgeClient:
             reply = await self._call(request, case)
             return StoredReply(request, request.target, reply)
         try:
+            # The key has the respondent as well: another judge gives another answer to the same question.
             plan = self._respondents.asked(request, case.suite_key)
         except AgentevalError as error:
             return StoredReply(request, "", Reply(error=_said(error), at_ms=now_ms()))
         key = (request.hash, plan.hash)
         if anew:
             return StoredReply(request, plan.hash, await self._ask(request, plan))
-        found = self._remembered.get(key)
-        if found is None and self._known is not None:
+        answer = self._remembered.get(key)
+        if answer is None and self._known is not None:
             try:
-                known = self._known(*key)
+                stored_reply = self._known(*key)
             except AgentevalError:
-                known = None  # a history that can't be read only means that it is asked again
-            found = known.reply if known is not None else None
-        if found is None:
-            found = await self._calls.get(key, lambda: self._ask(request, plan))
-        if not found.error:
-            self._remembered[key] = found
+                stored_reply = None  # a history that can't be read only means that it is asked again
+            answer = stored_reply.reply if stored_reply is not None else None
+        if answer is None:
+            answer = await self._calls.get(key, lambda: self._ask(request, plan))
+        if not answer.error:
+            self._remembered[key] = answer
             self._remembered.move_to_end(key)
             while len(self._remembered) > _REMEMBERED:
                 self._remembered.popitem(last=False)
-        return StoredReply(request, plan.hash, found)
+        return StoredReply(request, plan.hash, answer)
 
     async def _ask(self, request: RemoteRequest, plan: AgentPlan) -> Reply:
         try:
@@ -233,28 +237,33 @@ class JudgeClient:
         ask = _ask_judge if request.kind == "chat" else _ask_embedder
         attempt = 0
         try:
+            # The wait for a place and for one's turn is not the respondent's time: the time-out begins last.
             async with room, self._turn(), asyncio.timeout(self._timeout_s):
                 form = self._form(plan, request)
                 while True:
                     if self._limit is not None and (refusal := self._limit.refusal):
-                        got = _Got(Reply(error=refusal))
+                        outcome = _Got(Reply(error=refusal))
                         break
                     attempt += 1
+                    # Each attempt counts, and its cost too: failed ones are paid for as well.
                     self.asked += 1
-                    got = await ask(respondent, {**config, **form}, request, price)
-                    self._count(plan.name, got.reply)
-                    if got.refused and form:
+                    outcome = await ask(respondent, {**config, **form}, request, price)
+                    self._count(plan.name, outcome.reply)
+                    # Not every server that speaks a protocol knows this option: it is asked once more without, and this
+                    # is kept.
+                    if outcome.refused and form:
                         form = {}
                         self._without_form.add(plan.hash)
                         continue
-                    if not got.retry or attempt >= retries.attempts:
+                    if not outcome.retry or attempt >= retries.attempts:
                         break
-                    await asyncio.sleep(retries.wait_s(attempt, got.retry_after_s))
+                    await asyncio.sleep(retries.wait_s(attempt, outcome.retry_after_s))
         except TimeoutError:
-            got = _Got(Reply(error=f"did not answer within {self._timeout_s:g} s"))
+            outcome = _Got(Reply(error=f"did not answer within {self._timeout_s:g} s"))
         except Exception as error:
-            got = _Got(Reply(error=f"raised {type(error).__name__}: {error}"))
-        reply = got.reply
+            outcome = _Got(Reply(error=f"raised {type(error).__name__}: {error}"))
+        reply = outcome.reply
+        # An embedder's reply is a vector: it has no text that a key could be in.
         raw = withheld.cut(withheld.text(reply.raw)) if request.kind == "chat" else reply.raw
         failure = withheld.error(RunError("", reply.error)).message
         reply = replace(reply, raw=raw, model=withheld.text(reply.model), error=failure)
@@ -271,9 +280,9 @@ class JudgeClient:
         if key not in self._made:
             env = environment_for(plan.base_dir, self._env, plan.config)
             config = expanded(plan, env)
-            made: Any
+            respondent: Any
             if kind == "chat":
-                made = make_agent(
+                respondent = make_agent(
                     plan.name,
                     plan.config,
                     base_dir=plan.base_dir,
@@ -282,12 +291,12 @@ class JudgeClient:
                     transcripts=self._transcripts,
                 )
             else:
-                made = make_embedder(
+                respondent = make_embedder(
                     plan.name, plan.config, base_dir=plan.base_dir, env=env, permission=self._permission
                 )
             secrets = secrets_of(plan.config, env, plan.base_dir, trusted=self._permission.trusted)
             room = asyncio.Semaphore(int(config.get("concurrency") or AT_ONCE))
-            self._made[key] = made, config, room, TranscriptRedactor(secrets)
+            self._made[key] = respondent, config, room, TranscriptRedactor(secrets)
         return self._made[key]
 
     def _form(self, plan: AgentPlan, request: RemoteRequest) -> Mapping[str, Any]:
@@ -324,32 +333,33 @@ class _Got(Struct, frozen=True):
 
 
 async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteRequest, price: Price) -> _Got:
-    messages = tuple(Message(one["role"], one["content"]) for one in request.payload["messages"])
+    messages = tuple(Message(message["role"], message["content"]) for message in request.payload["messages"])
     vote = int(request.payload.get("vote", 1))
-    asked = AgentRequest(messages, config, {}, "judge", vote, int(request.hash[:8], 16))
-    got = await ask_once(agent, asked)
-    usage, model = got.transcript.usage, got.transcript.model
-    error = "" if got.error is None else _failure(got.error)
-    ending = ending_of(got.transcript) if request.payload.get("reply") == "text" else None
+    # The seed follows from the question: whoever asks it again asks the same.
+    agent_request = AgentRequest(messages, config, {}, "judge", vote, int(request.hash[:8], 16))
+    single_answer = await ask_once(agent, agent_request)
+    usage, model = single_answer.transcript.usage, single_answer.transcript.model
+    error = "" if single_answer.error is None else _failure(single_answer.error)
+    ending = ending_of(single_answer.transcript) if request.payload.get("reply") == "text" else None
     if not error and ending is not None and ending.code != "empty":
         # "1" may be the beginning of "10".
         error = f"{ending.said}, so its score can't be trusted: give the judge more max_tokens"
     cost = cost_of(price, model, usage)
-    reply = Reply(got.transcript.final_output, model, error, usage.input_tokens, usage.output_tokens, cost)
-    refused = got.error is not None and got.error.kind == "bad_request"
-    return _Got(reply, got.retry, got.retry_after_s, refused)
+    reply = Reply(single_answer.transcript.final_output, model, error, usage.input_tokens, usage.output_tokens, cost)
+    refused = single_answer.error is not None and single_answer.error.kind == "bad_request"
+    return _Got(reply, single_answer.retry, single_answer.retry_after_s, refused)
 
 
 async def _ask_embedder(embedder: Any, config: Mapping[str, Any], request: RemoteRequest, price: Price) -> _Got:
-    got = await embedder.embed(request.payload["text"])
-    if isinstance(got, Failed):
-        return _Got(Reply(error=_failure(got.error)), got.retry, got.retry_after_s)
-    raw: dict[str, Any] = {"vector": list(got.vector)}
-    if got.note:
-        raw["note"] = got.note
-    used = got.usage
-    cost = cost_of(price, got.model, used)
-    return _Got(Reply(json.dumps(raw), got.model, "", used.input_tokens, used.output_tokens, cost))
+    embedding = await embedder.embed(request.payload["text"])
+    if isinstance(embedding, Failed):
+        return _Got(Reply(error=_failure(embedding.error)), embedding.retry, embedding.retry_after_s)
+    raw: dict[str, Any] = {"vector": list(embedding.vector)}
+    if embedding.note:
+        raw["note"] = embedding.note
+    used = embedding.usage
+    cost = cost_of(price, embedding.model, used)
+    return _Got(Reply(json.dumps(raw), embedding.model, "", used.input_tokens, used.output_tokens, cost))
 
 
 def _failure(error: RunError) -> str:
@@ -372,7 +382,7 @@ async def call_function(
     time is over or this task is cancelled. The time is that of the function, without its import.
     """
     payload = request.payload
-    asked = {
+    call = {
         "value": payload["value"],
         "arguments": payload["properties"],
         "offered": {
@@ -401,13 +411,14 @@ async def call_function(
     async with host:
         try:
             async with asyncio.timeout(float(payload["timeout"])):
-                events = host.events("metric", request.target, limit=_MOST, last=True, **asked)
+                events = host.events("metric", request.target, limit=_MOST, last=True, **call)
                 async with aclosing(events) as answers:
                     async for answer in answers:
                         if "output" in answer:
                             printed = (printed + printed_text(answer["output"]))[-_PRINTED_KEPT:]
                         returned = answer.get("returned")
         except TimeoutError:
+            # At once: what holds it up may hold up a polite end as well.
             await host.end()
             return _failed(f"{request.target} did not return within {payload['timeout']:g} s", printed)
         except (RaisedError, HostError) as error:
@@ -424,15 +435,15 @@ def _call_failure(
     printed: str = "",
 ) -> Reply:
     if not isinstance(error, RaisedError):
-        said = "" if program is None else stderr_tail(program.stderr, env)
-        return _failed(f"{target} {error}" + (f": {said}" if said else ""), printed)
+        words = "" if program is None else stderr_tail(program.stderr, env)
+        return _failed(f"{target} {error}" + (f": {words}" if words else ""), printed)
     if error.wrong:
         return _failed(str(error), printed)
     fix = "" if project is None else remedy(error.clues, project, env)
-    said = without_secrets(f"{target} raised {error}", env) + (f" ({fix})" if fix else "")
-    return _failed(said, printed, traceback_without_secrets(error.traceback, env))
+    words = without_secrets(f"{target} raised {error}", env) + (f" ({fix})" if fix else "")
+    return _failed(words, printed, traceback_without_secrets(error.traceback, env))
 
 
-def _failed(said: str, printed: str = "", traceback: Traceback | None = None) -> Reply:
+def _failed(message: str, printed: str = "", traceback: Traceback | None = None) -> Reply:
     """A reply that is none; what the function printed stays with it, as it was."""
-    return Reply(raw=printed, error=said, at_ms=now_ms(), traceback=traceback)
+    return Reply(raw=printed, error=message, at_ms=now_ms(), traceback=traceback)

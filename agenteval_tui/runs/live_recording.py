@@ -54,6 +54,7 @@ class LiveRecording:
         and continues without if not."""
         self._socket.reserve()
         started = self._state.started_ms or 0
+        # Before the socket opens: a watcher's snapshot needs it.
         self._events.tell(Planned, self.execution, self._title, (self._state.ref,), 0, started)
         try:
             watched = await self._socket.open()
@@ -81,6 +82,7 @@ class LiveRecording:
 
     def end(self, transcript: Transcript, judged: GradedRun, duration_ms: float) -> None:
         """Show the result of the stored run."""
+        # First: if the program fails from here on, the watchers still read that the run is stored.
         self._stored = True
         self.show(transcript)
         run, used, error = self.run, transcript.usage, transcript.error

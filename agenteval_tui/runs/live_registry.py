@@ -104,8 +104,10 @@ def registration(live: Live) -> Iterator[Live]:
     new = card.with_suffix(".new")
     descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
+        # Locked under its other name: whoever finds the card finds it locked.
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with locked(card.parent):  # the folder itself carries the lock
+            # Under the folder's lock, so that no two get the same number.
             live = replace(live, order=_next_order(card.parent))
             os.write(descriptor, json.dumps(to_builtins(live)).encode())
             new.rename(card)  # it comes into being whole and locked

@@ -54,6 +54,7 @@ class LiveSocket:
         live = Live(self._execution, os.getpid(), str(path), self._title, now_ms(), notices)
         try:
             await self._server.listen(path)
+            # Registered in this order, the card goes before the socket: who finds a card can connect.
             self._shown.callback(path.unlink, missing_ok=True)
             self.live = self._shown.enter_context(live_registry.registration(live))
         except OSError as error:

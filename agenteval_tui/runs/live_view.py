@@ -250,6 +250,7 @@ class ExecutionView:
         if run is not None:
             run.preparing = event.took_ms is None
             if event.took_ms is not None and run.started_ms is not None:
+                # Clocks on screens show the run's own time, without the preparation.
                 run.started_ms += round(event.took_ms)
 
     def _text(self, event: TextStreamed) -> None:
@@ -302,6 +303,8 @@ class ExecutionView:
         run = self._flying(run_id)
         if run is None:
             return
+        # From the end: a call that is still open is one of the last parts. One that was dropped is not found, and
+        # nothing changes.
         for index in range(len(run.parts) - 1, -1, -1):
             part = run.parts[index]
             if part.kind == "tool" and part.key == key:
@@ -369,6 +372,7 @@ class ExecutionView:
         self.not_made += self.runs[run_id].not_made
         if self.runs[run_id].status not in NO_FAILURE:
             self.failures.append(run_id)
+        # Only one more has ended, so only one falls out.
         if len(self.ended_runs) > RECENT:
             self._forget_parts(self.runs[self.ended_runs[-RECENT - 1]])
 

@@ -70,6 +70,7 @@ async def _execute(request: ExecutionRequest, handshake: Handshake) -> int:
 
     # Relative paths of the user's agents are meant from the folder that was asked for.
     os.environ["AGENTEVAL_CONFIG_DIR"] = request.config_dir
+    # Without a place for a socket nobody could watch or stop it.
     live_registry.live_dir()  # said before anything else is tried
     store = Store.open(Path(request.db))
     try:

@@ -189,7 +189,7 @@ def _sample_tools(context: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _add(digests: dict[str, str], entry: Mapping[str, Any], base_dir: Path) -> str:
-    """Add the hashes of a program's files to `found`; gives why they can't be known, "" if they can."""
+    """Add the hashes of a program's files to `digests`; gives why they can't be known, "" if they can."""
     cwd = _folder(base_dir / str(entry.get("cwd") or "."))
     words = program_words(entry.get("command") or "").split()
     if any(Path(word).name in _ELSEWHERE for word in words):
@@ -243,8 +243,8 @@ def _folder(path: Path) -> Path:
 def _listed(entry: Mapping[str, Any], base_dir: Path) -> Iterator[Path]:
     """The folders of the option `path`."""
     listed = entry.get("path")
-    for one in listed if isinstance(listed, list | tuple) else ():
-        yield _folder(base_dir / str(one))
+    for place in listed if isinstance(listed, list | tuple) else ():
+        yield _folder(base_dir / str(place))
 
 
 def _places(entry: Mapping[str, Any], cwd: Path, names: Iterable[str]) -> Iterator[Path]:
@@ -268,6 +268,7 @@ def _below(root: Path) -> Iterator[Path]:
                 entries = sorted(scan, key=lambda entry: entry.name)
         except OSError:
             continue
+        # By device and inode: a link may lead back into the project. `pyvenv.cfg` marks a virtual environment.
         if (status.st_dev, status.st_ino) in visited or any(entry.name == "pyvenv.cfg" for entry in entries):
             continue
         visited.add((status.st_dev, status.st_ino))
@@ -327,6 +328,8 @@ def _imported_elsewhere(texts: Mapping[Path, bytes], places: Iterable[Path]) -> 
     they are in one of the `places` of PYTHONPATH, or in a package that is installed as a link. None: the code looks for
     modules in places that only it knows."""
     python = {file: text for file, text in texts.items() if file.suffix == ".py"}
+    # Names of the project's own files and of the standard library need no look: the former count anyway, the latter
+    # don't change.
     looked_at = {part.removesuffix(".py") for file in python for part in file.parts[-4:]} | sys.stdlib_module_names
     searched = any(_SEARCHED.search(text) for text in python.values())
     outside: dict[Path, None] = {}
@@ -334,6 +337,7 @@ def _imported_elsewhere(texts: Mapping[Path, bytes], places: Iterable[Path]) -> 
     places = list(places)
     while waiting and len(outside) <= _MOST:
         name = waiting.pop()
+        # agenteval itself does not count: the agent's answer doesn't follow from it.
         if name in looked_at or name == __name__.partition(".")[0]:
             continue
         looked_at.add(name)

@@ -200,6 +200,7 @@ def program_in(folder: Path, argv: Sequence[str], *, given_upstreams: Mapping[st
 
 
 def _in_environment(program: Program, folder: Path) -> Program:
+    # A variable of the user's environment stands before the same one of a `.env`.
     brought = env_files(folder)
     env = {**brought.variables, **os.environ}
     return replace(program, cwd=folder, env=env, upstreams=upstreams(env, program.given_upstreams), brought=brought)
@@ -272,6 +273,8 @@ def program_of(agent: Configured, arguments: Sequence[str], max_cost: float | No
     permission = check_agents([agent])
     own = {str(key): str(value) for key, value in (config.get("env") or {}).items()}
     env = {**env, **own}
+    # From here on for arguments: a caller without a terminal, such as an editor, must not start a file that nobody
+    # trusted.
     folder = folder_of(str(config.get("cwd", ".")), agent.base_dir, permission.trusted)
     for file in _outside(arguments, folder, repository_of(agent.base_dir)):
         check_use(Use(file.parent, (f"command: {program_words((*words, *arguments))}",)))
@@ -377,6 +380,7 @@ async def _watched(running: Coroutine[Any, Any, int], session: Session, live: Li
                 heard.append(number)
     try:
         await asyncio.wait((program, stop), return_when=asyncio.FIRST_COMPLETED)
+        # Cancelled, it ends all that it started before it is done.
         if not program.done():
             program.cancel()
             await asyncio.wait((program,))
@@ -411,6 +415,7 @@ async def calibrated(program: Program, permission: Permission, first: Recording)
     the parts of requests that differ are volatile. Raises `AgentevalError` if the program sends quite different
     requests."""
     answers = OrderedPlayback(first.exchanges)
+    # Answers come in the order of the recording, whatever varies in the requests: so the parts that vary show.
     again = await record(replace(program, on_miss="error"), permission, answers=answers)
     if again.misses:
         raise AgentevalError(
@@ -498,6 +503,7 @@ async def store_graded(store: Store, plan: Plan, recording: Recording, max_cost:
     has left of `max_cost` US dollars."""
     run = plan.runs[0]
     judged, replies = GradedRun.nothing("cancelled", "the recording was stopped"), None
+    # Begun before it is graded: replies of judges are kept with a run that is there.
     begin(store, plan, recording.started_ms, os.getpid()).result()
     if recording.commits:
         store.write(KeepCommits(plan.execution_id, recording.commits))
@@ -511,6 +517,7 @@ async def store_graded(store: Store, plan: Plan, recording: Recording, max_cost:
             judged, replies = await pool.judge(run, recording.transcript)
         finally:
             await pool.close()
+    # Before the run's end: a result is never in the history without what it rests on.
     if replies:
         store.keep_replies(run.ref.run, replies)
     store.run_ended(_ended(run.ref.run, recording, judged)).result()
@@ -694,6 +701,7 @@ def replay_plan(
     if around is not None and (suites := around.agent) is not None:
         config = {**config, **{name: suites.config[name] for name in ("cwd", "env") if name in suites.config}}
         base_dir = suites.base_dir
+        # The user's own agent: its variables and folder are the user's word, and need no trust.
         mine = stored.own.get(suites.name)
         if mine is not None and mine.as_dict() == suites.config:
             own[program.name] = AgentConfig.model_validate(config)

@@ -207,10 +207,12 @@ def _options(row: ExecutionRow, plan_options: PlanOptions) -> PlanOptions:
 
 def _limits_left(options: PlanOptions, spent: Sequence[CostRow], earlier: Sequence[EarlierRun]) -> Limits:
     """The limits, less what was used and is in none of the earlier runs: by judges, and by attempts that failed."""
+    # Earlier runs are told to the new engine, which counts them itself.
     cost = sum(cost_row.cost or 0.0 for cost_row in spent) - sum(earlier_run.cost or 0.0 for earlier_run in earlier)
     tokens = sum(cost_row.input_tokens + cost_row.output_tokens for cost_row in spent)
     tokens -= sum((earlier_run.input_tokens or 0) + (earlier_run.output_tokens or 0) for earlier_run in earlier)
     return Limits(
+        # The sums differ in their last digits, though no cost is left over.
         options.max_cost if options.max_cost is None or cost < 1e-9 else options.max_cost - cost,
         options.max_tokens if options.max_tokens is None else options.max_tokens - max(tokens, 0),
         options.max_seconds,

@@ -81,6 +81,7 @@ class Stream:
             case ReasoningDelta(text):
                 self._gather(ReasoningStreamed, text)
             case ToolCallStarted(key, _, name):
+                # Texts go out before the call, in the order in which they came.
                 self.end()
                 self.shown = True
                 key += self._base
@@ -93,8 +94,8 @@ class Stream:
             case ToolCallFinished(key, result, error):
                 self.end()
                 self._send_arguments(key + self._base)
-                told = self._withheld.text(result)[:RESULT_LIMIT]
-                self._tell(ToolFinished, self._run, key + self._base, told, error)
+                text = self._withheld.text(result)[:RESULT_LIMIT]
+                self._tell(ToolFinished, self._run, key + self._base, text, error)
             case TurnEnded():
                 for key in tuple(self._arguments):
                     self._send_arguments(key)
@@ -133,6 +134,8 @@ class Stream:
             self._kind = kind
         self._texts.append(text)
 
+    # A key may be cut in two by the agent's pieces: the end of a text that may be its beginning waits for the next
+    # piece.
     def _send(self, *, whole: bool) -> None:
         text = "".join(self._texts)
         self._texts.clear()

@@ -85,6 +85,7 @@ class EventServer:
         self._watchers.add(watcher)
         self._seen_one.set()
         try:
+            # A snapshot needs the first event.
             await self._begun.wait()
             commands = asyncio.create_task(self._read(reader, watcher))
             await watcher.send_all()
@@ -154,6 +155,7 @@ class _Watcher:
             await self._news.wait()
             if not self._ending:
                 await asyncio.sleep(GATHER_S)
+            # Cleared before the events are taken: what comes while they are sent wakes the next round.
             self._news.clear()
             lines = [encode(event) for event in self._outbox.take()] if self._outbox else []
             if lines:
@@ -202,6 +204,7 @@ class Outbox:
             if isinstance(event, (TextStreamed, ReasoningStreamed)):
                 self._add_text(event)
             else:
+                # Text behind a tool call is another text.
                 self._open_texts.pop(event.run, None)
                 self._append(event)
         elif isinstance(event, Progress):

@@ -68,27 +68,28 @@ class SimulatedUsers:
             return None
         return SimulatedUser(run, self._agents[run.user.agent.hash], self)
 
-    async def answer(self, run: str, request: RemoteRequest, asked: AgentRequest, player: Prepared) -> _Answer:
+    async def answer(self, run: str, request: RemoteRequest, agent_request: AgentRequest, player: Prepared) -> _Answer:
         """The user's answer: a known one, else the agent's. It is stored with the run before this returns it."""
         answerer = user_answerer(player.name, player.fingerprint)
         key = (request.hash, answerer)
-        found = await self._known(key, player)
+        reply = await self._known(key, player)
         # Asked now, and not before: it may have been answered meanwhile.
-        found = self._remembered.get(key) or found
+        reply = self._remembered.get(key) or reply
         paid = False
 
         async def ask() -> _Answer:
             nonlocal paid
             paid = True
-            answer = await self._ask(asked, player)
+            answer = await self._ask(agent_request, player)
             if not answer.reply.error:
                 self._remembered[key] = answer.reply
                 if len(self._remembered) > _REMEMBERED:
                     self._remembered.popitem(last=False)
             return answer
 
-        answer = _Answer(found) if found is not None else await self._calls.get(key, ask)
+        answer = _Answer(reply) if reply is not None else await self._calls.get(key, ask)
         self._store.keep_replies(run, [StoredReply(request, answerer, answer.reply)])
+        # Who shared the answer of another run did not pay for it.
         return answer if paid else replace(answer, reply=_with(answer.reply, Usage()))
 
     async def close(self) -> None:
@@ -100,35 +101,35 @@ class SimulatedUsers:
         if not player.fingerprint:
             return None
         try:
-            known = await asyncio.to_thread(self._store.known_reply, *key)
+            stored_reply = await asyncio.to_thread(self._store.known_reply, *key)
         except AgentevalError:
             return None  # a history that can't be read only means that it is asked
-        return None if known is None else known.reply
+        return None if stored_reply is None else stored_reply.reply
 
-    async def _ask(self, asked: AgentRequest, player: Prepared) -> _Answer:
+    async def _ask(self, agent_request: AgentRequest, player: Prepared) -> _Answer:
         attempt, used = 0, Usage()
         while True:
             attempt += 1
             try:
-                got = await ask_once(player.agent, asked)
+                single_answer = await ask_once(player.agent, agent_request)
             except Exception as error:
-                said = f"the agent raised {type(error).__name__}: {str(error) or 'no message'}"
-                got = SingleAnswer(Transcript(), RunError.told("exception", said))
-            answer = self._read(got, asked, player)
+                message = f"the agent raised {type(error).__name__}: {str(error) or 'no message'}"
+                single_answer = SingleAnswer(Transcript(), RunError.told("exception", message))
+            answer = self._read(single_answer, agent_request, player)
             used += _usage(answer.reply)
             self.usage += _usage(answer.reply)
-            if not got.retry or attempt >= player.retries.attempts:
+            if not single_answer.retry or attempt >= player.retries.attempts:
                 return replace(answer, reply=_with(answer.reply, used))
-            await asyncio.sleep(player.retries.wait_s(attempt, got.retry_after_s))
+            await asyncio.sleep(player.retries.wait_s(attempt, single_answer.retry_after_s))
 
-    def _read(self, got: SingleAnswer, asked: AgentRequest, player: Prepared) -> _Answer:
-        if got.recorded:
-            return _Answer(Reply(_recorded(got.transcript, asked), at_ms=now_ms()))
-        clean, used, model = player.withheld, got.transcript.usage, got.transcript.model
-        error = None if got.error is None else clean.error(got.error)
+    def _read(self, single_answer: SingleAnswer, agent_request: AgentRequest, player: Prepared) -> _Answer:
+        if single_answer.recorded:
+            return _Answer(Reply(_recorded(single_answer.transcript, agent_request), at_ms=now_ms()))
+        clean, used, model = player.withheld, single_answer.transcript.usage, single_answer.transcript.model
+        error = None if single_answer.error is None else clean.error(single_answer.error)
         return _Answer(
             Reply(
-                clean.cut(clean.text(got.transcript.final_output)),
+                clean.cut(clean.text(single_answer.transcript.final_output)),
                 model=clean.text(model),
                 error="" if error is None else error.message,
                 input_tokens=used.input_tokens,
@@ -159,8 +160,8 @@ class SimulatedUser:
 
     async def say(self, so_far: Transcript) -> UserTurn:
         """What it says to the conversation until now. Raises only CancelledError."""
-        request, asked = self._request(so_far)
-        answer = await self._users.answer(self._run.ref.run, request, asked, self._player)
+        request, agent_request = self._request(so_far)
+        answer = await self._users.answer(self._run.ref.run, request, agent_request, self._player)
         self.usage += _usage(answer.reply)
         if answer.error is not None:
             return UserTurn(error=self._failed(answer.error))
@@ -174,8 +175,8 @@ class SimulatedUser:
 
     def late(self, limit: str) -> RunError:
         """The error of a run whose time was over while the user was asked."""
-        said = f"the simulated user ({self.name}) had not answered when the run's time of {limit} was over"
-        return RunError(USER, said, "raise `timeout` of the test", ErrorCode.USER_TIMEOUT)
+        message = f"the simulated user ({self.name}) had not answered when the run's time of {limit} was over"
+        return RunError(USER, message, "raise `timeout` of the test", ErrorCode.USER_TIMEOUT)
 
     def release(self) -> None:
         """The run is over."""
@@ -203,7 +204,7 @@ class SimulatedUser:
             payload["recording"] = [run.ref.test, run.ref.repetition]
         if player.reads_variables and run.variables:
             payload["variables"] = json_like(run.variables)
-        asked = AgentRequest(
+        agent_request = AgentRequest(
             messages,
             config=player.config,
             context={SIMULATED_USER: brief},
@@ -215,18 +216,18 @@ class SimulatedUser:
             turn=turn,
             variables=run.variables,
         )
-        return RemoteRequest("user", player.name, payload), asked
+        return RemoteRequest("user", player.name, payload), agent_request
 
     def _failed(self, error: RunError) -> RunError:
         inner = error.coded
         fields = {"why": inner.code, **inner.fields}
-        said = f"the simulated user ({self.name}) did not answer: {inner.message}"
-        return RunError(USER, said, inner.fix, ErrorCode.USER_FAILED, fields)
+        message = f"the simulated user ({self.name}) did not answer: {inner.message}"
+        return RunError(USER, message, inner.fix, ErrorCode.USER_FAILED, fields)
 
     def _silent(self, what: str, when: str) -> RunError:
         fix = f"make the agent {self.name!r} write the user's next message, or {STOP} when the user is done"
-        said = f"the simulated user ({self.name}) {what}"
-        return RunError(USER, said, fix, ErrorCode.USER_SILENT, {"when": when})
+        message = f"the simulated user ({self.name}) {what}"
+        return RunError(USER, message, fix, ErrorCode.USER_SILENT, {"when": when})
 
 
 def _with(reply: Reply, usage: Usage) -> Reply:
@@ -237,27 +238,28 @@ def _usage(reply: Reply) -> Usage:
     return Usage(reply.input_tokens, reply.output_tokens, cost=reply.cost)
 
 
-def _recorded(recording: Transcript, asked: AgentRequest) -> str:
+def _recorded(recording: Transcript, agent_request: AgentRequest) -> str:
     """What the user said next in a recording of the conversation."""
-    said = [message.content for message in recording.messages if message.role == "user"]
-    place = sum(message.role == "user" for message in asked.messages)
-    return said[place] if place < len(said) else STOP
+    texts = [message.content for message in recording.messages if message.role == "user"]
+    place = sum(message.role == "user" for message in agent_request.messages)
+    return texts[place] if place < len(texts) else STOP
 
 
 def _from_its_side(messages: tuple[Message, ...]) -> list[Message]:
     """The conversation with the roles swapped. Neighbours of one role are one message: some servers take no others."""
-    said: list[tuple[str, str]] = []
+    turns: list[tuple[str, str]] = []
     for message in messages:
         role = {"user": "assistant", "assistant": "user"}.get(message.role)
         if role is None or not message.content:
             continue
-        if said and said[-1][0] == role:
-            said[-1] = (role, f"{said[-1][1]}\n\n{message.content}")
+        if turns and turns[-1][0] == role:
+            turns[-1] = (role, f"{turns[-1][1]}\n\n{message.content}")
         else:
-            said.append((role, message.content))
-    if not said or said[0][0] != "user":
-        said.insert(0, ("user", GREETING))
-    return [Message(role, content) for role, content in said]
+            turns.append((role, message.content))
+    # Servers want the user to speak first: here that is the tested agent.
+    if not turns or turns[0][0] != "user":
+        turns.insert(0, ("user", GREETING))
+    return [Message(role, content) for role, content in turns]
 
 
 def _instructions(brief: UserBrief) -> Message:

@@ -46,6 +46,7 @@ class StateProbes:
         if run.fork is not None:
             none = unread(ReadingProblem.CONTINUED)
             return tuple([ProbeState(name, none, none) for name in run.state])
+        # What stands after the run until it is read: an agent that is stopped leaves it so.
         stopped = unread(ReadingProblem.STOPPED)
         readings = await self._read(run, workdir)
         return tuple([ProbeState(name, read, stopped) for name, read in zip(run.state, readings, strict=True)])

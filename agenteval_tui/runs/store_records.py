@@ -23,6 +23,7 @@ from agenteval_tui.transcripts.model import Transcript
 
 def begin(store: Store, plan: Plan, started_ms: int, pid: int | None) -> Future[Any]:
     """Store the plan: as a new execution, with the data needed to resume it, or as one that continues."""
+    # A plan with an order continues an execution that is there.
     if plan.order:
         again = [run.ref.run for run in plan.runs]
         return store.resume_execution(plan.execution_id, pid, again=again, options=plan.options)

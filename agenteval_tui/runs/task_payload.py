@@ -55,6 +55,7 @@ class Tasks:
             *(run.messages, run.tool_calls, run.turns, run.context, run.specs, run.stop, run.user, run.around),
             run.state,
         )
+        # By identity: to compare or hash whole conversations for each run would cost more than to store them.
         key = (*map(id, parts), run.agent.hash, run.timeout_s, run.pass_threshold)
         task = self._tasks.get(key)
         if task is None:

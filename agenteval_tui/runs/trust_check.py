@@ -235,8 +235,8 @@ def _dataset(plan: Plan, suite_key: str, test_id: str) -> Iterator[str]:
         and test.dataset is not None
         and folder is not None
         and any(
-            leads_outside(one, folder)
-            for one in (test.dataset.file, *(str(file.absolute()) for file in dataset_files(test.dataset, folder)))
+            leads_outside(path, folder)
+            for path in (test.dataset.file, *(str(file.absolute()) for file in dataset_files(test.dataset, folder)))
         )
     ):
         yield f"reads the dataset {test.dataset.file}"

@@ -40,6 +40,7 @@ class UnfinishedRecording:
 
     def __init__(self, what: Sequence[Any], volatile: Sequence[Volatile] = ()) -> None:
         key = content_hash(list(what))
+        # A random part in the name: two equal recordings at the same time must not share a file.
         self._path = data_dir() / "recordings" / f"{key}.{token_hex(8)}{_SUFFIX}"
         leftovers = _left(self._path.parent, key)
         self._left = tuple(leftover.path for leftover in leftovers)
@@ -53,6 +54,7 @@ class UnfinishedRecording:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
             with os.fdopen(os.open(self._path, flags, PRIVATE), "wb", buffering=0) as file:
                 head = "" if os.fstat(file.fileno()).st_size else json.dumps({_OWNER: owner_name()}) + "\n"
+                # Owner and answer in one write: no other process may see a file without its owner.
                 append_whole(file.fileno(), (head + text).encode())
 
     def take(self, question: Question) -> Answer | None:
@@ -90,6 +92,7 @@ def _left(folder: Path, key: str) -> list[_Left]:
                 path.unlink(missing_ok=True)
             elif path.name.startswith(f"{key}."):
                 first, _, rest = path.read_text(encoding="utf-8", errors="replace").partition("\n")
+                # Those of a living process are its own: it may still be asking.
                 if not is_alive(_owner(first)):
                     leftovers.append((changed, _Left(path, left_in(rest))))
     return [leftover for _, leftover in sorted(leftovers, key=lambda pair: pair[0])]
