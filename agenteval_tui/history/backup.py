@@ -42,6 +42,7 @@ def copy_history(path: Path, target: Path, *, force: bool = False) -> int:
         try:
             os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             retry_while_locked(path, lambda: _write_copy(path, draft), READING_TRIES)
+            # On the disk before it gets its name: after a power failure there is a whole copy or none.
             with draft.open("rb") as file:
                 os.fsync(file.fileno())
                 size = os.fstat(file.fileno()).st_size
@@ -165,6 +166,7 @@ def _merge_tests(connection: sqlite3.Connection, test: int, into: int) -> None:
     connection.execute("UPDATE OR IGNORE dataset_rows SET test = ? WHERE test = ?", (into, test))
     connection.execute("DELETE FROM dataset_rows WHERE test = ?", (test,))
     connection.execute("UPDATE runs SET test = ? WHERE test = ?", (into, test))
+    # What `into` has already is left behind by the update, and deleted.
     connection.execute("UPDATE OR IGNORE baselines SET test = ? WHERE test = ?", (into, test))
     connection.execute("DELETE FROM baselines WHERE test = ?", (test,))
     connection.execute("UPDATE quarantines SET test = ? WHERE test = ?", (into, test))

@@ -110,10 +110,10 @@ def _decompress(data: bytes) -> bytes:
     if data[:1] == b"[":
         return data
     stream = zlib.decompressobj(zdict=_WORDS)
-    found = stream.decompress(data)
+    text = stream.decompress(data)
     if not stream.eof:
         raise zlib.error("incomplete or truncated stream")
-    return found
+    return text
 
 
 def inflated(data: bytes, most: int, *, words: bool = True) -> bytes:
@@ -125,14 +125,14 @@ def inflated(data: bytes, most: int, *, words: bool = True) -> bytes:
         return data
     try:
         stream = zlib.decompressobj(zdict=_WORDS) if words else zlib.decompressobj()
-        found = stream.decompress(data, most)
+        text = stream.decompress(data, most)
     except zlib.error as wrong:
         raise ValueError(str(wrong)) from wrong
     if not stream.eof:
         raise ValueError("it is too large, or its end is missing")
-    if found[:1] not in (b"[", b"{"):
+    if text[:1] not in (b"[", b"{"):
         raise ValueError("it is not JSON")  # such as something compressed again
-    return found
+    return text
 
 
 def is_transcript(content_hash: bytes, data: bytes) -> bool:
@@ -195,9 +195,9 @@ def pack_transcript(transcript: Transcript) -> tuple[bytes, bytes]:
 
 
 def _usage(usage: Usage) -> tuple[object, ...]:
-    made = usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens, usage.cost
+    counts = usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens, usage.cost
     written = usage.cache_write_tokens, usage.cache_write_1h_tokens
-    return made if written == (None, None) else (*made, *written)
+    return counts if written == (None, None) else (*counts, *written)
 
 
 def _rest(transcript: Transcript) -> tuple[object, ...]:
@@ -209,17 +209,19 @@ def _rest(transcript: Transcript) -> tuple[object, ...]:
     if not (transcript.log or transcript.notes or rare):
         return ()
     notes = [(note.code, note.what, note.place) if note.place else (note.code, note.what) for note in transcript.notes]
-    output = [(one.at_ms, one.source, one.text, one.level, one.logger) for one in transcript.output]
+    output = [(line.at_ms, line.source, line.text, line.level, line.logger) for line in transcript.output]
     hooks = [
-        (one.phase, one.name, one.duration_ms, one.output, _error(one.error), one.attempt) for one in transcript.hooks
+        (hook.phase, hook.name, hook.duration_ms, hook.output, _error(hook.error), hook.attempt)
+        for hook in transcript.hooks
     ]
-    state = [(one.name, _reading(one.before), _reading(one.after)) for one in transcript.state]
+    state = [(probe.name, _reading(probe.before), _reading(probe.after)) for probe in transcript.state]
     rest = (transcript.log, notes, _usage(transcript.user_usage), output, hooks, transcript.workdir, state)
-    asked = None if requests is None else _requests(requests, transcript.messages)
+    packed = None if requests is None else _requests(requests, transcript.messages)
     if transcript.outputs:
-        return (*rest, asked, dict(transcript.outputs))
+        return (*rest, packed, dict(transcript.outputs))
     if requests is not None:
-        return (*rest, asked)
+        return (*rest, packed)
+    # Written by position: what comes last and is empty is left out, so that most transcripts stay short.
     return rest[: 7 if state else 6 if around else 4 if output else 3 if simulated else 2 if notes else 1]
 
 
@@ -229,46 +231,48 @@ _SHORT = 40  # characters that need no place elsewhere
 
 
 def _requests(requests: ModelRequests, messages: Sequence[Message]) -> tuple[object, ...]:
-    places = {one.content: place for place, one in enumerate(messages) if len(one.content) > _SHORT}
+    places = {message.content: place for place, message in enumerate(messages) if len(message.content) > _SHORT}
     tools = [[(tool.name, tool.description, dict(tool.parameters)) for tool in listed] for listed in requests.tools]
     references = [
         (
-            one.line,
-            one.model,
-            one.system,
-            one.messages,
-            one.tools,
-            one.parameters,
-            one.previous,
-            one.cached_tokens,
-            one.error,
-            one.answer,
-            *(() if one.input_tokens is None else (one.input_tokens,)),
+            reference.line,
+            reference.model,
+            reference.system,
+            reference.messages,
+            reference.tools,
+            reference.parameters,
+            reference.previous,
+            reference.cached_tokens,
+            reference.error,
+            reference.answer,
+            *(() if reference.input_tokens is None else (reference.input_tokens,)),
         )
-        for one in requests.references
+        for reference in requests.references
     ]
     return (
-        [_elsewhere(one, places) for one in requests.messages],
-        [places.get(one, one) for one in requests.systems],
+        [_elsewhere(message, places) for message in requests.messages],
+        [places.get(system, system) for system in requests.systems],
         tools,
         list(map(dict, requests.parameters)),
         references,
-        [(one.name, one.about, one.called_by, one.used_in) for one in requests.lines],
+        [(line.name, line.about, line.called_by, line.used_in) for line in requests.lines],
         requests.unrecorded,
     )
 
 
-def _elsewhere(asked: Mapping[str, Any], places: Mapping[str, int]) -> dict[str, Any]:
+def _elsewhere(message: Mapping[str, Any], places: Mapping[str, int]) -> dict[str, Any]:
     """A message of a request, without a text that the transcript has."""
-    content = asked.get("content")
+    content = message.get("content")
     place = places.get(content) if isinstance(content, str) else None
-    if place is None or _ELSEWHERE in asked:
-        return dict(asked)
-    return {_ELSEWHERE if key == "content" else key: place if key == "content" else one for key, one in asked.items()}
+    if place is None or _ELSEWHERE in message:
+        return dict(message)
+    return {
+        _ELSEWHERE if key == "content" else key: place if key == "content" else value for key, value in message.items()
+    }
 
 
 def _read_requests(
-    told: Sequence[Message],
+    conversation: Sequence[Message],
     messages: list[Any],
     systems: list[Any],
     tools: list[Any],
@@ -278,8 +282,8 @@ def _read_requests(
     unrecorded: Iterable[RequestPart] = (),
 ) -> ModelRequests:
     requests = ModelRequests(
-        tuple([_read_message(one, told) for one in messages]),
-        systems=tuple([told[one].content if isinstance(one, int) else one for one in systems]),
+        tuple([_read_message(message, conversation) for message in messages]),
+        systems=tuple([conversation[system].content if isinstance(system, int) else system for system in systems]),
         tools=tuple([tuple([OfferedTool(*tool) for tool in listed]) for listed in tools]),
         parameters=tuple(parameters),
         references=tuple(
@@ -296,12 +300,12 @@ def _read_requests(
     return requests
 
 
-def _read_message(message: dict[str, Any], told: Sequence[Message]) -> dict[str, Any]:
+def _read_message(message: dict[str, Any], conversation: Sequence[Message]) -> dict[str, Any]:
     if type(message.get(_ELSEWHERE)) is not int:
         return message
     return {
-        "content" if key == _ELSEWHERE else key: told[one].content if key == _ELSEWHERE else one
-        for key, one in message.items()
+        "content" if key == _ELSEWHERE else key: conversation[value].content if key == _ELSEWHERE else value
+        for key, value in message.items()
     }
 
 
@@ -322,7 +326,7 @@ def _read_reading(
 
 
 def _read_state(name: str, before: list[Any] | None, after: list[Any] | None) -> ProbeState:
-    return ProbeState(name, *(None if one is None else _read_reading(*one) for one in (before, after)))
+    return ProbeState(name, *(None if reading is None else _read_reading(*reading) for reading in (before, after)))
 
 
 def _read_call(*parts: Any) -> ToolCall:
@@ -331,14 +335,15 @@ def _read_call(*parts: Any) -> ToolCall:
 
 def _message_with_attachments(m: Message) -> tuple[object, ...]:
     attachments = [
-        (one.media_type, one.size, one.sha256, one.name, one.description, one.url, one.mark) for one in m.attachments
+        (file.media_type, file.size, file.sha256, file.name, file.description, file.url, file.mark)
+        for file in m.attachments
     ]
     return (m.role, m.content, m.reasoning, m.tool_calls, m.tool_call, m.tool_call_id, m.name, m.simulated, attachments)
 
 
 def _message(m: list[Any]) -> Message:
     simulated = len(m) > 7 and bool(m[7])
-    attachments = tuple([Attachment(*one) for one in m[8]]) if len(m) > 8 else ()
+    attachments = tuple([Attachment(*parts) for parts in m[8]]) if len(m) > 8 else ()
     return Message(
         m[0],
         content=m[1],
@@ -355,10 +360,10 @@ def _message(m: list[Any]) -> Message:
 def _error(error: RunError | None) -> tuple[object, ...] | None:
     if error is None:
         return None
-    made = (error.kind, error.message, error.fix)
+    parts = (error.kind, error.message, error.fix)
     if error.traceback is not None:
-        return (*made, error.code, dict(error.fields), traceback_data(error.traceback))
-    return (*made, error.code, dict(error.fields)) if error.code else made
+        return (*parts, error.code, dict(error.fields), traceback_data(error.traceback))
+    return (*parts, error.code, dict(error.fields)) if error.code else parts
 
 
 def _read_error(parts: list[Any] | None) -> RunError | None:
@@ -375,8 +380,8 @@ def _hook(phase: str, name: str, took_ms: float, output: str, error: list[Any] |
 
 
 def _step(step: Step) -> tuple[object, ...]:
-    made = (step.name, step.started_ms, step.duration_ms)
-    return (*made, True) if step.setup else made
+    parts = (step.name, step.started_ms, step.duration_ms)
+    return (*parts, True) if step.setup else parts
 
 
 def unpack_transcript(data: bytes) -> Transcript:
@@ -385,9 +390,9 @@ def unpack_transcript(data: bytes) -> Transcript:
         layout, messages, calls, timing, usage, model, finish, final, error, *more = decoded_json(_decompress(data))
         if layout not in (_LAYOUT, _LAYOUT_WITH_ATTACHMENTS):
             raise ValueError(f"layout {layout} is not known")
-        told = tuple([Message(m[0], m[1]) if len(m) == 2 else _message(m) for m in messages])
+        conversation = tuple([Message(m[0], m[1]) if len(m) == 2 else _message(m) for m in messages])
         return Transcript(
-            messages=told,
+            messages=conversation,
             tool_calls=tuple([ToolCall(*call) if len(call) < 10 else _read_call(*call) for call in calls]),
             timing=Timing(timing[0], timing[1], tuple([Step(*step) for step in timing[2]])),
             usage=Usage(*usage),
@@ -398,11 +403,11 @@ def unpack_transcript(data: bytes) -> Transcript:
             log=more[0] if more else "",
             notes=tuple([Note(*note) for note in more[1]]) if len(more) > 1 else (),
             user_usage=Usage(*more[2]) if len(more) > 2 else Usage(),
-            output=tuple([Output(*one) for one in more[3]]) if len(more) > 3 else (),
-            hooks=tuple([_hook(*one) for one in more[4]]) if len(more) > 4 else (),
+            output=tuple([Output(*line) for line in more[3]]) if len(more) > 3 else (),
+            hooks=tuple([_hook(*hook) for hook in more[4]]) if len(more) > 4 else (),
             workdir=more[5] if len(more) > 5 else "",
-            state=tuple([_read_state(*one) for one in more[6]]) if len(more) > 6 else (),
-            requests=_read_requests(told, *more[7]) if len(more) > 7 and more[7] is not None else None,
+            state=tuple([_read_state(*probe) for probe in more[6]]) if len(more) > 6 else (),
+            requests=_read_requests(conversation, *more[7]) if len(more) > 7 and more[7] is not None else None,
             outputs=more[8] if len(more) > 8 else {},
         )
     except (zlib.error, TypeError, LookupError, RecursionError) as wrong:
@@ -449,8 +454,8 @@ def unpack_results(data: bytes) -> tuple[CriterionResult, ...]:
         names = criterion_names([result.criterion for result in results])
         return tuple(
             [
-                one if one.criterion == name else replace(one, criterion=name)
-                for one, name in zip(results, names, strict=True)
+                result if result.criterion == name else replace(result, criterion=name)
+                for result, name in zip(results, names, strict=True)
             ]
         )
     except (zlib.error, TypeError, LookupError, RecursionError) as wrong:
@@ -491,8 +496,8 @@ def _result(head: list[Any], rest: list[Any], metrics: list[list[Any]]) -> Crite
 
 
 def _metric(head: list[Any], evidence: list[list[Any]]) -> MetricResult:
-    name, kind, outcome, score, weight, neutral, *said = head
-    message, code, fields = said or ("", "", None)
+    name, kind, outcome, score, weight, neutral, *more = head
+    message, code, fields = more or ("", "", None)
     lines = tuple([_read_evidence(*parts) for parts in evidence])
     return MetricResult(
         name,
@@ -559,6 +564,7 @@ def _words(value: object) -> Iterable[str]:
         if isinstance(item, str):
             out.append(item)
         elif isinstance(item, dict):
+            # Reversed, since the last of the list is taken next: words come in their order.
             for key, inner in reversed(item.items()):
                 pending.append(inner)
                 pending.append(str(key))

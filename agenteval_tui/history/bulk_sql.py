@@ -39,7 +39,7 @@ def write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[tu
 
 
 def look_up(connection: sqlite3.Connection, statement: str, keys: Sequence[Any]) -> list[Any]:
-    """The rows of a query for many keys, which ends in `IN {keys}` and gives one column."""
+    """The rows of a query for many keys, which ends in `IN {keys}`."""
     rows: list[Any] = []
     position = 0
     for size in _SIZES:

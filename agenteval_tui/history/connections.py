@@ -91,6 +91,7 @@ def connect_writer(path: Path, *, busy_s: float | None = None, durable: bool = T
     `durable`. Raises sqlite3.Error."""
     # A run that is shown as ended is on the disk: FULL syncs the log with every commit (NORMAL would lose the last
     # commits with the power). Commits are grouped, so the price is small.
+    # `journal_size_limit`: the log grows as long as somebody reads, and is cut to this size after that.
     pragmas = (
         "synchronous = FULL",
         "wal_autocheckpoint = 2000",
@@ -113,6 +114,7 @@ def connect_reader(path: Path, *, immutable: bool = False) -> Connection:
 
 
 def _connect(address: Path | str, pragmas: Sequence[str], **options: Any) -> Connection:
+    # Transactions are begun by hand (`isolation_level`), and a connection may be closed by another thread than its own.
     connection = sqlite3.connect(address, isolation_level=None, check_same_thread=False, factory=Connection, **options)
     try:
         for pragma in pragmas:
@@ -167,6 +169,7 @@ def on_network(path: Path) -> bool:
             continue
         point = fields[1].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
         inside = target == point or target.startswith(point.rstrip("/") + "/")
+        # The longest mount point is the one that holds the file; of equal ones the last hides the others.
         if inside and len(point) >= len(best):
             best, kind = point, fields[2]
     return kind in _NETWORK or kind.startswith(_NETWORK_FUSE)

@@ -80,6 +80,7 @@ def remove_runs(
     else:
         for some in batches(executions, _BATCH):
             went += store.write(_Remove((), some, unless)).result()[1]
+    # Once, behind all batches: it walks over all runs.
     orphans = int(store.write(_Sweep()).result()) if gone or went else 0
     sweep_workdirs(store)
     return DeleteResult(gone, went, orphans, store.read(free_bytes))
@@ -118,6 +119,7 @@ class _Remove(Struct):
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> tuple[int, int]:
         """Delete them, and take their share out of the totals."""
+        # Asked under the lock: an execution may have been resumed since the runs were chosen.
         busy = set(running_executions(connection))
         rows = [row for row in self._rows(connection) if row[1] not in busy]
         runs = [row[0] for row in rows]
@@ -142,6 +144,7 @@ class _Remove(Struct):
         connection.executemany("DELETE FROM failed_attempts WHERE run = ?", gone)
         connection.executemany("DELETE FROM tapes WHERE run = ?", gone)
         connection.executemany("DELETE FROM runs WHERE id = ?", gone)
+        # Another grading of the same recording may count from now on.
         mark_superseded(connection, [row[-2] or row[-1] for row in rows])
         for transcript in {row[-3] for row in rows if row[-3] is not None}:
             forget_transcript(connection, transcript)
@@ -157,6 +160,7 @@ class _Remove(Struct):
             connection.execute("DELETE FROM imports WHERE execution = ?", (execution,))
             baselines.delete_baselines_of(connection, execution, ())
             went += connection.execute("DELETE FROM executions WHERE id = ?", (execution,)).rowcount
+            # Its row is gone: there is nothing to add to.
             totals.executions.pop(execution, None)
         return len(runs), went
 

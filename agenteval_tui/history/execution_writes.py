@@ -99,12 +99,14 @@ def _add_runs(
     tasks: PackedTasks,
     task_ids: Mapping[bytes, int],
 ) -> None:
-    found = connection.execute("SELECT id, suites, agents FROM executions WHERE uid = ?", (execution_id,)).fetchone()
-    if found is None:
+    of_execution = connection.execute(
+        "SELECT id, suites, agents FROM executions WHERE uid = ?", (execution_id,)
+    ).fetchone()
+    if of_execution is None:
         raise HistoryError(f"there is no execution {execution_id}")
-    execution: int = found[0]
-    suites: list[str] = json.loads(found[1])
-    agents: list[str] = json.loads(found[2])
+    execution: int = of_execution[0]
+    suites: list[str] = json.loads(of_execution[1])
+    agents: list[str] = json.loads(of_execution[2])
     test_ids, plans = _test_ids(connection, runs), _plan_ids(connection, runs)
     tests = [test_ids[run.suite_key, run.test_id] for run in runs]
     criterion_versions.note(connection, _written(runs, test_ids))
@@ -203,6 +205,7 @@ def _plan_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> lis
         if digest is None:
             tags, hashes = tuple_text(run.tags), tuple_text(run.criteria)
             variables = json_text(dict(run.variables)) if run.variables else "{}"
+            # No text can hold the mark between the parts: JSON escapes it.
             parts = "\0".join((json_text(run.prompt), tags, variables, hashes))
             digest = hashlib.sha256(parts.encode("ascii")).digest()[:16]
             if not run.variables:
@@ -242,6 +245,7 @@ def plan_with(connection: sqlite3.Connection, plan: int, prompt: str, variables:
 
 def _note_criteria(connection: sqlite3.Connection, criteria: Mapping[str, Mapping[str, Any] | None]) -> None:
     now = now_ms()
+    # Of a criterion that was imported only the hash may be known: then its text is added.
     write_rows(
         connection,
         "INSERT INTO criteria (hash, spec, first_ms) {rows} ON CONFLICT (hash)"

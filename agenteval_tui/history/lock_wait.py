@@ -29,9 +29,8 @@ def tell_waiting(path: Path) -> None:
     with _lock:
         now = time.monotonic()
         was_told, _told_at = now - _told_at < _ONE_WAIT_S, now
-        listeners = (
-            [] if was_told else _listeners[-1:]
-        )  # who shows something now: the app, and not the command line behind it
+        # The last one shows something now: the app, and not the command line behind it.
+        listeners = [] if was_told else _listeners[-1:]
     for listener in listeners:
         listener(f"waiting for the history file, which another program keeps locked: {path}")
 

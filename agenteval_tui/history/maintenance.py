@@ -135,20 +135,20 @@ def _space(path: Path) -> DiskUsage:
         table_of = dict(connection.execute("SELECT name, tbl_name FROM sqlite_master").fetchall())
         sizes: dict[str, int] = {}
         try:
-            found = connection.execute("SELECT name, pgsize FROM dbstat WHERE aggregate = TRUE").fetchall()
+            pages = connection.execute("SELECT name, pgsize FROM dbstat WHERE aggregate = TRUE").fetchall()
         except sqlite3.OperationalError:  # a SQLite that was built without it
-            found = []
-        for name, number in found:
+            pages = []
+        for name, number in pages:
             sizes[table_of.get(name, name)] = sizes.get(table_of.get(name, name), 0) + int(number)
         total = int(connection.execute("PRAGMA page_count").fetchone()[0]) * size
     parts = {}
-    for said, tables in _PARTS:
-        parts[said] = sum(
+    for part, tables in _PARTS:
+        parts[part] = sum(
             number for name, number in sizes.items() if name in tables or name.startswith(f"{tables[0]}_")
         )
     parts["unused"] = free * size
     parts["other"] = max(total - sum(parts.values()), 0)
-    listed = sorted(((said, number) for said, number in parts.items() if number), key=lambda one: -one[1])
+    listed = sorted(((part, number) for part, number in parts.items() if number), key=lambda pair: -pair[1])
     return DiskUsage(tuple(listed), total)
 
 
@@ -199,6 +199,7 @@ def _checked(path: Path, deep: bool) -> CheckResult:
                 evidence = int(connection.execute(f"SELECT count(*) FROM ({WITHOUT_EVIDENCE})").fetchone()[0])
                 damage += _unreadable(connection) if deep else []
                 connection.execute("ROLLBACK")
+        # Last, and on a connection that writes: FTS5 checks itself in a statement that does.
         if not damage:
             damage += _broken_index(path)
     except sqlite3.DatabaseError as error:
@@ -230,6 +231,7 @@ def vacuum(store: Store) -> VacuumResult:
             fix="wait until it ends (agenteval ps)",
         )
     _refuse_without_room(path, store.read(_pages))
+    # What waits in this process would wait for the rewriting, or hold it up.
     store.flush()
     try:
         return retry_while_locked(path, lambda: _vacuumed(path), WRITING_TRIES)
@@ -243,6 +245,7 @@ def _vacuumed(path: Path) -> VacuumResult:
         connection.execute("INSERT INTO search (search) VALUES ('optimize')")
         connection.execute("VACUUM")
         connection.execute("PRAGMA optimize")
+        # There is no log there.
         if not on_network(path):
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return VacuumResult(before, _pages(connection))
@@ -259,6 +262,7 @@ def _refuse_without_room(path: Path, size: int) -> None:
     import shutil
 
     free = shutil.disk_usage(path.parent).free
+    # Once for the copy, and once for the log through which it comes back.
     if free < 2 * size:
         raise HistoryError(
             f"there is not enough space to rewrite the file: this takes {size / 1e6:,.1f} MB twice, and"
@@ -280,20 +284,20 @@ def _wrong_totals(connection: Connection) -> list[str]:
         f"SELECT uid FROM (SELECT e.*, {sums} FROM executions e LEFT JOIN runs r ON r.execution = e.id GROUP BY e.id)"
         f" WHERE {differs}"
     ).fetchall()
-    said = [f"the totals of {len(rows)} executions do not match their runs ({rows[0][0]}, ...)"] if rows else []
+    sentences = [f"the totals of {len(rows)} executions do not match their runs ({rows[0][0]}, ...)"] if rows else []
     tests = connection.execute(
         "SELECT count(*) FROM (SELECT t.ended, count(r.id) FILTER (WHERE r.status IN"
         " ('passed', 'failed', 'error', 'skipped', 'needs_review')) AS counted FROM tests t"
         " LEFT JOIN runs r ON r.test = t.id GROUP BY t.id) WHERE ended != counted"
     ).fetchone()[0]
     if tests:
-        said.append(f"the stored number of runs is wrong for {tests} tests")
-    return said
+        sentences.append(f"the stored number of runs is wrong for {tests} tests")
+    return sentences
 
 
 def _loose_decisions(connection: sqlite3.Connection) -> list[str]:
     """What people decided about runs, executions and tests that are not in the history."""
-    said = []
+    sentences = []
     for table, column, other in _DECIDED:
         number = connection.execute(
             f"SELECT count(*) FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {other})"
@@ -302,63 +306,65 @@ def _loose_decisions(connection: sqlite3.Connection) -> list[str]:
             named = f"name {other}"
             if number == 1:
                 named = f"names {'an' if other == 'executions' else 'a'} {other[:-1]}"
-            said.append(f"{number} {table[:-1] if number == 1 else table} {named} not in the history")
+            sentences.append(f"{number} {table[:-1] if number == 1 else table} {named} not in the history")
     examples = lost_examples(connection)
     if examples:
         number = len(examples)
-        said.append(f"{number} triage {'decision names' if number == 1 else 'decisions name'} runs not in the history")
-    return said
+        sentences.append(
+            f"{number} triage {'decision names' if number == 1 else 'decisions name'} runs not in the history"
+        )
+    return sentences
 
 
 def _loose_rows(connection: Connection) -> list[str]:
     """Rows that name others which are not there, and rows that nothing names."""
-    said = []
+    sentences = []
     for table, column, other in _NAMED:
         number = connection.execute(
             f"SELECT count(*) FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {other})"
             f" AND {column} != {LOST}"
         ).fetchone()[0]
         if number:
-            said.append(f"{number} rows of {table} name a row of {other} that does not exist")
+            sentences.append(f"{number} rows of {table} name a row of {other} that does not exist")
     for table, where in orphan_rows():
         if table in ("tool_calls", "run_replies"):
             number = connection.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0]
             if number:
-                said.append(f"{number} rows of {table} belong to nothing")
-    return said
+                sentences.append(f"{number} rows of {table} belong to nothing")
+    return sentences
 
 
 def _unreadable(connection: Connection) -> list[str]:
     """Transcripts and results whose bytes can't be unpacked, and transcripts that are not what was stored."""
-    said: list[str] = []
+    sentences: list[str] = []
     for number, content_hash, data in connection.execute("SELECT id, hash, data FROM transcripts"):
         try:
             unpack_transcript(data)
             if is_transcript(content_hash, data):
                 continue
-            said.append(f"transcripts {number}: its bytes have changed since they were stored")
+            sentences.append(f"transcripts {number}: its bytes have changed since they were stored")
         except ValueError as error:
-            said.append(f"transcripts {number}: {error}")
-        if len(said) >= _MOST:
-            return said
+            sentences.append(f"transcripts {number}: {error}")
+        if len(sentences) >= _MOST:
+            return sentences
     for number, data in connection.execute("SELECT run, data FROM evidence"):
         try:
             unpack_results(data)
         except ValueError as error:
-            said.append(f"evidence {number}: {error}")
-            if len(said) >= _MOST:
-                return said
-    return said
+            sentences.append(f"evidence {number}: {error}")
+            if len(sentences) >= _MOST:
+                return sentences
+    return sentences
 
 
 def _not_json(connection: Connection) -> list[str]:
     """Columns whose text is not what they hold: damaged, or written by something else."""
-    said = []
+    sentences = []
     for table, column, wrong, _ in _JSON:
         (number,) = connection.execute(f"SELECT count(*) FROM {table} WHERE {_damaged(column, wrong)}").fetchone()
         if number:
-            said.append(f"{count(number, 'row')} of {table} can't be read: {column}")
-    return said
+            sentences.append(f"{count(number, 'row')} of {table} can't be read: {column}")
+    return sentences
 
 
 def _damaged(column: str, wrong: str) -> str:
@@ -395,6 +401,7 @@ class _Fix(Struct):
         admit_losses(connection)
         forget_lost_examples(connection)
         for table, column, other in (*_NAMED, *_DECIDED):
+            # A run stays, whatever it has lost.
             if table not in ("runs", "tests"):
                 connection.execute(
                     f"DELETE FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {other})"

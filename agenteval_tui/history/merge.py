@@ -104,17 +104,20 @@ def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], No
         seen = 0
         for execution in source.read(lambda c: read_rows(c, "SELECT * FROM executions ORDER BY id")):
             runs: list[int] = source.read(
-                lambda c, one=execution: [  # type: ignore[misc]
-                    row[0] for row in c.execute("SELECT id FROM runs WHERE execution = ? ORDER BY id", (one["id"],))
+                lambda c, execution_row=execution: [  # type: ignore[misc]
+                    row[0]
+                    for row in c.execute("SELECT id FROM runs WHERE execution = ? ORDER BY id", (execution_row["id"],))
                 ]
             )
+            # An execution without a run comes in as well.
             for start in range(0, len(runs), _BATCH) or (0,):
                 some = runs[start : start + _BATCH]
-                batch = source.read(lambda c, one=execution, some=some: read_batch(c, one, some))  # type: ignore[misc]
+                batch = source.read(lambda c, execution_row=execution, some=some: read_batch(c, execution_row, some))  # type: ignore[misc]
                 done += store.write(_Merge(batch)).result()
                 seen += len(some)
                 if on_progress is not None:
                     on_progress(seen, total)
+        # After all runs: baselines name executions and runs.
         decided: MergeResult = store.write(MergeDecisions(source.read(read_decisions))).result()
         return done + decided
 
@@ -171,19 +174,23 @@ class _Merge(Struct):
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> MergeResult:
         """Insert what is not here."""
+        # In this order: rows that others name first, so that their new numbers are known.
         tables, numbers = self.batch.tables, IdMap()
         for table in ("suites", "criteria", "plans", "tasks", "judge_replies"):
             numbers.take(connection, table, tables[table])
+        # Counted again from the runs that come in.
         numbers.take(connection, "tests", [{**row, "ended": 0} for row in tables["tests"]])
         numbers.take(connection, "dataset_rows", tables["dataset_rows"])
         numbers.take(connection, "criterion_texts", tables["criterion_texts"])
         execution, new = self._execution(connection, numbers)
+        # Its own process writes these runs, and its end would come twice.
         if not new and execution in running_executions(connection):
             return MergeResult(left_out=(f"execution {tables['executions'][0]['uid']}: it is running here",))
         coming, completed, already = self._coming(connection)
         numbers.maps["transcripts"] = {LOST: LOST}
         self._transcripts(connection, numbers, {row["transcript"] for row in coming})
         done = MergeResult(int(new), len(coming) - len(completed), len(completed), 0, already)
+        # Also those that are here already: labels on them may be new.
         numbers.find(connection, "runs", tables["runs"])
         for row in coming:
             self._run(connection, totals, numbers, row, completed)
@@ -191,9 +198,9 @@ class _Merge(Struct):
         here = {row["id"] for row in coming}
         for table in ("criterion_results", "evidence", "failed_attempts", "run_replies", "tapes"):
             for row in tables[table]:
-                made = numbers.translated(table, row)
-                if row["run"] in here and made is not None:
-                    insert(connection, table, made)
+                own_row = numbers.translated(table, row)
+                if row["run"] in here and own_row is not None:
+                    insert(connection, table, own_row)
         labels, relabelled = self._labels(connection, numbers, here)
         if completed:
             self._end(connection, execution)
@@ -242,58 +249,58 @@ class _Merge(Struct):
         """The runs to take in, those that are here and have not ended (there: here), and how many others."""
         coming, completed, already = [], {}, 0
         for row in self.batch.tables["runs"]:
-            found = connection.execute("SELECT id, status FROM runs WHERE uid = ?", (row["uid"],)).fetchone()
-            if found is None:
+            present = connection.execute("SELECT id, status FROM runs WHERE uid = ?", (row["uid"],)).fetchone()
+            if present is None:
                 coming.append(row)
-            elif found[1] in (*_UNENDED, "cancelled") and row["status"] not in (*_UNENDED, "cancelled"):
+            elif present[1] in (*_UNENDED, "cancelled") and row["status"] not in (*_UNENDED, "cancelled"):
                 coming.append(row)
-                completed[row["id"]] = found[0]
+                completed[row["id"]] = present[0]
             else:
                 already += 1
         return coming, completed, already
 
-    def _transcripts(self, connection: sqlite3.Connection, numbers: IdMap, wanted: set[int | None]) -> None:
+    def _transcripts(self, connection: sqlite3.Connection, numbers: IdMap, numbers_wanted: set[int | None]) -> None:
         calls: dict[int, list[Row]] = {}
         for row in self.batch.tables["tool_calls"]:
             calls.setdefault(row["transcript"], []).append(row)
         for row in self.batch.tables["transcripts"]:
-            if row["id"] in wanted and numbers.take(connection, "transcripts", [row]):
+            if row["id"] in numbers_wanted and numbers.take(connection, "transcripts", [row]):
                 for call in calls.get(row["id"], ()):
-                    made = numbers.translated("tool_calls", call)
-                    if made is not None:
-                        insert(connection, "tool_calls", made)
+                    own_call = numbers.translated("tool_calls", call)
+                    if own_call is not None:
+                        insert(connection, "tool_calls", own_call)
 
     def _run(
         self, connection: sqlite3.Connection, totals: Totals, numbers: IdMap, row: Row, completed: Mapping[int, int]
     ) -> None:
-        made = numbers.translated("runs", row)
-        if made is None:
+        own_row = numbers.translated("runs", row)
+        if own_row is None:
             raise HistoryError(f"run {row['uid']} of the other history refers to something that is not in it")
-        if made["status"] in ("running", "grading"):
-            made["status"] = "queued"
-        execution, status = made["execution"], made["status"]
+        if own_row["status"] in ("running", "grading"):
+            own_row["status"] = "queued"
+        execution, status = own_row["execution"], own_row["status"]
         if row["id"] in completed:
             number = completed[row["id"]]
             self._withdraw(connection, totals, number, execution)
-            sets = ", ".join(f"{name} = ?" for name in made)
-            connection.execute(f"UPDATE runs SET {sets} WHERE id = ?", [*made.values(), number])
+            sets = ", ".join(f"{name} = ?" for name in own_row)
+            connection.execute(f"UPDATE runs SET {sets} WHERE id = ?", [*own_row.values(), number])
         else:
-            number = insert(connection, "runs", made)
+            number = insert(connection, "runs", own_row)
             totals.add(execution, "runs", 1)
         numbers.maps["runs"][row["id"]] = number
         if status in TOTAL_OF:
             totals.add(execution, TOTAL_OF[status], 1)
             if status != "cancelled":
-                totals.tests[made["test"]] = totals.tests.get(made["test"], 0) + 1
+                totals.tests[own_row["test"]] = totals.tests.get(own_row["test"], 0) + 1
         attempts = [one for one in self.batch.tables["failed_attempts"] if one["run"] == row["id"]]
-        for one in (*attempts, *(() if made["cached"] or made["recording"] else (made,))):
+        for one in (*attempts, *(() if own_row["cached"] or own_row["recording"] else (own_row,))):
             for column in ("input_tokens", "output_tokens", "cost"):
                 if one[column] is not None:
                     totals.add(execution, column, one[column])
         document = self.documents.get(row["transcript"] or 0)
         if document is not None and status in TOTAL_OF:
             prompt, answer, tools = document
-            planned = connection.execute("SELECT prompt FROM plans WHERE id = ?", (made["plan"],)).fetchone()[0]
+            planned = connection.execute("SELECT prompt FROM plans WHERE id = ?", (own_row["plan"],)).fetchone()[0]
             connection.execute(
                 "INSERT INTO search (rowid, prompt, answer, tools) VALUES (?, ?, ?, ?)",
                 (number, prompt or planned, answer, tools),
@@ -332,11 +339,11 @@ def read_rows(connection: sqlite3.Connection, statement: str, values: Sequence[A
 
 
 def _by_id(connection: sqlite3.Connection, table: str, ids: Iterator[int | None] | Sequence[int | None]) -> list[Row]:
-    wanted = sorted({one for one in ids if one is not None})
-    found: list[Row] = []
-    for chunk in batches(wanted, 400):
-        found += read_rows(connection, f"SELECT * FROM {table} WHERE id IN ({','.join('?' * len(chunk))})", chunk)
-    return found
+    numbers = sorted({number for number in ids if number is not None})
+    rows: list[Row] = []
+    for chunk in batches(numbers, 400):
+        rows += read_rows(connection, f"SELECT * FROM {table} WHERE id IN ({','.join('?' * len(chunk))})", chunk)
+    return rows
 
 
 def read_batch(connection: sqlite3.Connection, execution: Row, runs: Sequence[int]) -> MergeBatch:
@@ -373,8 +380,8 @@ def read_batch(connection: sqlite3.Connection, execution: Row, runs: Sequence[in
 
 
 def _hashes(text: str) -> list[str]:
-    found = json.loads(text)
-    return [one for one in found if isinstance(one, str)]
+    digests = json.loads(text)
+    return [digest for digest in digests if isinstance(digest, str)]
 
 
 def read_decisions(connection: sqlite3.Connection) -> MergeBatch:
@@ -397,45 +404,45 @@ class IdMap(Struct):
 
     def translated(self, table: str, row: Row) -> Row | None:
         """The row as it is here, without its own number; None: it names something that is not here."""
-        made = {name: value for name, value in row.items() if name != "id"}
+        own_row = {name: value for name, value in row.items() if name != "id"}
         for column, other in _NAMES.get(table, {}).items():
-            if made.get(column) is not None:
-                found = self.maps.get(other, {}).get(made[column])
-                if found is None:
+            if own_row.get(column) is not None:
+                number = self.maps.get(other, {}).get(own_row[column])
+                if number is None:
                     return None
-                made[column] = found
-        return made
+                own_row[column] = number
+        return own_row
 
     def take(self, connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> int:
         """Insert those that are not here yet, and learn the numbers of all. Gives how many came."""
         numbers = self.maps.setdefault(table, {})
         came = 0
         for row in rows:
-            made = self.translated(table, row)
-            if made is None:
+            own_row = self.translated(table, row)
+            if own_row is None:
                 continue
-            known = _find(connection, table, made)
-            if known is None:
-                known = insert(connection, table, made)
+            number = _find(connection, table, own_row)
+            if number is None:
+                number = insert(connection, table, own_row)
                 came += 1
-            numbers[row["id"]] = known
+            numbers[row["id"]] = number
         return came
 
     def find(self, connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
         """Learn the numbers of those that are here."""
         numbers = self.maps.setdefault(table, {})
         for row in rows:
-            known = _find(connection, table, row)
-            if known is not None:
-                numbers[row["id"]] = known
+            number = _find(connection, table, row)
+            if number is not None:
+                numbers[row["id"]] = number
 
 
 def _find(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int | None:
     where = " AND ".join(f"{column} IS ?" for column in _SAME[table])
-    found = connection.execute(
+    same = connection.execute(
         f"SELECT id FROM {table} WHERE {where}", [row[column] for column in _SAME[table]]
     ).fetchone()
-    return None if found is None else int(found[0])
+    return None if same is None else int(same[0])
 
 
 def insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int:
@@ -502,12 +509,12 @@ class MergeDecisions(Struct):
         _quarantines(connection, numbers, tables["quarantines"])
         numbers.take(connection, "imports", tables["imports"])
         for row in tables["triage"]:
-            made = {name: value for name, value in row.items() if name != "id"}
-            at = connection.execute("SELECT at_ms FROM triage WHERE signature = ?", (made["signature"],)).fetchone()
-            gone = tombstones.tombstone_time(connection, "triage", made["signature"])
-            if max(at[0] if at else -1, gone if gone is not None else -1) < made["at_ms"]:
-                connection.execute("DELETE FROM triage WHERE signature = ?", (made["signature"],))
-                insert(connection, "triage", made)
+            own_row = {name: value for name, value in row.items() if name != "id"}
+            at = connection.execute("SELECT at_ms FROM triage WHERE signature = ?", (own_row["signature"],)).fetchone()
+            gone = tombstones.tombstone_time(connection, "triage", own_row["signature"])
+            if max(at[0] if at else -1, gone if gone is not None else -1) < own_row["at_ms"]:
+                connection.execute("DELETE FROM triage WHERE signature = ?", (own_row["signature"],))
+                insert(connection, "triage", own_row)
         went, relabelled = _take_back(connection, tables["taken_back"])
         return MergeResult(left_out=left_out, taken_back=went, relabelled=relabelled)
 
@@ -516,21 +523,24 @@ def _baselines(connection: sqlite3.Connection, numbers: IdMap, rows: Sequence[Ro
     """A test's baseline here stays; one that was cleared here after it was set there does not come."""
     other, came = 0, set[int]()
     for row in rows:
-        made = numbers.translated("baselines", row)
-        if made is None:
+        own_row = numbers.translated("baselines", row)
+        if own_row is None:
             continue
-        known = connection.execute("SELECT execution, run FROM baselines WHERE test = ?", (made["test"],)).fetchone()
-        if known is None:
-            came.add(insert(connection, "baselines", made))
-        elif known != (made["execution"], made["run"]):
+        current = connection.execute(
+            "SELECT execution, run FROM baselines WHERE test = ?", (own_row["test"],)
+        ).fetchone()
+        if current is None:
+            came.add(insert(connection, "baselines", own_row))
+        elif current != (own_row["execution"], own_row["run"]):
             other += 1
         else:
             # The same, maybe said again after it was cleared.
             connection.execute(
                 "UPDATE baselines SET who = ?1, at_ms = ?2 WHERE test = ?3 AND at_ms < ?2",
-                (made["who"], made["at_ms"], made["test"]),
+                (own_row["who"], own_row["at_ms"], own_row["test"]),
             )
     if came:
+        # Those that were here before are left alone: only what came in can have been taken back before.
         for rowid, name in tombstones.baseline_names(connection).items():
             gone = tombstones.tombstone_time(connection, "baseline", name) if rowid in came else None
             if gone is not None:
@@ -580,13 +590,13 @@ def open_other_history(path: Path) -> Iterator[Store]:
         raise HistoryError("there is no such history file", where=str(path))
     refuse_unreleased(path)
     with tempfile.TemporaryDirectory(prefix="agenteval-") as folder:
-        wanted = path
+        opened = path
         try:
-            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as looked:
-                version = schema.version_of(looked)
-                ours = looked.execute("PRAGMA application_id").fetchone()[0] == schema.APPLICATION_ID
+            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+                version = schema.version_of(connection)
+                ours = connection.execute("PRAGMA application_id").fetchone()[0] == schema.APPLICATION_ID
                 if ours and 0 < version <= schema.newest():
-                    import_validation.check_tables(looked, version, str(path))
+                    import_validation.check_tables(connection, version, str(path))
         except sqlite3.DatabaseError:
             ours, version = False, 0
         if not ours or not version:
@@ -597,11 +607,12 @@ def open_other_history(path: Path) -> Iterator[Store]:
                 where=str(path),
                 fix="update agenteval",
             )
+        # The file itself is not changed.
         if version < schema.newest():
-            wanted = Path(folder, "history.db")
-            copy_history(path, wanted)
-            Store.open(wanted).close()
-        source = Store.open(wanted, read_only=True)
+            opened = Path(folder, "history.db")
+            copy_history(path, opened)
+            Store.open(opened).close()
+        source = Store.open(opened, read_only=True)
         try:
             source.read(lambda c: _check_rows(c, path))
             yield source

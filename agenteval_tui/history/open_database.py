@@ -86,6 +86,7 @@ def _open_for_writing(path: Path, notices: list[str]) -> OpenedDatabase:
         raise explain(error, path, doing="opened") from error
     try:
         version = _check(connection, path)
+        # Its tables may mean something else: nothing is written into them.
         if version > schema.newest():
             return _open_read_only(path, tuple(notices))
         notice = use_wal(connection, path)
@@ -109,6 +110,8 @@ def _open_read_only(path: Path, notices: tuple[str, ...]) -> OpenedDatabase:
     if not path.is_file():
         raise HistoryError("there is no history file", where=str(path), fix=RUN_SOMETHING)
     problem: sqlite3.Error | None = None
+    # Readers share a file beside the history. Where the folder can't be written there may be none: then the history is
+    # read as a file that does not change.
     for immutable in (False, True):
         try:
             connection = connect_reader(path, immutable=immutable)
@@ -147,10 +150,10 @@ def _open_read_only(path: Path, notices: tuple[str, ...]) -> OpenedDatabase:
 
 
 def _refuse_another_shape(connection: sqlite3.Connection, path: Path, version: int) -> None:
-    if found := schema.differences(connection, version):
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    if differences := schema.differences(connection, version):
+        more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
         raise HistoryError(
-            f"the history file has unexpected tables: {found[0]}{more}",
+            f"the history file has unexpected tables: {differences[0]}{more}",
             where=str(path),
             fix="agenteval db salvage writes everything in it into a new history with the right tables",
         )
@@ -182,31 +185,36 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
     if version == 0 or version > schema.newest():  # what a newer one looks like inside is not ours to judge
         return version
     log = Path(f"{path}-wal")
+    # The count of pages includes what is still in the log: only without one can the size be compared.
     if not log.exists() or log.stat().st_size == 0:
         pages, size = (int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_count", "page_size"))
         if path.stat().st_size < pages * size:
             raise DamagedError("the history file is damaged: its end is missing", where=str(path))
     try:
         for table in sorted(tables):
+            # The tables of the search index are its own; it is looked at by a query.
             if not table.startswith(("sqlite_", "search")):
                 # Whoever made the file chose the name: it is one, whatever it holds.
                 named = '"' + table.replace('"', '""') + '"'
+                # An index might answer, and hide that the table's own pages can't be read.
                 connection.execute(f"SELECT 1 FROM {named} NOT INDEXED LIMIT 1").fetchone()
         for table in ("executions", "runs", "transcripts"):
             connection.execute(f"SELECT max(id) FROM {table}").fetchone()
         connection.execute("SELECT rowid FROM search WHERE search MATCH 'a' LIMIT 1").fetchone()
         if path.stat().st_size <= _SMALL:
-            found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if found != "ok":
-                raise DamagedError(f"the history file is damaged: {found}", where=str(path))
+            problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if problem != "ok":
+                raise DamagedError(f"the history file is damaged: {problem}", where=str(path))
         if _mark(path).exists():
-            found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-            if found != "ok":
-                raise DamagedError(f"the history file is damaged: {found}", where=str(path))
+            problem = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            if problem != "ok":
+                raise DamagedError(f"the history file is damaged: {problem}", where=str(path))
+            # The index is checked by a statement that writes.
             if not connection.execute("PRAGMA query_only").fetchone()[0]:
                 connection.execute("INSERT INTO search (search) VALUES ('integrity-check')")
             _mark(path).unlink(missing_ok=True)
     except sqlite3.OperationalError as error:
+        # SQLite has no code of its own for it.
         if is_damage(error) or "no such table" not in str(error):
             raise
         raise DamagedError(f"the history file is damaged: {error}", where=str(path)) from error
@@ -250,6 +258,7 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> list[str]:
         with Path(f"{path}.lock").open("ab") as lock:
             os.fchmod(lock.fileno(), 0o600)
             fcntl.flock(lock, fcntl.LOCK_EX)
+            # Asked again under the lock: another process may have been quicker.
             version = schema.version_of(connection)
             if version >= schema.newest():
                 return []
@@ -271,11 +280,11 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> list[str]:
 
 def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> Path:
     """A copy of the file, under a name that says when it was made."""
-    number, wanted = 1, f"{path}.version-{version}-{time.strftime('%Y%m%d-%H%M%S')}"
-    copy = Path(wanted)
+    number, name = 1, f"{path}.version-{version}-{time.strftime('%Y%m%d-%H%M%S')}"
+    copy = Path(name)
     while copy.exists():
         number += 1
-        copy = Path(f"{wanted}-{number}")
+        copy = Path(f"{name}-{number}")
     os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     target = sqlite3.connect(copy)
     try:
@@ -297,6 +306,7 @@ def _interrupt_dead(connection: sqlite3.Connection) -> None:
     dead = [execution for execution, owner in running if not is_alive(owner)]
     if not dead:
         return
+    # Each update asks the status again: another process may have opened the file at the same time.
     connection.execute("BEGIN IMMEDIATE")
     for execution in dead:
         connection.execute(
@@ -345,7 +355,7 @@ class FileIdentity:
 
 def _identity(path: Path) -> tuple[int, int, int] | None:
     try:
-        found = os.stat(path)  # noqa: PTH116 - asked before each transaction
+        status = os.stat(path)  # noqa: PTH116 - asked before each transaction
     except OSError:
         return None
-    return found.st_dev, found.st_ino, stat.S_IFMT(found.st_mode)
+    return status.st_dev, status.st_ino, stat.S_IFMT(status.st_mode)

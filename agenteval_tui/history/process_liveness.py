@@ -29,6 +29,7 @@ def is_alive(owner: str) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
+        # It is there, and belongs to another user.
         pass
     # A number is given again to new processes: the moment of the start tells them apart (where /proc has it).
     return start == _start_of(pid)

@@ -54,6 +54,7 @@ def complete(target: sqlite3.Connection, damaged: Collection[str] = ()) -> Rebui
         if number:
             lost[table] = lost.get(table, 0) + number
 
+    # Before anything is deleted: what runs had tells how many of them are lost.
     lost_runs = _lost_runs(target, counted="runs" in damaged)
     if lost_runs:
         lost["runs"] = lost_runs
@@ -84,6 +85,7 @@ def complete(target: sqlite3.Connection, damaged: Collection[str] = ()) -> Rebui
     )
     target.execute("UPDATE runs SET dataset_row = NULL WHERE dataset_row NOT IN (SELECT id FROM dataset_rows)")
     key_runs(target)
+    # Read as it came: only a fork may say of itself that it never counts.
     target.execute(f"UPDATE runs SET superseded = iif(fork_of = '', min(superseded, 1), {FORK})")
     mark_all_superseded(target)
     _never_again(target)
@@ -95,6 +97,7 @@ def complete(target: sqlite3.Connection, damaged: Collection[str] = ()) -> Rebui
     if gone:
         lost["transcripts"] = gone
     admit_losses(target)
+    # From transcripts and evidence, which have the same rows: only what is lost there as well is lost.
     if "tool_calls" in damaged:
         rebuilt["tool_calls"] = _rebuild_calls(target)
     if "criterion_results" in damaged:
@@ -124,6 +127,7 @@ def complete(target: sqlite3.Connection, damaged: Collection[str] = ()) -> Rebui
         lost["tasks"] = gone
     target.execute("UPDATE runs SET task = NULL WHERE task NOT IN (SELECT id FROM tasks)")
     target.execute("UPDATE executions SET setup = NULL WHERE setup NOT IN (SELECT id FROM tasks)")
+    # Last: the totals rest on all rows that are left.
     recount(target)
     return RebuildResult(lost, rebuilt)
 

@@ -181,6 +181,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
         if ended.asked is not None:
             plan = plan_with(connection, plan, *ended.asked)
             connection.execute("UPDATE runs SET plan = ? WHERE id = ?", (plan, run))
+        # Before the new row is written: what search has of the run is rebuilt from its old transcript.
         if was in TOTAL_OF:
             withdraw(
                 connection,
@@ -247,6 +248,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
         if ended.status != "cancelled":
             totals.tests[test] = totals.tests.get(test, 0) + 1
     write_rows(connection, _UPDATE_RUNS, updates)
+    # Of the gradings of one recording the newest counts, and this may be it.
     mark_superseded(connection, [entry[-1] for entry in planned.values()])
     write_rows(
         connection,
@@ -318,6 +320,7 @@ def withdraw(
     """Take an ended run's results, search entry and share of the totals (`spent`: tokens, cost) away; its row stays."""
     entry = _stored_document(connection, run)
     if entry is not None:
+        # The index keeps no texts: it forgets an entry only if it gets the same texts again.
         connection.execute(
             "INSERT INTO search (search, rowid, prompt, answer, tools) VALUES ('delete', ?, ?, ?, ?)", (run, *entry)
         )

@@ -76,15 +76,18 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
         if not still_damaged():
             return f"the history file was damaged; another agenteval has just repaired it: {path}"
         try:
+            # Left by a process that was killed while it repaired.
             _remove(new)
             os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             saved = save_readable(path, new)
             aside = _free_name(f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
+            # The log goes with its file: SQLite would play it into the new one.
             for end in ("", "-wal", "-journal"):
                 with suppress(FileNotFoundError):
                     Path(f"{path}{end}").rename(f"{aside}{end}")
             for end in ("-shm", ".check"):
                 Path(f"{path}{end}").unlink(missing_ok=True)
+            # Synced by now (`save_readable`): the name never stands for a file that is only half on the disk.
             new.rename(path)
         except sqlite3.Error as error:
             raise explain(error, new, doing="written") from error
@@ -160,13 +163,15 @@ def save_readable(path: Path, new: Path) -> SalvageResult:
     try:
         with closing(sqlite3.connect(new, isolation_level=None)) as target:
             target.execute("PRAGMA synchronous = OFF")  # synced as a whole at the end
+            # First the tables as the old file has them, so that its rows fit; they are brought up to date with their
+            # rows.
             schema.migrate(target, upto=_version(path))
             target.execute("BEGIN")
-            found = copy_readable(path, target, scratch)
+            copied = copy_readable(path, target, scratch)
             target.execute("COMMIT")
             schema.migrate(target)
             target.execute("BEGIN")
-            completed = complete(target, found.damaged)
+            completed = complete(target, copied.damaged)
             reindex(target)
             saved = {
                 table: int(target.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
@@ -177,7 +182,7 @@ def save_readable(path: Path, new: Path) -> SalvageResult:
         _remove(scratch)
     with new.open("rb") as file:
         os.fsync(file.fileno())
-    return SalvageResult(saved, _losses(found, completed))
+    return SalvageResult(saved, _losses(copied, completed))
 
 
 def _version(path: Path) -> int:
@@ -188,15 +193,15 @@ def _version(path: Path) -> int:
     return version if head.startswith(MAGIC) and 0 < version < schema.newest() else schema.newest()
 
 
-def _losses(found: Found, completed: RebuildResult) -> tuple[Loss, ...]:
+def _losses(copied: Found, completed: RebuildResult) -> tuple[Loss, ...]:
     """By table: what its indexes know, or what other rows name, whichever is more."""
     losses = []
-    for table in sorted({*found.missing, *found.unknown, *completed.lost}, key=_place):
-        known = found.missing.get(table, 0) - completed.rebuilt.get(table, 0)
-        rows = max(known, completed.lost.get(table, 0), 0)
+    for table in sorted({*copied.missing, *copied.unknown, *completed.lost}, key=_place):
+        missing = copied.missing.get(table, 0) - completed.rebuilt.get(table, 0)
+        rows = max(missing, completed.lost.get(table, 0), 0)
         if rows:
             losses.append(Loss(table, rows))
-        elif table in found.unknown and table not in (*REBUILT, "evidence"):  # of these others tell
+        elif table in copied.unknown and table not in (*REBUILT, "evidence"):  # of these others tell
             losses.append(Loss(table, unknown=True))
     return tuple(losses)
 
@@ -206,11 +211,11 @@ def _place(table: str) -> tuple[int, str]:
     return (_ORDER.index(table) if table in _ORDER else len(_ORDER)), table
 
 
-def _free_name(wanted: str) -> Path:
-    number, path = 1, Path(wanted)
+def _free_name(name: str) -> Path:
+    number, path = 1, Path(name)
     while path.exists():
         number += 1
-        path = Path(f"{wanted}-{number}")
+        path = Path(f"{name}-{number}")
     return path
 
 

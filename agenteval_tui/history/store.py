@@ -268,6 +268,7 @@ class Store:
                 future.result()
             self._submit(write_operations.EndImport(digest, record.id, path, tuple(notes()))).result()
         except BaseException:
+            # Also on Ctrl+C: half an import would count in all figures.
             self.delete_execution(record.id).result()
             raise
         finally:
@@ -473,6 +474,8 @@ class Store:
         return future
 
     def _reader(self) -> Connection:
+        # None = getattr | One for each thread: a connection does one query at a time, and readers must not wait for
+        # each other.
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = connect_reader(self.path, immutable=self._immutable)
@@ -484,6 +487,7 @@ class Store:
         with self._guard:
             if self._closed:
                 raise HistoryError("the history is closed already", where=str(self.path))
+            # `close` waits until it is 0: a connection is not closed under a query.
             self._reading += 1
         try:
             return self._tried(query)

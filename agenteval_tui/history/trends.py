@@ -228,28 +228,28 @@ def tags_known(connection: sqlite3.Connection) -> list[str]:
 
 def extent(connection: sqlite3.Connection, picked: SelectedRuns) -> tuple[int, int] | None:
     """When the first and the last of the picked runs started; None: there is none."""
-    found: list[int] = []
+    times: list[int] = []
     for source, at, values in _arms(connection, picked):
         low, high = connection.execute(f"SELECT min({at}), max({at}) FROM {source}", values).fetchone()
-        found += [one for one in (low, high) if one is not None]
-    return (min(found), max(found)) if found else None
+        times += [time for time in (low, high) if time is not None]
+    return (min(times), max(times)) if times else None
 
 
 def tallies(
     connection: sqlite3.Connection, picked: SelectedRuns, places: Sequence[TimeBucket], group: Group = ""
 ) -> list[Tally]:
     """How runs ended, by place of time, group, and test with its variation and row."""
-    found: list[Tally] = []
+    counted: list[Tally] = []
     by_test = group in ("suite", "test")
     for at, key, packed in _gathered(connection, picked, places, group, _RUN, ""):
         # By test and row as one number; with its variation, where a run has one.
         ends: dict[int | tuple[int, str], list[int]] = {}
-        for one, count in Counter(packed).items():
+        for run, count in Counter(packed).items():
             which: int | tuple[int, str]
-            if isinstance(one, int):
-                which, end = one >> 2, one & 3
+            if isinstance(run, int):
+                which, end = run >> 2, run & 3
             else:
-                text, _, variation = one.partition(" ")
+                text, _, variation = run.partition(" ")
                 which, end = (int(text) >> 2, variation), int(text) & 3
             counts = ends.get(which)
             if counts is None:
@@ -258,7 +258,7 @@ def tallies(
         for which, (passed, failed, errors, review) in ends.items():
             number, variation = (which, "") if isinstance(which, int) else which
             test, row = divmod(number, _ROWS)
-            found.append(
+            counted.append(
                 Tally(
                     at,
                     key=test if by_test else key,
@@ -271,7 +271,7 @@ def tallies(
                     review=review,
                 )
             )
-    return found
+    return counted
 
 
 def tallies_of(
@@ -282,22 +282,22 @@ def tallies_of(
     group: Group = "",
 ) -> list[Tally]:
     """The same where runs ended as `statuses` says, by their row numbers; those that it does not name are left out."""
-    found: dict[tuple[int, Any, int, str, int], list[int]] = {}
+    by_key: dict[tuple[int, Any, int, str, int], list[int]] = {}
     who = "json_array(r.id, r.test, r.variation, coalesce(r.dataset_row, 0))"
     for at, key, runs in _gathered(connection, picked, places, group, who, "", by_test=True):
         for number, test, variation, row in runs:
             end = _ENDS.get(statuses.get(number, ""))
             if end is not None:
-                found.setdefault((at, key, test, variation, row), [0, 0, 0, 0])[end] += 1
-    return [Tally(*key, *counts) for key, counts in found.items()]
+                by_key.setdefault((at, key, test, variation, row), [0, 0, 0, 0])[end] += 1
+    return [Tally(*key, *counts) for key, counts in by_key.items()]
 
 
 def picked_runs(connection: sqlite3.Connection, picked: SelectedRuns) -> list[int]:
     """The row numbers of the picked runs, newest first."""
-    found: list[int] = []
+    numbers: list[int] = []
     for source, _, values in _arms(connection, picked):
-        found += [row[0] for row in connection.execute(f"SELECT r.id FROM {source}", values)]
-    return sorted(found, reverse=True)
+        numbers += [row[0] for row in connection.execute(f"SELECT r.id FROM {source}", values)]
+    return sorted(numbers, reverse=True)
 
 
 def measurements(
@@ -308,13 +308,13 @@ def measurements(
     group: Group = "",
 ) -> list[tuple[int, Any, list[float]]]:
     """What was measured of runs: (place of time, key of the group as in `Tally`, values in no order)."""
-    wanted = f" AND {_MEASURED[measure]}"
-    return list(_gathered(connection, picked, places, group, _VALUES[measure], wanted, by_test=True))
+    condition = f" AND {_MEASURED[measure]}"
+    return list(_gathered(connection, picked, places, group, _VALUES[measure], condition, by_test=True))
 
 
 def executions_in(connection: sqlite3.Connection, picked: SelectedRuns) -> list[ExecutionTime]:
     """The executions of the picked runs, by when those runs started."""
-    found = []
+    executions = []
     for source, at, values in _arms(connection, picked):
         rows = connection.execute(
             f"SELECT r.execution, min({at}), max({at}) FROM {source} GROUP BY r.execution", values
@@ -323,8 +323,8 @@ def executions_in(connection: sqlite3.Connection, picked: SelectedRuns) -> list[
             named = connection.execute("SELECT uid, title FROM executions WHERE id = ?", (number,)).fetchone()
             if named is not None:
                 uid, title = named
-                found.append(ExecutionTime(number, uid, title, first, last))
-    return sorted(found, key=lambda one: (one.first_ms, one.row))
+                executions.append(ExecutionTime(number, uid, title, first, last))
+    return sorted(executions, key=lambda execution: (execution.first_ms, execution.row))
 
 
 def tags_of_plans(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, tuple[str, ...]]:
@@ -339,7 +339,7 @@ def feedback_scores(connection: sqlite3.Connection, picked: SelectedRuns) -> lis
     """The feedback on the picked runs, as `feedback.means` takes it: oldest first. What was graded again has that of
     its recording."""
     conditions, values = _conditions(connection, picked)
-    more = "".join(f" AND {one}" for one in conditions)
+    more = "".join(f" AND {condition}" for condition in conditions)
     return connection.execute(
         "SELECT l.key, l.run, l.who, l.score FROM labels l JOIN runs r ON r.id = l.run"
         " JOIN executions e ON e.id = r.execution WHERE l.key != '' AND l.score IS NOT NULL"
@@ -372,31 +372,31 @@ class VerdictCount(NamedTuple):
 
 def verdicts(connection: sqlite3.Connection, picked: SelectedRuns) -> list[VerdictCount]:
     """How criteria did in the picked runs, by test, variation and row."""
-    found: dict[tuple[int, str, int, str], list[int]] = {}
+    by_criterion: dict[tuple[int, str, int, str], list[int]] = {}
     parts: dict[tuple[int, str, int, str], dict[tuple[str, str, int, int], tuple[int, int, int]]] = {}
     # All results of a run as one text, by which runs are counted: half the time of sorting five times as many rows.
-    said = (
+    results_text = (
         f"(SELECT json_group_array(coalesce(c.criterion, 0) || ' ' || {_END} || ' ' || c.name)"
         " FROM criterion_results c WHERE c.run = r.id AND c.outcome != 'skipped')"
     )
-    known: dict[str, list[tuple[int, int, str]]] = {}
+    split_texts: dict[str, list[tuple[int, int, str]]] = {}
     for source, at, values in _arms(connection, picked):
         rows = connection.execute(
-            f"SELECT r.test, r.variation, coalesce(r.dataset_row, 0), r.agent, r.agent_version, {said} AS said,"
+            f"SELECT r.test, r.variation, coalesce(r.dataset_row, 0), r.agent, r.agent_version, {results_text} AS said,"
             f" max({at}), count(*), r.execution FROM {source}"
             " GROUP BY r.test, r.agent, said, r.dataset_row, r.agent_version, r.variation, r.execution",
             values,
         )
         for test, variation, row, agent, version, text, last, n, execution in rows.fetchall():
-            results = known.get(text)
+            results = split_texts.get(text)
             if results is None:
                 split = (result.split(" ", 2) for result in json.loads(text))
-                results = known[text] = [(int(criterion), int(end), name) for criterion, end, name in split]
+                results = split_texts[text] = [(int(criterion), int(end), name) for criterion, end, name in split]
             for criterion, end, name in results:
                 key = (test, variation, row, name)
-                counts = found.get(key)
+                counts = by_criterion.get(key)
                 if counts is None:
-                    counts, parts[key] = found.setdefault(key, [0, 0, 0, 0, 0]), {}
+                    counts, parts[key] = by_criterion.setdefault(key, [0, 0, 0, 0, 0]), {}
                 counts[0] = max(counts[0], criterion)
                 counts[1 + end] += n
                 good, bad, before_ms = parts[key].get((agent, version, criterion, execution), (0, 0, 0))
@@ -405,11 +405,11 @@ def verdicts(connection: sqlite3.Connection, picked: SelectedRuns) -> list[Verdi
     hashes = dict(
         connection.execute(
             "SELECT id, hash FROM criteria WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(sorted({one[0] for one in found.values()})),),
+            (json.dumps(sorted({figures[0] for figures in by_criterion.values()})),),
         ).fetchall()
     )
     counted = []
-    for key, (criterion, passed, failed, errors, review) in sorted(found.items()):
+    for key, (criterion, passed, failed, errors, review) in sorted(by_criterion.items()):
         by_agent = tuple((*which, *ends) for which, ends in sorted(parts[key].items()))
         counted.append(VerdictCount(*key, hashes.get(criterion, ""), passed, failed, errors, review, by_agent))
     return counted
@@ -417,14 +417,14 @@ def verdicts(connection: sqlite3.Connection, picked: SelectedRuns) -> list[Verdi
 
 def settings_seen(connection: sqlite3.Connection, picked: SelectedRuns) -> dict[str, int]:
     """By setting (as in the grouping of that name): when its last run started."""
-    found: dict[str, int] = {}
+    last_ms: dict[str, int] = {}
     for source, at, values in _arms(connection, picked):
         rows = connection.execute(
             f"SELECT {_KEY['setting']}, max({at}) FROM {source} GROUP BY {_GROUPED['setting']}", values
         )
         for key, last in rows.fetchall():
-            found[key] = max(found.get(key, 0), last or 0)
-    return found
+            last_ms[key] = max(last_ms.get(key, 0), last or 0)
+    return last_ms
 
 
 def criteria_of_plans(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, str]:
@@ -446,8 +446,10 @@ def rows_known(connection: sqlite3.Connection, numbers: Sequence[int]) -> dict[i
 
 def row_number(connection: sqlite3.Connection, test: int, key: str) -> int:
     """The number of a test's row; 0 without a dataset."""
-    found = connection.execute("SELECT id FROM dataset_rows WHERE key = ? AND test = ?", (clean(key), test)).fetchone()
-    return int(found[0]) if found else 0
+    dataset_row = connection.execute(
+        "SELECT id FROM dataset_rows WHERE key = ? AND test = ?", (clean(key), test)
+    ).fetchone()
+    return int(dataset_row[0]) if dataset_row else 0
 
 
 def rows_of_runs(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[int, int]:
@@ -462,22 +464,22 @@ def rows_of_runs(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[in
 
 def runs_of(connection: sqlite3.Connection, picked: SelectedRuns, variation: str, row: int, most: int) -> list[int]:
     """The row numbers of the newest of the picked runs of one variation and row."""
-    found: list[int] = []
+    numbers: list[int] = []
     for source, _, values in _arms(connection, picked):
         rows = connection.execute(
             f"SELECT r.id FROM {source} AND r.variation = ? AND coalesce(r.dataset_row, 0) = ?",
             [*values, variation, row],
         )
-        found += [one[0] for one in rows.fetchall()]
-    return sorted(found, reverse=True)[:most]
+        numbers += [result[0] for result in rows.fetchall()]
+    return sorted(numbers, reverse=True)[:most]
 
 
 def not_passed_runs(connection: sqlite3.Connection, picked: SelectedRuns, most: int) -> list[int]:
     """The row numbers of the newest of the picked runs that failed, ended in an error, or wait for a person."""
-    found: list[int] = []
+    numbers: list[int] = []
     for source, _, values in _arms(connection, picked):
-        found += [row[0] for row in connection.execute(f"SELECT r.id FROM {source} AND r.status != 'passed'", values)]
-    return sorted(found, reverse=True)[:most]
+        numbers += [row[0] for row in connection.execute(f"SELECT r.id FROM {source} AND r.status != 'passed'", values)]
+    return sorted(numbers, reverse=True)[:most]
 
 
 def newest_runs(connection: sqlite3.Connection, picked: SelectedRuns, most: int) -> tuple[int, bool]:
@@ -490,6 +492,7 @@ def newest_runs(connection: sqlite3.Connection, picked: SelectedRuns, most: int)
     boundary, newest = _times_of_newest(connection, arms, most)
     if boundary is None:
         return picked.since_ms, False
+    # The runs of one millisecond stay together, so the span begins after the boundary, unless it is the newest one.
     if boundary < newest:
         return boundary + 1, True
     older = [
@@ -503,11 +506,12 @@ def _times_of_newest(
     connection: sqlite3.Connection, arms: Sequence[tuple[str, str, list[Any]]], most: int
 ) -> tuple[int | None, int]:
     """The start of the run after the `most` newest (None: there is no such run), and the start of the newest run."""
+    # With one part SQLite walks the index to the place, and gives nothing out.
     if len(arms) == 1:
         ((source, at, values),) = arms
         ordered = f"SELECT {at} FROM {source} ORDER BY {at} DESC LIMIT 1 OFFSET ?"
-        found = connection.execute(ordered, [*values, most]).fetchone()
-        return (None, 0) if found is None else (found[0], connection.execute(ordered, [*values, 0]).fetchone()[0])
+        boundary = connection.execute(ordered, [*values, most]).fetchone()
+        return (None, 0) if boundary is None else (boundary[0], connection.execute(ordered, [*values, 0]).fetchone()[0])
     times: list[int] = []
     for source, at, values in arms:
         newest = f"SELECT {at} AS at FROM {source} ORDER BY {at} DESC LIMIT ?"
@@ -522,7 +526,7 @@ def scores(connection: sqlite3.Connection, picked: SelectedRuns) -> ScoreCounts:
     """How the results of each criterion ended, and their scores."""
     width = len(str(connection.execute("SELECT max(id) FROM tests").fetchone()[0] or 0))
     packed, until = _packed_result(width), width + 2
-    found: ScoreCounts = {}
+    by_criterion: ScoreCounts = {}
     for source, _, values in _arms(connection, picked):
         results = _with_results(source)
         texts = connection.execute(f"SELECT json_group_array({packed}) FROM {results}", values).fetchone()[0]
@@ -532,9 +536,9 @@ def scores(connection: sqlite3.Connection, picked: SelectedRuns) -> ScoreCounts:
             places = _PLACES[text[:2]]
             if places:
                 criterion = (int(text[2:until]), text[until:])
-                counts = found.get(criterion)
+                counts = by_criterion.get(criterion)
                 if counts is None:
-                    counts = found[criterion] = _NO_SCORES.copy()
+                    counts = by_criterion[criterion] = _NO_SCORES.copy()
                 for place in places:
                     counts[place] += n
         if others:
@@ -550,8 +554,8 @@ def scores(connection: sqlite3.Connection, picked: SelectedRuns) -> ScoreCounts:
                 values,
             )
             for test, name, *result in rows.fetchall():
-                count_score(found, (test, name), *result)
-    return found
+                count_score(by_criterion, (test, name), *result)
+    return by_criterion
 
 
 def count_score(
@@ -582,22 +586,23 @@ def versions_used(connection: sqlite3.Connection, picked: SelectedRuns) -> list[
     several = tuple(test for test, texts in criteria.items() if len(texts) > 1 or "[]" in texts)
     if not several:
         return []
+    # The results are many: only tests that can differ are read.
     picked = replace(picked, tests=several)
-    found: list[tuple[int, str, int, int, int]] = []
+    uses: list[tuple[int, str, int, int, int]] = []
     for source, at, values in _arms(connection, picked):
         rows = connection.execute(
             f"SELECT r.test, c.name, c.criterion, r.execution, min({at}) FROM {_with_results(source)}"
             " AND c.criterion IS NOT NULL GROUP BY r.test, c.name, c.criterion, r.execution",
             values,
         )
-        found += rows.fetchall()
-    wanted = json.dumps(sorted({one[2] for one in found}))
+        uses += rows.fetchall()
+    numbers = json.dumps(sorted({use[2] for use in uses}))
     hashes = dict(
-        connection.execute("SELECT id, hash FROM criteria WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
+        connection.execute("SELECT id, hash FROM criteria WHERE id IN (SELECT value FROM json_each(?))", (numbers,))
     )
     return [
         VersionUse(test, name, hashes[criterion], execution, first)
-        for test, name, criterion, execution, first in found
+        for test, name, criterion, execution, first in uses
         if criterion in hashes
     ]
 
@@ -611,24 +616,24 @@ def agents_used(connection: sqlite3.Connection, picked: SelectedRuns) -> list[Ve
             f"SELECT DISTINCT r.test, r.agent, r.agent_version FROM {source} AND r.agent_version != ''", values
         ):
             versions.setdefault((test, agent), set()).add(version)
-    several = {test for (test, _), known in versions.items() if len(known) > 1}
+    several = {test for (test, _), of_agent in versions.items() if len(of_agent) > 1}
     if not several:
         return []
     picked = replace(picked, tests=tuple(sorted(several)))
-    found: list[VersionUse] = []
+    uses: list[VersionUse] = []
     for source, at, values in _arms(connection, picked):
         rows = connection.execute(
             f"SELECT r.test, r.agent, r.agent_version, r.execution, min({at}) FROM {source}"
             " AND r.agent_version != '' GROUP BY r.test, r.agent, r.agent_version, r.execution",
             values,
         )
-        found += map(VersionUse._make, rows.fetchall())
-    return found
+        uses += map(VersionUse._make, rows.fetchall())
+    return uses
 
 
 def causes(connection: sqlite3.Connection, picked: SelectedRuns) -> list[CauseCount]:
     """The causes of runs that failed or ended in an error, most frequent first."""
-    found: dict[tuple[str, str, str], list[Any]] = {}
+    by_cause: dict[tuple[str, str, str], list[Any]] = {}
     for source, _, values in _arms(connection, picked):
         rows = connection.execute(
             "SELECT c.cause, '' AS kind, CASE WHEN c.cause IS NULL THEN c.name ELSE '' END AS name, r.test,"
@@ -643,22 +648,25 @@ def causes(connection: sqlite3.Connection, picked: SelectedRuns) -> list[CauseCo
             values,
         ).fetchall()
         for cause, kind, name, test, runs, last in rows:
-            one = found.setdefault((cause or "", kind, name), [0, set(), 0])
-            one[0] += runs
-            one[1].add(test)
-            one[2] = max(one[2], last)
+            counts = by_cause.setdefault((cause or "", kind, name), [0, set(), 0])
+            counts[0] += runs
+            counts[1].add(test)
+            counts[2] = max(counts[2], last)
     newest = dict(
         connection.execute(
             "SELECT id, uid FROM runs WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps([one[2] for one in found.values()]),),
+            (json.dumps([counts[2] for counts in by_cause.values()]),),
         ).fetchall()
     )
-    counted = [CauseCount(*key, runs, len(tests), newest.get(last, "")) for key, (runs, tests, last) in found.items()]
-    return sorted(counted, key=lambda one: (-one.runs, one.cause, one.error_kind, one.criterion))
+    counted = [
+        CauseCount(*key, runs, len(tests), newest.get(last, "")) for key, (runs, tests, last) in by_cause.items()
+    ]
+    return sorted(counted, key=lambda counts: (-counts.runs, counts.cause, counts.error_kind, counts.criterion))
 
 
 def _with_results(source: str) -> str:
     table, _, conditions = source.partition(" WHERE ")
+    # CROSS JOIN fixes the order: runs by their narrow index first, then the results of each.
     return f"{table} CROSS JOIN criterion_results c WHERE c.run = r.id AND {conditions}"
 
 
@@ -672,6 +680,7 @@ def _arms(connection: sqlite3.Connection, picked: SelectedRuns) -> Iterator[tupl
         "r.started_ms",
         [*span, *values],
     )
+    # Nearly always there is none, and the second query is spared.
     if _any_undated(connection):
         yield (
             f"executions e CROSS JOIN {_RUNS} WHERE e.started_ms >= ? AND e.started_ms < ?"
@@ -687,13 +696,13 @@ def _gathered(
     places: Sequence[TimeBucket],
     group: Group,
     what: str,
-    wanted: str,
+    condition: str,
     *,
     by_test: bool = False,
 ) -> Iterator[tuple[int, Any, list[Any]]]:
     """(place, key of the group, `what` of each run there). Without `by_test` groups that a test says have no key."""
     conditions, values = _conditions(connection, picked)
-    more = "".join(f" AND {one}" for one in conditions) + wanted
+    more = "".join(f" AND {part}" for part in conditions) + condition
     # What is known of executions only (name, commit, metadata) is asked of them afterwards.
     key = _KEY.get(group, "r.execution") if by_test or group not in ("suite", "test") else ""
     shown, grouped = (f"{key}, ", f" GROUP BY {_GROUPED.get(group, key)}") if key else ("NULL, ", "")
@@ -705,14 +714,14 @@ def _gathered(
     for place in places:
         span = [place.since_ms, place.until_ms]
         if not place.of_execution:
-            found = connection.execute(dated, [*span, *values]).fetchall()
-            others = [one for one, at in without if place.since_ms <= at < place.until_ms]
+            rows = connection.execute(dated, [*span, *values]).fetchall()
+            others = [execution for execution, at in without if place.since_ms <= at < place.until_ms]
         else:
-            found = connection.execute(of_one, [*span, place.row, *values]).fetchall()
-            others = [one for one, _ in without if one == place.row]
+            rows = connection.execute(of_one, [*span, place.row, *values]).fetchall()
+            others = [execution for execution, _ in without if execution == place.row]
         if others:
-            found += connection.execute(undated, [json.dumps(others), *values]).fetchall()
-        for name, text in found:
+            rows += connection.execute(undated, [json.dumps(others), *values]).fetchall()
+        for name, text in rows:
             if text != "[]":
                 yield place.row, name, json.loads(text)
 
@@ -729,8 +738,8 @@ def _undated(connection: sqlite3.Connection) -> list[tuple[int, int]]:
 
 
 def _any_undated(connection: sqlite3.Connection) -> bool:
-    found = connection.execute(f"SELECT 1 FROM {_RUNS} WHERE {ENDED} AND r.started_ms IS NULL LIMIT 1").fetchone()
-    return found is not None
+    undated = connection.execute(f"SELECT 1 FROM {_RUNS} WHERE {ENDED} AND r.started_ms IS NULL LIMIT 1").fetchone()
+    return undated is not None
 
 
 def _conditions(connection: sqlite3.Connection, picked: SelectedRuns) -> tuple[list[str], list[Any]]:
@@ -753,11 +762,11 @@ def _conditions(connection: sqlite3.Connection, picked: SelectedRuns) -> tuple[l
         conditions.append("r.agent IN (SELECT value FROM json_each(?))")
         values.append(json.dumps([clean(agent) for agent in picked.agents]))
     if picked.tags:
-        wanted = set(picked.tags)
+        tags = set(picked.tags)
         texts = [
             text
             for (text,) in connection.execute("SELECT DISTINCT tags FROM plans").fetchall()
-            if wanted <= set(json.loads(text))
+            if tags <= set(json.loads(text))
         ]
         conditions.append("r.plan IN (SELECT id FROM plans WHERE tags IN (SELECT value FROM json_each(?)))")
         values.append(json.dumps(texts))

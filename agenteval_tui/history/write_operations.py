@@ -43,6 +43,7 @@ def apply_operations(connection: sqlite3.Connection, totals: Totals, waiting: Se
             starts.append(operation)
             values.append(None)
         elif isinstance(operation, EndRuns):
+            # Two ends of one run: `end_runs` takes each run once, and the later end replaces the earlier one.
             if operation.ended.run_id in ends:
                 write_runs()
             ends[operation.ended.run_id] = operation
@@ -177,6 +178,7 @@ class DeleteExecution(Struct):
             forget_transcript(connection, transcript)
         connection.execute("DELETE FROM imports WHERE execution = ?", (execution,))
         connection.execute("DELETE FROM executions WHERE id = ?", (execution,))
+        # Its row is gone: there is nothing to add to.
         totals.executions.pop(execution, None)
         return len(rows)
 

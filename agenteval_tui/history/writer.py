@@ -185,6 +185,7 @@ class Writer:
             try:
                 values = self._transaction(connection, [operation for operation, _ in batch])
             except Exception as error:
+                # The connection has waited already: here it is only said, and tried again.
                 if isinstance(error, sqlite3.Error) and is_busy(error) and tries < self._tries(batch):
                     tell_waiting(self._path)
                     continue
@@ -201,6 +202,7 @@ class Writer:
             return
 
     def _tries(self, batch: list[tuple[Operation, Future[Any]]]) -> int:
+        # Who closes the history waits for this thread, and wants to end.
         patient = not self._closed and any(operation.patient for operation, _ in batch)
         return _PATIENT_TRIES if patient else _TRIES
 
@@ -233,6 +235,8 @@ class Writer:
 
 def _hits_all(error: Exception) -> bool:
     """Whether every other operation would fail in the same way: the disk, the lock, the file."""
+    # Codes of SQLite that are about one statement: ERROR, TOOBIG, CONSTRAINT, MISMATCH, RANGE. 0: not an error of
+    # SQLite.
     return isinstance(error, sqlite3.Error) and result_code(error) not in (0, 1, 18, 19, 20, 25)
 
 

@@ -20,7 +20,7 @@ CEILINGS = {
     "cli": 2.5,
     "extensions": 3.5,
     "formats": 0.9,
-    "history": 3.7,
+    "history": 1.1,
     "pytest_plugin": 4.5,
     "runs": 1.1,
     "tui": 1.5,
