@@ -172,6 +172,7 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
             if judged:
                 version = by_version.setdefault(key, {}).setdefault(result.criterion_hash, _Version())
                 version.note(row, pair, labelled=label is not None, silent=silent)
+            # Older gradings count for their versions only.
             if row.id not in newest:
                 continue
             entry = figures.setdefault(key, JudgeFigures(row.suite_key, row.suite_name, result.criterion))
@@ -266,6 +267,7 @@ def disagreements(store: Store, runs: Iterable[int]) -> list[int]:
         criteria = [
             number
             for number, spec in c.execute("SELECT id, spec FROM criteria")
+            # A version that was not stored may ask a judge: it is looked at.
             if spec is None or any(name in spec.casefold() for name in judges)
         ]
         rows = c.execute(

@@ -253,6 +253,7 @@ def _matched(old: _Stored, new: _Stored) -> list[tuple[CriterionResult | None, C
     before = {result.criterion: result for result in old.results}
     pairs: list[tuple[CriterionResult | None, CriterionResult | None]] = []
     others = []
+    # Names first: a criterion that was edited has another version and its old name.
     for now in new.results:
         was = before.pop(now.criterion, None)
         if was is None:
@@ -279,6 +280,7 @@ def _of_criterion(
     alike = not align(old.transcript, new.transcript).differences
     if same:
         return _same_criterion(attribution, specs[1], old, new, alike=alike)
+    # Of both runs: where only a threshold changed, the question is the same, and its answer is stored with either run.
     replies = (*old.replies, *new.replies)
     crossed = (
         _judged(specs[1], old, new.row.variables, replies),
@@ -314,6 +316,7 @@ def _same_criterion(
             if asks
             else _named(attribution, "agent", "measured_otherwise")
         )
+    # The judge is noisy if it ever contradicted itself about one of the two outputs.
     for run, output in ((new, "new"), (old, "old")) if asks else ():
         passed, times = _asked_again(spec, run)
         if 0 < passed < times:
@@ -344,6 +347,7 @@ def _asked_again(spec: CriterionSpec, run: _Stored) -> tuple[int, int]:
         for reply in run.replies:
             if reply.reply.error or _question(reply.request.to_json()) != question:
                 continue
+            # One stored reply in place of all votes: what would the verdict be if only this had been said?
             replies: dict[str, Reply] = {**answers, **dict.fromkeys(hashes, reply.reply)}
             outcome = checker.check(run.transcript, run.row.variables, replies=replies).outcome
             passed += outcome is Outcome.PASSED
@@ -463,6 +467,7 @@ def _spec_changes(name: str, was: CriterionSpec | None, now: CriterionSpec | Non
         changes.append(RuleChange("pass_threshold", name, was.pass_threshold, now.pass_threshold))
     if was.expected_value != now.expected_value:
         changes.append(RuleChange("expected_value", name))
+    # With these equal, another hash means another config.
     alike = replace(was, negate=now.negate, pass_threshold=now.pass_threshold, expected_value=now.expected_value)
     if alike.hash != now.hash:
         changes.append(RuleChange("config", name))
@@ -496,6 +501,7 @@ def _by_rules(
     attribution = replace(attribution, old_under_new=outcomes[0], new_under_old=outcomes[1])
     by_criterion, by_agent = (outcome == attribution.now for outcome in outcomes)
     who, code = _CROSSWISE[by_criterion, by_agent]
+    # A criterion's own reason says more than that of the rules, where both name the same side.
     lifted = _by_criteria(attribution, new, criteria)
     if who == "agent" and lifted is not None and lifted.who == "judge noise":
         return lifted

@@ -214,6 +214,7 @@ class _Facts(Struct):
         )
         oldest = self.since.get(signature)
         first = failures[-1]
+        # Not every result has its cause stored: a run that is looked at here can be older.
         if oldest is None or first.run < oldest[0]:
             oldest = (first.run, *self.runs[first.run])
         return CauseGroup(
@@ -317,6 +318,7 @@ def _compared(
     keys = store.read(lambda c: _keys(c, list(by_test)))
     based = set(baselines_of(store, keys.values()))
     base = store.read(lambda c: _numbers(c, baseline_runs(store, based))) if based else []
+    # A baseline that is among these runs would be compared with itself.
     own = {test for test, key in keys.items() if key in based and not set(base).intersection(by_test[test])}
     named = {keys[test] for test in own}
     before = store.read(lambda c: _numbers(c, baseline_runs(store, named))) if named else []

@@ -134,8 +134,10 @@ def compare_runs(
     sides: tuple[RunLists, RunLists] = (_by_case(a.runs, by_variation, renamed), _by_case(b.runs, by_variation, {}))
     tests: list[TestChange] = []
     grouped: dict[TestKey, list[Case]] = {}
+    # The right side first: tests are shown in its order, and what only the left has comes behind.
     for case in (*sides[1], *sides[0]):
         cases = grouped.setdefault(case[:3], [])
+        # A case of both sides is met twice. The doubles that this leaves go below.
         if case not in cases[-1:]:
             cases.append(case)
     pairs = {key: _first_pairs(cases, sides) for key, cases in grouped.items()}
@@ -156,9 +158,9 @@ def compare_runs(
             )
         )
     # Within a state what changed most comes first, then as the tests were run.
-    ranked = sorted(tests, key=lambda one: (ORDER.index(one.state), -_weight(one)))
+    ranked = sorted(tests, key=lambda change: (ORDER.index(change.state), -_weight(change)))
     checks = (_checks_not_made(a, results_a), _checks_not_made(b, results_b))
-    known = {run.id: run for side in (a, b) for run in side.runs}
+    runs_by_id = {run.id: run for side in (a, b) for run in side.runs}
     return Comparison(
         a,
         b=b,
@@ -166,7 +168,7 @@ def compare_runs(
         tests=tuple(ranked),
         by_variation=by_variation,
         checks_not_made=checks,
-        runs=known,
+        runs=runs_by_id,
         paired=paired,
     )
 
@@ -176,10 +178,10 @@ def _read(store: Store, side: Side) -> Results:
     return _results(store.read(lambda connection: list(criteria_of(connection, rowids))))
 
 
-def _results(found: Iterable[ComparedCriterion]) -> Results:
+def _results(criteria: Iterable[ComparedCriterion]) -> Results:
     by_run: dict[int, list[ComparedCriterion]] = {}
-    for one in found:
-        by_run.setdefault(one.run, []).append(one)
+    for criterion in criteria:
+        by_run.setdefault(criterion.run, []).append(criterion)
     return by_run
 
 
@@ -207,24 +209,24 @@ def _other_variations(a: Side, b: Side) -> bool:
 
 
 def _by_case(runs: Iterable[ComparedRun], by_variation: bool, renamed: Mapping[str, str]) -> RunLists:
-    found: RunLists = {}
+    by_case: RunLists = {}
     for run in runs:
         variation = run.variation if by_variation else ""
         key = (renamed.get(run.suite_key, run.suite_key), run.test_id, variation, run.row_case)
-        found.setdefault(key, []).append(run)
-    for listed in found.values():
+        by_case.setdefault(key, []).append(run)
+    for listed in by_case.values():
         listed.sort(key=lambda run: (run.variation, run.repetition, run.rowid))
-    return found
+    return by_case
 
 
 def _checks_not_made(side: Side, results: Results) -> int:
     """How many checks of a side could not run although its runs have a verdict."""
     decided = (run.rowid for run in side.runs if run.status in DECIDED)
-    return sum(one.outcome == "error" for run in decided for one in results.get(run, ()))
+    return sum(result.outcome == "error" for run in decided for result in results.get(run, ()))
 
 
-def _weight(one: TestChange) -> float:
-    return abs(one.difference or 0.0) or abs(one.score or 0.0)
+def _weight(change: TestChange) -> float:
+    return abs(change.difference or 0.0) or abs(change.score or 0.0)
 
 
 def _test_change(
@@ -316,13 +318,18 @@ def _state(
         return "undecided"
     if abs(difference) > 1e-9:
         return "worse" if difference < 0 else "better"
-    if any(one.state in ("worse", "better") for one in rows):
+    if any(row.state in ("worse", "better") for row in rows):
         return "mixed"
+    # In whole numbers: equal rates are equal.
     if was.rate is not None and now.rate is not None and now.passed * was.n < was.passed * now.n:
         return "worse"  # by rows that only one side has
     if score is not None and abs(score) > LEAST_CHANGE + 1e-12:
         return "score"
-    return "criteria" if judged_differently or any(one.state != "same" or one.edited for one in criteria) else "same"
+    return (
+        "criteria"
+        if judged_differently or any(change.state != "same" or change.edited for change in criteria)
+        else "same"
+    )
 
 
 def _rows_of_test(
@@ -336,19 +343,19 @@ def _rows_of_test(
 
 
 def _value(runs: Sequence[ComparedRun], value: Callable[[ComparedRun], float | None]) -> float | None:
-    return mean([found for run in runs if run.status in _PASSED_OR_FAILED and (found := value(run)) is not None])
+    return mean([number for run in runs if run.status in _PASSED_OR_FAILED and (number := value(run)) is not None])
 
 
 def _differences(
     cases: Sequence[Case], sides: tuple[RunLists, RunLists], value: Callable[[ComparedRun], float | None]
 ) -> list[float]:
     """Now minus was of each case that was decided on both sides."""
-    found = []
+    differences = []
     for case in cases:
         was, now = _value(sides[0][case], value), _value(sides[1][case], value)
         if was is not None and now is not None:
-            found.append(now - was)
-    return found
+            differences.append(now - was)
+    return differences
 
 
 def _p_value(
@@ -356,28 +363,30 @@ def _p_value(
 ) -> float | None:
     if len(cases) == 1:
         counts = [tally(side[cases[0]]) for side in sides]
-        if min(one.n for one in counts) == 0 or max(one.n for one in counts) == 1:
+        # One run against one says nothing.
+        if min(side.n for side in counts) == 0 or max(side.n for side in counts) == 1:
             return None
         return fisher_exact(counts[0].passed, counts[0].n, counts[1].passed, counts[1].n)
     if not differences:
         return None
-    if all(one in (-1.0, 0.0, 1.0) for one in differences):
-        moved = paired_counts((one < 0, one > 0) for one in differences)
+    # Each case was one run on each side: McNemar's test counts those that flipped.
+    if all(difference in (-1.0, 0.0, 1.0) for difference in differences):
+        moved = paired_counts((difference < 0, difference > 0) for difference in differences)
         return mcnemar_exact(moved.only_a, moved.only_b)
     return sign_flip(differences, seed=seed)
 
 
 def _flipped(cases: Sequence[Case], sides: tuple[RunLists, RunLists], *, worse: bool) -> tuple[tuple[str, str], ...]:
     """Pairs of runs that show the change: those of the same repetition, else any two of the same case."""
-    wanted = ("passed", "failed") if worse else ("failed", "passed")
+    statuses = ("passed", "failed") if worse else ("failed", "passed")
     paired, other = [], []
     for case in cases:
-        left = [run for run in sides[0][case] if run.status == wanted[0]]
-        right = [run for run in sides[1][case] if run.status == wanted[1]]
+        left = [run for run in sides[0][case] if run.status == statuses[0]]
+        right = [run for run in sides[1][case] if run.status == statuses[1]]
         paired += [
-            (one.id, two.id)
-            for one, two in zip(sides[0][case], sides[1][case], strict=False)
-            if (one.status, two.status) == wanted
+            (was.id, now.id)
+            for was, now in zip(sides[0][case], sides[1][case], strict=False)
+            if (was.status, now.status) == statuses
         ]
         if left and right:
             other.append((left[0].id, right[0].id))
@@ -393,11 +402,11 @@ def _any_pair(cases: Sequence[Case], sides: tuple[RunLists, RunLists]) -> tuple[
 def _criterion_changes(
     runs: Sequence[Sequence[ComparedRun]], results: tuple[Results, Results]
 ) -> tuple[CriterionChange, ...]:
-    found = [
+    grouped = [
         _by_name(result for run in side for result in results[number].get(run.rowid, ()))
         for number, side in enumerate(runs)
     ]
-    was, now = found
+    was, now = grouped
     renamed = _renamed(was, now)
     changes = []
     for name, listed in now.items():
@@ -408,14 +417,14 @@ def _criterion_changes(
     if not runs[0] or not runs[1]:
         # A test that only one side has: its criteria came or went with it.
         return tuple(changes)
-    return tuple(sorted(changes, key=lambda one: ORDER.index(one.state)))
+    return tuple(sorted(changes, key=lambda change: ORDER.index(change.state)))
 
 
 def _by_name(results: Iterable[ComparedCriterion]) -> dict[str, list[ComparedCriterion]]:
-    found: dict[str, list[ComparedCriterion]] = {}
-    for one in results:
-        found.setdefault(one.name, []).append(one)
-    return found
+    grouped: dict[str, list[ComparedCriterion]] = {}
+    for result in results:
+        grouped.setdefault(result.name, []).append(result)
+    return grouped
 
 
 def _renamed(
@@ -430,7 +439,7 @@ def _renamed(
 def _criterion_change(
     name: str, was: Sequence[ComparedCriterion], now: Sequence[ComparedCriterion], was_name: str
 ) -> CriterionChange:
-    tallies = [criterion_tally(one) if one else None for one in (was, now)]
+    tallies = [criterion_tally(side) if side else None for side in (was, now)]
     return CriterionChange(
         name=name,
         was_name=was_name,
@@ -444,18 +453,18 @@ def _criterion_change(
 
 def criterion_tally(results: Sequence[ComparedCriterion]) -> Tally:
     """The figures of one criterion's results."""
-    decided = [one for one in results if one.outcome in _PASSED_OR_FAILED]
+    decided = [result for result in results if result.outcome in _PASSED_OR_FAILED]
     return Tally(
         runs=len(results),
         n=len(decided),
-        passed=sum(one.outcome == "passed" for one in decided),
-        errors=sum(one.outcome == "error" for one in results),
-        score=mean([one.score for one in decided if one.score is not None]),
+        passed=sum(result.outcome == "passed" for result in decided),
+        errors=sum(result.outcome == "error" for result in results),
+        score=mean([result.score for result in decided if result.score is not None]),
     )
 
 
 def _versions(results: Iterable[ComparedCriterion]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.hash for one in results if one.hash))
+    return tuple(dict.fromkeys(result.hash for result in results if result.hash))
 
 
 def overall(sides: tuple[RunsByCase, RunsByCase], *, seed: int = 0) -> Overall:
@@ -491,8 +500,9 @@ def _overall(sides: tuple[RunsByCase, RunsByCase], seed: int) -> Overall:
         least = detectable_paired(pairs.n, min(pairs.only_a, pairs.only_b) / pairs.n)
     else:
         test, p_value, least = "sign-flip", _sign_flip(differences, seed=seed), detectable(differences)
+        # No pass rate can move so far: then there is nothing to say.
         least = None if least is None or least >= 1 else least
-    found = Overall(
+    figures = Overall(
         rate=rate,
         test=test,
         p_value=p_value,
@@ -501,7 +511,7 @@ def _overall(sides: tuple[RunsByCase, RunsByCase], seed: int) -> Overall:
         pairs=pairs,
         left_out=left_out,
     )
-    return replace(found, **_measures(sides, seed))
+    return replace(figures, **_measures(sides, seed))
 
 
 def _of_one_case(sides: tuple[RunsByCase, RunsByCase], case: Case, left_out: int, seed: int) -> Overall | None:
@@ -513,7 +523,7 @@ def _of_one_case(sides: tuple[RunsByCase, RunsByCase], case: Case, left_out: int
         return None
     rates = passed_a / n_a, passed_b / n_b
     interval = newcombe(passed_a, n_a, passed_b, n_b) if fewest >= FEW else None
-    found = Overall(
+    figures = Overall(
         rate=SummaryMetric(*rates, rates[1] - rates[0], interval, 1),
         test="fisher",
         p_value=fisher_exact(passed_a, n_a, passed_b, n_b),
@@ -523,7 +533,7 @@ def _of_one_case(sides: tuple[RunsByCase, RunsByCase], case: Case, left_out: int
         left_out=left_out,
         one_case=True,
     )
-    return replace(found, **_measures(sides, seed))
+    return replace(figures, **_measures(sides, seed))
 
 
 def _measures(sides: tuple[RunsByCase, RunsByCase], seed: int) -> dict[str, SummaryMetric | None]:
@@ -539,25 +549,27 @@ def _measures(sides: tuple[RunsByCase, RunsByCase], seed: int) -> dict[str, Summ
 def paired_suites(a: Side, b: Side, questions: Questions | None = None) -> tuple[PairedSuites, ...]:
     """The suites that belong together though their keys differ; only where that is without doubt."""
     left, right = ({run.suite_key: run.suite_name for run in side.runs} for side in (a, b))
-    found = []
+    paired = []
     for key, name in left.items():
         others = [other for other, called in right.items() if called == name and other not in left]
-        alike = [one for one, called in left.items() if called == name]
+        alike = [own for own, called in left.items() if called == name]
         if key not in right and len(others) == 1 and len(alike) == 1:
-            found.append(PairedSuites(key, others[0]))
-    known = {one.was for one in found} | {one.now for one in found}
+            paired.append(PairedSuites(key, others[0]))
+    used = {pair.was for pair in paired} | {pair.now for pair in paired}
     was, now = unpaired_imports(a, b)
+    # The surest pairs first: a weaker hint can't take a suite away from them.
     for rank in (2, 1, 0):
         pairs = [
-            (one, other)
-            for one, other in product(was, now)
-            if not {one, other} & known and _rank(was[one], now[other], questions or {}) == rank
+            (own, other)
+            for own, other in product(was, now)
+            if not {own, other} & used and _rank(was[own], now[other], questions or {}) == rank
         ]
-        for one, other in pairs:
-            if sum(one == each for each, _ in pairs) == sum(other == each for _, each in pairs) == 1:
-                found.append(PairedSuites(one, other, "tests", rank > 0))
-                known |= {one, other}
-    return tuple(found)
+        for own, other in pairs:
+            # Neither has another one that it could belong to as surely.
+            if sum(own == each for each, _ in pairs) == sum(other == each for _, each in pairs) == 1:
+                paired.append(PairedSuites(own, other, "tests", rank > 0))
+                used |= {own, other}
+    return tuple(paired)
 
 
 def unpaired_imports(a: Side, b: Side) -> tuple[dict[str, list[ComparedRun]], dict[str, list[ComparedRun]]]:
@@ -579,23 +591,23 @@ def _rank(was: Sequence[ComparedRun], now: Sequence[ComparedRun], questions: Que
         return -1
     of_one_format = _import_format(was[0].suite_key) == _import_format(now[0].suite_key)
     for case in cases.keys() & others.keys():
-        if any(_asked_alike(one, other, questions) for one, other in product(cases[case], others[case])):
+        if any(_asked_alike(plan, other, questions) for plan, other in product(cases[case], others[case])):
             return 2 if of_one_format else 1
     return 0 if of_one_format else -1
 
 
 def _plans_by_case(runs: Sequence[ComparedRun]) -> dict[tuple[str, str], set[int]]:
-    found: dict[tuple[str, str], set[int]] = {}
+    plans: dict[tuple[str, str], set[int]] = {}
     for run in runs:
-        found.setdefault((run.test_id, run.row_case), set()).add(run.plan)
-    return found
+        plans.setdefault((run.test_id, run.row_case), set()).add(run.plan)
+    return plans
 
 
-def _asked_alike(one: int, other: int, questions: Questions) -> bool:
-    if one == other:
+def _asked_alike(plan: int, other: int, questions: Questions) -> bool:
+    if plan == other:
         return True
-    said = zip(questions.get(one, ()), questions.get(other, ()), strict=False)
-    return any(was == now and was not in _NOT_ASKED for was, now in said)
+    pairs = zip(questions.get(plan, ()), questions.get(other, ()), strict=False)
+    return any(was == now and was not in _NOT_ASKED for was, now in pairs)
 
 
 def _import_format(key: str) -> str:
@@ -636,24 +648,24 @@ def _decided(runs: Sequence[ComparedRun]) -> list[ComparedRun]:
 
 def _pairs(sides: tuple[RunsByCase, RunsByCase], shared: Sequence[Case]) -> PairedCounts:
     return paired_counts(
-        (one.status == "passed", other.status == "passed")
+        (own.status == "passed", other.status == "passed")
         for case in shared
-        for one, other in zip(sides[0][case], sides[1][case], strict=False)
-        if one.status in _PASSED_OR_FAILED and other.status in _PASSED_OR_FAILED
+        for own, other in zip(sides[0][case], sides[1][case], strict=False)
+        if own.status in _PASSED_OR_FAILED and other.status in _PASSED_OR_FAILED
     )
 
 
 def _means(
     side: RunsByCase, value: Callable[[ComparedRun], float | None], statuses: Sequence[str] = ()
 ) -> dict[Case, float]:
-    found = {}
+    means = {}
     for case, runs in side.items():
         middle = mean(
-            [one for run in runs if (not statuses or run.status in statuses) and (one := value(run)) is not None]
+            [number for run in runs if (not statuses or run.status in statuses) and (number := value(run)) is not None]
         )
         if middle is not None:
-            found[case] = middle
-    return found
+            means[case] = middle
+    return means
 
 
 def _measure(
@@ -694,16 +706,18 @@ def _interval(differences: Sequence[float], seed: int) -> Interval | None:
 
 def _normal(differences: Sequence[float]) -> Interval:
     n, middle = len(differences), _mean(differences)
-    half = 1.959963984540054 * math.sqrt(math.fsum((one - middle) ** 2 for one in differences) / (n - 1) / n)
+    half = 1.959963984540054 * math.sqrt(
+        math.fsum((difference - middle) ** 2 for difference in differences) / (n - 1) / n
+    )
     return middle - half, middle + half
 
 
 def _sign_flip(differences: Sequence[float], seed: int) -> float:
     """`sign_flip`; of very many cases by the sum's normal distribution, which flipped signs have then."""
-    moved = [one for one in differences if one]
+    moved = [difference for difference in differences if difference]
     if len(moved) < _MANY:
         return sign_flip(differences, seed=seed)
-    return math.erfc(abs(math.fsum(moved)) / math.sqrt(2 * math.fsum(one * one for one in moved)))
+    return math.erfc(abs(math.fsum(moved)) / math.sqrt(2 * math.fsum(difference * difference for difference in moved)))
 
 
 def row_changes(
@@ -777,10 +791,10 @@ def _pair_of_row(left: Sequence[ComparedRun], right: Sequence[ComparedRun]) -> t
     """Two runs that show the change, the first of each where none does."""
     if not left or not right:
         return None
-    for one, two in zip(left, right, strict=False):
-        if one.status != two.status:
-            return one.id, two.id
-    other = next((two for two in right if two.status != left[0].status), right[0])
+    for was, now in zip(left, right, strict=False):
+        if was.status != now.status:
+            return was.id, now.id
+    other = next((now for now in right if now.status != left[0].status), right[0])
     return left[0].id, other.id
 
 
@@ -788,41 +802,41 @@ def metric_changes(store: Store, change: TestChange, *, most: int = MOST_RUNS) -
     """By criterion: its metrics as they were and are, over the first runs of each side; unchanged ones too."""
     was = _metrics_by_criterion(store, change.was_runs[:most])
     now = _metrics_by_criterion(store, change.now_runs[:most])
-    before = {one.name: one.was_name or one.name for one in change.criteria}
-    found = {}
+    before = {criterion.name: criterion.was_name or criterion.name for criterion in change.criteria}
+    changes = {}
     for name in dict.fromkeys([*now, *was]):
         if name not in now and name in before.values():
             continue  # it goes by another name now
         left, right = was.get(before.get(name, name), {}), now.get(name, {})
-        found[name] = tuple(
+        changes[name] = tuple(
             MetricChange(key[0], key[1], _metric_tally(left.get(key)), _metric_tally(right.get(key)))
             for key in dict.fromkeys([*right, *left])
         )
-    return found
+    return changes
 
 
 def _metrics_by_criterion(store: Store, runs: Sequence[str]) -> dict[str, dict[tuple[str, str], list[MetricResult]]]:
-    found: dict[str, dict[tuple[str, str], list[MetricResult]]] = {}
+    by_criterion: dict[str, dict[tuple[str, str], list[MetricResult]]] = {}
     for run in runs:
         try:
             results = store.results(run)
         except AgentevalError:
             continue  # deleted in the meantime
         for result in results:
-            metrics = found.setdefault(result.criterion, {})
+            metrics = by_criterion.setdefault(result.criterion, {})
             for metric in result.metrics:
                 metrics.setdefault((metric.name, metric.type), []).append(metric)
-    return found
+    return by_criterion
 
 
 def _metric_tally(results: Sequence[MetricResult] | None) -> Tally | None:
     if not results:
         return None
-    decided = [one for one in results if one.outcome in _PASSED_OR_FAILED and not one.neutral]
+    decided = [result for result in results if result.outcome in _PASSED_OR_FAILED and not result.neutral]
     return Tally(
         runs=len(results),
         n=len(decided),
-        passed=sum(one.outcome is Outcome.PASSED for one in decided),
-        errors=sum(one.outcome is Outcome.ERROR for one in results),
-        score=mean([one.score for one in decided if one.score is not None]),
+        passed=sum(result.outcome is Outcome.PASSED for result in decided),
+        errors=sum(result.outcome is Outcome.ERROR for result in results),
+        score=mean([result.score for result in decided if result.score is not None]),
     )

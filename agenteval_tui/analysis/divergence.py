@@ -176,6 +176,7 @@ def placed_acts(transcript: Transcript, compared: Compared = EVERYTHING) -> tupl
         acts += [(act, index) for act in contexts.get(index, ())]
         numbers = [number for number in message.tool_calls if number < len(calls) and number not in added]
         added.update(numbers)
+        # What is said beside a call varies, and is not what was done.
         if message.content.strip() and not numbers:
             acts.append((_answer(message.content), index))
         acts += [(_call(calls[number].name, calls[number].arguments, compared), index) for number in numbers]
@@ -245,7 +246,9 @@ def first_divergence(tree: Tree) -> BranchPoint | None:
         if len(node.branches) < 2 or not node.passed or not node.failed:
             continue
         gain = _entropy(node) - sum(branch.number / node.number * _entropy(branch) for branch in node.branches)
+        # Twice the log likelihood ratio, less two for each parameter more: a branch has one, its pass rate.
         worth = 2 * math.log(2) * node.number * gain - 2 * (len(node.branches) - 1)
+        # Within rounding two are equal, and then the earlier one counts.
         if worth > 1e-9 and (best is None or (worth, -node.depth) > (best[0] + 1e-9, -best[1].node.depth)):
             best = (worth, BranchPoint(node, gain))
     return None if best is None else best[1]

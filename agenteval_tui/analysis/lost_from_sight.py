@@ -191,8 +191,10 @@ class _Search:
             return None  # the server keeps a part: what the model saw is not in the requests
         had = self._had(need, own)
         here = had[-1]
+        # It was there when it was needed. Of an instruction a part may be gone all the same.
         if here and need.kind != "instruction":
             return None
+        # From the end: what came back and was lost again left at the last loss.
         for place in range(len(own) - 1, 0, -1):
             gone = had[place - 1] - had[place] - here
             if gone:

@@ -283,6 +283,7 @@ def save_verdicts(
             yield planned, ended
 
     store.import_runs(record, stored())
+    # After the import: replies are kept with runs that are there.
     for future in [store.keep_replies(run_id, replies) for run_id, replies in run_replies]:
         future.result()
     return record.id
@@ -305,6 +306,7 @@ def _stored(
         specs=tuple(spec_to_dict(spec) for spec in rules.specs),
         task=threshold_task(rules.pass_threshold),
     )
+    # As information, so that they don't decide the run as well.
     theirs = tuple(replace(result, severity="info") for result in regrade_result.foreign)
     ended = RunEnded(
         run_id=planned.id,

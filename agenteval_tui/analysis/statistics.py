@@ -370,6 +370,7 @@ def student_t_quantile(probability: float, degrees: int) -> float:
     if degrees < 1 or not 0.5 <= probability < 1:
         raise ValueError(f"no t quantile for probability {probability}, {degrees} degrees")
     tail = 2 * (1 - probability)  # both tails together
+    # Doubled until it is above the value: no tail is too small for a bound.
     low, high = 0.0, 1.0
     while _t_tails(high, degrees) > tail:
         low, high = high, high * 2
@@ -401,9 +402,11 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
     """
     if x <= 0 or x >= 1:
         return 0.0 if x <= 0 else 1.0
+    # Below this point the fraction converges quickly; above it that of the mirrored function does.
     if x > (a + 1) / (a + b + 2):
         return 1 - incomplete_beta(b, a, 1 - x)
     log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    # In place of a denominator of 0, as Lentz' method has it.
     tiny = 1e-300
     c, d = 1.0, 1 / _off_zero(1 - (a + b) * x / (a + 1), tiny)
     fraction = d

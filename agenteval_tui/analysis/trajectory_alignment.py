@@ -233,6 +233,7 @@ def _matched_heads(left: Sequence[Step], right: Sequence[Step]) -> list[tuple[in
         return 0.0 if kind(mine) != kind(theirs) else 1.0 + _likeness(mine.text, theirs.text)
 
     matches: list[tuple[int, int]] = []
+    # Equal steps are anchors. Only what lies between two of them is matched by likeness, in gaps that stay small.
     same = _same([(kind(step), step.text) for step in left], [(kind(step), step.text) for step in right])
     for (left_start, left_end), (right_start, right_end), anchor in _gaps(same, len(left), len(right)):
         mine, theirs = range(left_start, left_end), range(right_start, right_end)
@@ -291,6 +292,7 @@ def _best(
         for j in range(columns - 1, -1, -1):
             paired = weights[i][j] + best[i + 1][j + 1] if weights[i][j] else 0.0
             best[i][j] = max(paired, best[i + 1][j], best[i][j + 1])
+    # Back through the table, along choices that keep the greatest weight.
     pairs: list[tuple[int, int]] = []
     i = j = 0
     while i < rows and j < columns:

@@ -136,61 +136,63 @@ class Trend(Struct, frozen=True):
     @property
     def eventful(self) -> int:
         """In how many pieces of time anything ran."""
-        return sum(any(one.points[place] is not None for one in self.series) for place in range(len(self.bins)))
+        return sum(any(each.points[place] is not None for each in self.series) for place in range(len(self.bins)))
 
 
 def trend(
-    store: Store, wanted: TrendQuery, measures: Sequence[Measure] = (), statuses: Mapping[int, str] | None = None
+    store: Store, query: TrendQuery, measures: Sequence[Measure] = (), statuses: Mapping[int, str] | None = None
 ) -> Trend:
     """Pass rates over time, and of `measures` what runs took. Raises AgentevalError, HistoryError.
 
     `statuses`: how runs (by row number) ended, instead of how they are stored; runs that it does not name have no end.
     """
-    return store.read(lambda connection: _trend(connection, wanted, measures, statuses))
+    return store.read(lambda connection: _trend(connection, query, measures, statuses))
 
 
-def filtered(store: Store, wanted: TrendQuery, text: str) -> TrendQuery:
+def filtered(store: Store, query: TrendQuery, text: str) -> TrendQuery:
     """`wanted`, narrowed by `text`: `test:x`, `tag:x`, `agent:x`, `suite:x` (a part of the name is enough), `name:x`,
     `commit:x` and `meta.KEY:x` of the execution, and words that the test's id, name or suite must have. What fits
     nothing leaves nothing."""
     words = text.casefold().split()
     if not words:
-        return wanted
-    return store.read(lambda connection: _narrowed(connection, wanted, words))
+        return query
+    return store.read(lambda connection: _narrowed(connection, query, words))
 
 
-def executions_at(store: Store, wanted: TrendQuery, place: Bin) -> list[ExecutionTime]:
+def executions_at(store: Store, query: TrendQuery, place: Bin) -> list[ExecutionTime]:
     """The executions that had a wanted run in this period, by when those runs started."""
 
     def read(connection: Connection) -> list[ExecutionTime]:
-        picked = replace(select_runs(connection, wanted), since_ms=place.since_ms, until_ms=place.until_ms)
-        found = rows.executions_in(connection, picked)
-        return [one for one in found if not place.execution or one.id == place.execution]
+        picked = replace(select_runs(connection, query), since_ms=place.since_ms, until_ms=place.until_ms)
+        executions = rows.executions_in(connection, picked)
+        return [execution for execution in executions if not place.execution or execution.id == place.execution]
 
     return store.read(read)
 
 
-def select_runs(connection: Connection, wanted: TrendQuery, known: Sequence[TestName] | None = None) -> SelectedRuns:
+def select_runs(
+    connection: Connection, query: TrendQuery, test_names: Sequence[TestName] | None = None
+) -> SelectedRuns:
     """The query in the history's own terms. Raises AgentevalError for an unknown test or suite."""
     tests: tuple[int, ...] | None = None
-    if wanted.paths or wanted.suites or wanted.tests:
-        tests = _chosen(wanted, rows.tests_known(connection) if known is None else known)
-    if wanted.only is not None:
-        tests = wanted.only if tests is None else tuple(test for test in tests if test in wanted.only)
+    if query.paths or query.suites or query.tests:
+        tests = _chosen(query, rows.tests_known(connection) if test_names is None else test_names)
+    if query.only is not None:
+        tests = query.only if tests is None else tuple(test for test in tests if test in query.only)
     return SelectedRuns(
-        wanted.since_ms or 0,
-        wanted.until_ms,
+        query.since_ms or 0,
+        query.until_ms,
         tests,
-        wanted.agents,
-        wanted.tags,
-        projects=wanted.projects,
-        name_part=wanted.name_part,
-        commit=wanted.commit,
-        meta=wanted.meta,
+        query.agents,
+        query.tags,
+        projects=query.projects,
+        name_part=query.name_part,
+        commit=query.commit,
+        meta=query.meta,
     )
 
 
-def groups_of(connection: Connection, group: Group, known: Iterable[TestName], keys: set[Any]) -> Names:
+def groups_of(connection: Connection, group: Group, test_names: Iterable[TestName], keys: set[Any]) -> Names:
     """What the groups of these keys of tallies are, each with a name. Of tests with one id in several suites the name
     says the suite, too."""
     if group == "agent":
@@ -199,17 +201,17 @@ def groups_of(connection: Connection, group: Group, known: Iterable[TestName], k
         tags = rows.tags_of_plans(connection, sorted(keys))
         return lambda key: [(tag, tag) for tag in tags.get(key) or ("(no tag)",)]
     if group == "suite":
-        suites = {one.row: (one.suite_key, one.suite) for one in known}
+        suites = {test_name.row: (test_name.suite_key, test_name.suite) for test_name in test_names}
         return lambda key: [suites[key]]
     if group == "test":
-        listed = [one for one in known if one.row in keys]
-        ids = Counter(one.test_id for one in listed)
+        listed = [test_name for test_name in test_names if test_name.row in keys]
+        ids = Counter(test_name.test_id for test_name in listed)
         tests = {
-            one.row: (
-                f"{one.suite_key}::{one.test_id}",
-                one.test_id if ids[one.test_id] == 1 else f"{one.test_id} ({one.suite})",
+            test_name.row: (
+                f"{test_name.suite_key}::{test_name.test_id}",
+                test_name.test_id if ids[test_name.test_id] == 1 else f"{test_name.test_id} ({test_name.suite})",
             )
-            for one in listed
+            for test_name in listed
         }
         return lambda key: [tests[key]]
     if group in OF_EXECUTIONS or group.startswith(META):
@@ -240,17 +242,17 @@ def spent(values: Sequence[float]) -> MeasureStats | None:
     return MeasureStats(len(ordered), p50, p95, total / len(ordered), total)
 
 
-def _chosen(wanted: TrendQuery, known: Iterable[TestName]) -> tuple[int, ...]:
-    found = list(known)
-    if wanted.paths:
-        places = [str(path.resolve()) for path in wanted.paths]
-        found = [
-            one
-            for one in found
-            if any(one.suite_key == place or one.suite_key.startswith(place + "/") for place in places)
+def _chosen(query: TrendQuery, test_names: Iterable[TestName]) -> tuple[int, ...]:
+    tests = list(test_names)
+    if query.paths:
+        places = [str(path.resolve()) for path in query.paths]
+        tests = [
+            test
+            for test in tests
+            if any(test.suite_key == place or test.suite_key.startswith(place + "/") for place in places)
         ]
-        if not found:
-            gone = [str(path) for path in wanted.paths if not path.exists()]
+        if not tests:
+            gone = [str(path) for path in query.paths if not path.exists()]
             if gone:
                 raise AgentevalError(
                     "there is no such file or folder, and no suite of that path has run",
@@ -259,87 +261,89 @@ def _chosen(wanted: TrendQuery, known: Iterable[TestName]) -> tuple[int, ...]:
                 )
             raise AgentevalError(
                 "no test of these suites has ever run",
-                where=", ".join(map(str, wanted.paths)),
-                fix=f"run them: agenteval run {' '.join(map(str, wanted.paths))}",
+                where=", ".join(map(str, query.paths)),
+                fix=f"run them: agenteval run {' '.join(map(str, query.paths))}",
             )
-    if wanted.suites:
-        names = {suite.casefold() for suite in wanted.suites}
-        keys = {str(Path(suite).resolve()) for suite in wanted.suites} | set(wanted.suites)
-        found = [one for one in found if one.suite.casefold() in names or one.suite_key in keys]
-        if not found:
-            raise AgentevalError("the history has no such suite", where=", ".join(wanted.suites))
-    if wanted.tests:
-        ids = set(wanted.tests)
-        chosen = [one for one in found if one.test_id in ids or one.test in ids]
-        missing = ids - {one.test_id for one in chosen} - {one.test for one in chosen}
+    if query.suites:
+        names = {suite.casefold() for suite in query.suites}
+        keys = {str(Path(suite).resolve()) for suite in query.suites} | set(query.suites)
+        tests = [test for test in tests if test.suite.casefold() in names or test.suite_key in keys]
+        if not tests:
+            raise AgentevalError("the history has no such suite", where=", ".join(query.suites))
+    if query.tests:
+        ids = set(query.tests)
+        chosen = [test for test in tests if test.test_id in ids or test.test in ids]
+        missing = ids - {test.test_id for test in chosen} - {test.test for test in chosen}
         if missing:
             from difflib import get_close_matches
 
-            near = get_close_matches(min(missing), [one.test_id for one in found], n=1)
+            near = get_close_matches(min(missing), [test.test_id for test in tests], n=1)
             raise AgentevalError(
                 f"the history has no run of the test {min(missing)!r}",
                 fix=f"did you mean {near[0]}?" if near else "see agenteval stats",
             )
-        found = chosen
-    return tuple(one.row for one in found)
+        tests = chosen
+    return tuple(test.row for test in tests)
 
 
 def _trend(
-    connection: Connection, wanted: TrendQuery, measures: Sequence[Measure], statuses: Mapping[int, str] | None
+    connection: Connection, query: TrendQuery, measures: Sequence[Measure], statuses: Mapping[int, str] | None
 ) -> Trend:
-    known = rows.tests_known(connection)
-    picked = select_runs(connection, wanted, known)
+    test_names = rows.tests_known(connection)
+    picked = select_runs(connection, query, test_names)
     since_ms = picked.since_ms
-    if wanted.since_ms is None:
+    if query.since_ms is None:
         extent = rows.extent(connection, picked)
-        since_ms = wanted.until_ms if extent is None else extent[0]
-    by = wanted.by or bucket_size(wanted.until_ms - since_ms)
+        since_ms = query.until_ms if extent is None else extent[0]
+    by = query.by or bucket_size(query.until_ms - since_ms)
     if by == "execution":
-        found = rows.executions_in(connection, picked)
-        bins = [Bin(one.row, one.first_ms, one.last_ms + 1, True, one.id, one.title) for one in found]
+        executions = rows.executions_in(connection, picked)
+        bins = [Bin(each.row, each.first_ms, each.last_ms + 1, True, each.id, each.title) for each in executions]
     else:
-        bins = bins_between(since_ms, wanted.until_ms, by)
+        bins = bins_between(since_ms, query.until_ms, by)
     if statuses is None:
-        tallies = rows.tallies(connection, picked, bins, wanted.group)
+        tallies = rows.tallies(connection, picked, bins, query.group)
     else:
-        tallies = rows.tallies_of(connection, picked, bins, statuses, wanted.group)
-    names = groups_of(connection, wanted.group, known, {one.key for one in tallies})
+        tallies = rows.tallies_of(connection, picked, bins, statuses, query.group)
+    names = groups_of(connection, query.group, test_names, {tally.key for tally in tallies})
     by_key: dict[Any, list[Tally]] = {}
-    for one in tallies:
-        by_key.setdefault(one.key, []).append(one)
+    for tally in tallies:
+        by_key.setdefault(tally.key, []).append(tally)
     grouped: dict[str, list[Tally]] = {}
-    shown: dict[str, str] = {}
+    group_names: dict[str, str] = {}
     for key, listed in by_key.items():
         for group, name in names(key):
-            shown[group] = name
+            group_names[group] = name
             grouped.setdefault(group, []).extend(listed)
-    place = {one.row: number for number, one in enumerate(bins)}
-    taken = {
+    place = {each.row: number for number, each in enumerate(bins)}
+    spent_by_measure = {
         measure: _taken(
-            connection, picked, places=bins, measure=measure, group=wanted.group, counted=by_key, names=names
+            connection, picked, places=bins, measure=measure, group=query.group, counted=by_key, names=names
         )
         for measure in measures
     }
     series = [
         Series(
             key,
-            name=shown[key],
-            overall=figures(listed, count_errors=wanted.count_errors),
-            points=_points(listed, place, wanted.count_errors),
-            spent={measure: _spent_points(found.get(key, {}), place) for measure, found in taken.items()},
+            name=group_names[key],
+            overall=figures(listed, count_errors=query.count_errors),
+            points=_points(listed, place, query.count_errors),
+            spent={
+                measure: _spent_points(by_group.get(key, {}), place) for measure, by_group in spent_by_measure.items()
+            },
             spent_overall={
-                measure: spent([value for values in found.get(key, {}).values() for value in values])
-                for measure, found in taken.items()
+                measure: spent([value for values in by_group.get(key, {}).values() for value in values])
+                for measure, by_group in spent_by_measure.items()
             },
             # A group that is a test has no other one.
-            other_tests={} if wanted.group == "test" else _other_tests(listed, place),
+            other_tests={} if query.group == "test" else _other_tests(listed, place),
         )
         for key, listed in grouped.items()
     ]
     series.sort(key=_worst_first)
-    runs = sum([one.passed + one.failed + one.errors + one.review for one in tallies])
+    runs = sum([tally.passed + tally.failed + tally.errors + tally.review for tally in tallies])
     return Trend(
-        wanted, since_ms=since_ms, until_ms=wanted.until_ms, by=by, bins=tuple(bins), series=tuple(series), runs=runs
+        query, since_ms=since_ms, until_ms=query.until_ms, by=by, bins=tuple(bins), series=tuple(series), runs=runs
     )
 
 
@@ -380,9 +384,9 @@ def _merged(tallies: Iterable[Tally], *, count_errors: bool) -> OutcomeRates:
 
 def _points(tallies: Iterable[Tally], place: Mapping[int, int], count_errors: bool) -> tuple[OutcomeRates | None, ...]:
     at: list[list[Tally]] = [[] for _ in place]
-    for one in tallies:
-        if one.at in place:
-            at[place[one.at]].append(one)
+    for tally in tallies:
+        if tally.at in place:
+            at[place[tally.at]].append(tally)
     return tuple(figures(listed, count_errors=count_errors) if listed else None for listed in at)
 
 
@@ -390,19 +394,20 @@ def _other_tests(tallies: Iterable[Tally], place: Mapping[int, int]) -> dict[int
     """The bins with mostly other tests than the bin before. If somebody runs only failed tests again, the rate is low,
     but the rate of all tests has not fallen."""
     at: list[set[tuple[int, str, int]]] = [set() for _ in place]
-    for one in tallies:
-        if one.at in place:
-            at[place[one.at]].add((one.test, one.variation, one.row))
-    found = {}
+    for tally in tallies:
+        if tally.at in place:
+            at[place[tally.at]].add((tally.test, tally.variation, tally.row))
+    others = {}
     before: set[tuple[int, str, int]] = set()
     for number, tests in enumerate(at):
         if not tests:
             continue
         both = len(before & tests)
+        # Of the larger of both: a period with few tests of many is another one, too.
         if before and both < _ALIKE * max(len(before), len(tests)):
-            found[number] = OtherTests(len(before), len(tests), both)
+            others[number] = OtherTests(len(before), len(tests), both)
         before = tests
-    return found
+    return others
 
 
 def _taken(
@@ -416,48 +421,60 @@ def _taken(
 ) -> dict[str, dict[int, list[float]]]:
     """What was measured, by group and place of time. Of runs that were graded again only some have an end: what no run
     with an end has is not `counted`, and is in no group."""
-    found: dict[str, dict[int, list[float]]] = {}
+    by_group: dict[str, dict[int, list[float]]] = {}
     for at, key, values in rows.measurements(connection, picked, places, measure, group):
         for name, _ in names(key) if key in counted else ():
-            found.setdefault(name, {}).setdefault(at, []).extend(values)
-    return found
+            by_group.setdefault(name, {}).setdefault(at, []).extend(values)
+    return by_group
 
 
-def _spent_points(found: Mapping[int, Sequence[float]], place: Mapping[int, int]) -> tuple[MeasureStats | None, ...]:
+def _spent_points(
+    values_by_bin: Mapping[int, Sequence[float]], place: Mapping[int, int]
+) -> tuple[MeasureStats | None, ...]:
     points: list[MeasureStats | None] = [None] * len(place)
-    for at, values in found.items():
+    for at, values in values_by_bin.items():
         if at in place:
             points[place[at]] = spent(values)
     return tuple(points)
 
 
-def _narrowed(connection: Connection, wanted: TrendQuery, words: list[str]) -> TrendQuery:
-    known = rows.tests_known(connection)
+def _narrowed(connection: Connection, query: TrendQuery, words: list[str]) -> TrendQuery:
+    test_names = rows.tests_known(connection)
     tests = False
     for word in words:
         field, colon, value = word.partition(":")
         if colon and field == "agent":
             fits = tuple(name for name in rows.agents_known(connection) if value in name.casefold())
-            wanted = replace(wanted, agents=fits or (_UNKNOWN,))
+            query = replace(query, agents=fits or (_UNKNOWN,))
         elif colon and field == "name":
-            wanted = replace(wanted, name_part=value)
+            query = replace(query, name_part=value)
         elif colon and field == "commit":
-            wanted = replace(wanted, commit=value)
+            query = replace(query, commit=value)
         elif colon and field.startswith(META):
-            wanted = replace(wanted, meta=(*wanted.meta, (field.removeprefix(META), value)))
+            query = replace(query, meta=(*query.meta, (field.removeprefix(META), value)))
         elif colon and field == "tag":
             tags = [name for name in rows.tags_known(connection) if name.casefold().startswith(value)]
             exact = [name for name in tags if name.casefold() == value]
-            wanted = replace(wanted, tags=(*wanted.tags, *(exact or tags or [_UNKNOWN])[:1]))
+            query = replace(query, tags=(*query.tags, *(exact or tags or [_UNKNOWN])[:1]))
         elif colon and field == "suite":
             tests = True
-            known = [one for one in known if value in one.suite.casefold() or value in one.suite_key.casefold()]
+            test_names = [
+                test_name
+                for test_name in test_names
+                if value in test_name.suite.casefold() or value in test_name.suite_key.casefold()
+            ]
         elif colon and field == "test":
             tests = True
             # One that is called so, else all that have it in their names.
-            exact_ones = [one for one in known if one.test_id.casefold() == value]
-            known = exact_ones or [one for one in known if value in f"{one.test_id}\n{one.test}".casefold()]
+            exact_ones = [test_name for test_name in test_names if test_name.test_id.casefold() == value]
+            test_names = exact_ones or [
+                test_name for test_name in test_names if value in f"{test_name.test_id}\n{test_name.test}".casefold()
+            ]
         else:
             tests = True
-            known = [one for one in known if word in f"{one.test_id} {one.test} {one.suite}".casefold()]
-    return replace(wanted, only=tuple(one.row for one in known)) if tests else wanted
+            test_names = [
+                test_name
+                for test_name in test_names
+                if word in f"{test_name.test_id} {test_name.test} {test_name.suite}".casefold()
+            ]
+    return replace(query, only=tuple(test_name.row for test_name in test_names)) if tests else query

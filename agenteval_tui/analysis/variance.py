@@ -132,6 +132,7 @@ class VarianceComponent(Struct, frozen=True):
             if part.varies:
                 groups.append(part.counts)
             else:
+                # What only steps has no spread on either side of the step.
                 groups += [(part.passed, part.passed), (0, part.n - part.passed)]
         return [group for group in groups if group[1]]
 
@@ -345,7 +346,9 @@ def _parts_of(listed: Iterable[tuple[int, Part]]) -> tuple[Part, ...]:
     `listed`: each with the execution (a row number) that its runs are of."""
     parts: dict[tuple[str, str], Part] = {}
     executions: dict[tuple[str, str], dict[int, Counts]] = {}
+    # The newest last: a part that is met again goes to the end.
     for execution, part in sorted(listed, key=lambda pair: (pair[1].last_ms, pair[0])):
+        # Without a known configuration the agent's name stands for it; the sign keeps it apart from all hashes.
         key = (part.version or f"\x1f{part.agent}", part.criteria)
         before = parts.pop(key, Part("", 0, 0))
         counts = executions.setdefault(key, {})

@@ -175,6 +175,7 @@ class Workbench:
             loaded=self.loaded,
             note=self.note,
         )
+        # Shared, not copied: what the one reads from now on, the other has as well.
         other._pools, other._preloaded, other._said = self._pools, self._preloaded, self._said
         other._transcripts, other._cached_characters = self._transcripts, self._cached_characters
         other._saved_outcomes, other._judge_labels = self._saved_outcomes, self._judge_labels
@@ -219,7 +220,10 @@ class Workbench:
             for index, criterion_result in zip(range(len(self.criteria)), stored, strict=False)
         )
         return own + tuple(
-            result for result in self.stored if result.source or (result.derived and not result.criterion_hash)
+            # These rest on something that is not here any more, and can't be judged again.
+            result
+            for result in self.stored
+            if result.source or (result.derived and not result.criterion_hash)
         )
 
     @property
@@ -289,6 +293,7 @@ class Workbench:
         for pool_run in pool:
             transcript = self._transcript(pool_run.run)
             key = (saved.spec.hash, pool_run.run)
+            # By the saved version and the run: the next keystroke changes only the edited side.
             now = self._saved_outcomes.get(key)
             if now is None and not new:
                 variables = self.variables(pool_run.variables, saved.spec)
@@ -347,6 +352,7 @@ class Workbench:
             for test_id in self._sharing_tests(criterion):
                 rows += self.store.runs_of_test(self.run.suite_key, test_id, POOL_LIMIT)
         ended = [row for row in rows if row.status in ("passed", "failed", "error", "needs_review")]
+        # Where the agent failed there is no answer that an edit could judge otherwise.
         ended = [row for row in ended if not row.error_kind][:POOL_LIMIT]
         return tuple(PoolRun(row.id, row.test_id, row.variables) for row in ended)
 
@@ -355,6 +361,7 @@ class Workbench:
         index = self.criteria[criterion].index
         if self.loaded is None or self.loaded.suite is None or index is None:
             return [self.run.test_id]
+        # The place in the file tells an alias from an equal text.
         place = self.loaded.config_source(self.run.test_id, index).to_file(0)
         sharing = []
         for test in self.loaded.suite.tests:
@@ -402,6 +409,7 @@ class Workbench:
 
     def _keep(self, run: str, transcript: Transcript) -> None:
         size = _size(transcript)
+        # What does not fit is read again each time: memory stays bounded, and the counts are the same.
         if run not in self._transcripts and self._cached_characters + size <= CACHE_CHARACTERS:
             self._cached_characters += size
             self._transcripts[run] = transcript

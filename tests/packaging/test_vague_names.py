@@ -15,7 +15,7 @@ VAGUE |= {"kept", "left", "put", "got"}
 CEILINGS = {
     ".": 14.4,
     "agents": 0.7,
-    "analysis": 2.4,
+    "analysis": 1.1,
     "api": 4.7,
     "cli": 2.5,
     "extensions": 3.5,

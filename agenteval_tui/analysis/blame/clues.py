@@ -41,6 +41,7 @@ def clues_of(transcript: Transcript, expectation: Expectation) -> tuple[Clue, ..
         walk.end(),
     ):
         gathered += clues
+    # The same call may be found in two ways.
     return tuple(clue for number, clue in enumerate(gathered) if clue not in gathered[:number])
 
 
@@ -69,6 +70,7 @@ class _Walk:
             ids = {atom for atom in atoms(wanted_call.arguments) if _is_id(atom)}
             earlier = {other.call for other in calls[:place]}
             for number, call in self.writes:
+                # A second call of the expected tool, or one that is expected before it, is in order.
                 if call.name == wanted_call.tool or number in earlier or self.steps[number] >= until:
                     continue
                 shared = sorted(ids.intersection(atoms(call.arguments)))
@@ -146,6 +148,7 @@ class _Walk:
         ours = telling_words(right, chosen_record)
         for record in beside if not chosen_record else []:
             ours -= words_of(record or {})
+        # The last word counts: a user may change their mind.
         for index in range(step - 1, -1, -1):
             message = self.transcript.messages[index]
             if message.role != "user":
@@ -193,6 +196,7 @@ class _Walk:
                 yield Clue(ClueCode.CALL_FAILED, self.steps[call.call], "tool", call.call, fields)
             elif call.call is None and call.near is None:
                 user_turns = [index for index, message in enumerate(self.transcript.messages) if message.role == "user"]
+                # A user's last message of all has no answer behind it that could have made the call.
                 last = [index for index in user_turns if index < len(self.transcript.messages) - 1]
                 if last:
                     fault: Fault = "user" if len(user_turns) > 1 else "agent"
@@ -213,6 +217,7 @@ class _Walk:
         """The same call with the same arguments, with no write in between that could have changed its result."""
         by_call: dict[tuple[str, str], list[int]] = {}
         for number, call in enumerate(self.transcript.tool_calls):
+            # After a write the same question may have another answer.
             if call.status != "error" and changes_something(call.name):
                 by_call.clear()
             if number in self.steps:

@@ -84,6 +84,7 @@ def _seen_in_part(messages: tuple[Message, ...], turns: list[int]) -> Iterator[C
     for index in turns:
         message = messages[index]
         if not _is_task(message):
+            # What is thought in between is no result.
             result = result if _is_thought(message) else index
             continue
         words = _words(message.content)
@@ -109,6 +110,7 @@ def _end(messages: tuple[Message, ...], turns: list[int]) -> Iterator[Clue]:
     last = turns[-1]
     if _is_report(messages[last]) or not _CRASH.search(messages[last].content):
         return
+    # What is stuck or repeats itself was ended from outside: the crash is not its cause.
     if not any(_is_stuck(messages[index]) for index in turns) and not any(_repeated(messages, turns)):
         yield Clue(ClueCode.BROKE_OFF, last, "environment", None, {"name": speaker(messages[last])})
 

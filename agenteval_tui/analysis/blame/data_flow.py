@@ -60,6 +60,7 @@ def origin_of(value: str, transcript: Transcript, before: int) -> Origin:
         )
         if source not in first_at and has_value(message.content, value):
             first_at[source] = index
+            # Going back, the first result is the newest, and results come before all else.
             if source == "result":
                 break
     sources: tuple[Source, ...] = ("result", "user", "system", "agent")
@@ -71,12 +72,14 @@ def origin_of(value: str, transcript: Transcript, before: int) -> Origin:
 
 def has_value(text: str, value: str) -> bool:
     """Whether a text has a value, in any case, and not as a part of a longer word or number."""
+    # 1,234 and 1234 are the same figure.
     folded, sought = text.casefold().replace(",", ""), value.casefold().replace(",", "").strip()
     start = folded.find(sought) if sought else -1
     while start >= 0:
         end = start + len(sought)
         left = folded[start - 1 : start]
         right = folded[end : end + 2]
+        # "12" is not in "12.5", but it is in "12." at the end of a sentence.
         longer = right[:1].isalnum() or (right[:1] == "." and right[1:].isdigit() and sought[-1:].isdigit())
         if not (left.isalnum() and sought[0].isalnum()) and not (longer and sought[-1].isalnum()):
             return True
@@ -123,6 +126,7 @@ def _parsed(text: str) -> object:
 
 def _within(node: Any, value: str) -> Mapping[str, Any] | None:
     if isinstance(node, Mapping):
+        # The smallest object first: what is inside before what is around it.
         under = node.get(value)
         if isinstance(under, Mapping):
             return under

@@ -73,6 +73,7 @@ def free_answer(
     reproduces = _reproduces(stored)
     suspects = suspects_of(clues_in(run, transcript, results, specs, stored))
     named = suspects[: 1 + OTHERS]
+    # Where the run passes more often than not, or a person calls it good, no step of it is to blame.
     at_once = reproduces == "luck" or called_good
     decisive = named[0] if named and not at_once and decides(named[0].clues[0].code) else None
     low, high = wilson(stored.passed, stored.runs)
@@ -117,6 +118,7 @@ def suspects_of(clues: Iterable[Clue]) -> tuple[Suspect, ...]:
     by_step: dict[int, list[Clue]] = {}
     for clue in sorted(clues, key=lambda clue: clue.rank):
         step_clues = by_step.setdefault(clue.step, [])
+        # The final answer is a clue of every failed text: it says nothing beside another one.
         if clue.code is not ClueCode.ANSWER or not step_clues:
             step_clues.append(clue)
     return tuple(Suspect(step, listed[0].fault, tuple(listed)) for step, listed in by_step.items())
@@ -189,11 +191,12 @@ def _stored(store: Store, row: RunRow) -> Repetitions:
         for repetition in repetitions(store, row, everywhere=True, most=BESIDE)
         if repetition.status in _ENDED
     ]
-    own = [one for one in rows if one.agent == row.agent]
-    others = [one for one in rows if one.agent != row.agent]
+    own = [repetition_row for repetition_row in rows if repetition_row.agent == row.agent]
+    others = [repetition_row for repetition_row in rows if repetition_row.agent != row.agent]
     if row.id not in {row.id for row in own}:
         own.append(row)
     divergence = divergence_among(store, row.id, own)
+    # The own agent's runs tell most; those of other agents only where they don't part.
     if divergence.fork is None and others:
         divergence = divergence_among(store, row.id, [*own, *others])
     return Repetitions(

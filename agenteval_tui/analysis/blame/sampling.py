@@ -109,6 +109,7 @@ class Search:
         open_ = [prefix for prefix in self._prefixes() if self.counts[prefix].n < self.samples]
         if not open_:
             return None
+        # The start first: where nothing passes from there, no step can be told.
         prefix = 0 if not self.counts[0].n else self._most_telling(open_)
         more = BATCH if self.budget is None else min(BATCH, self.budget - self.asked)
         return prefix, min(self.counts[prefix].n + more, self.samples)
@@ -143,6 +144,7 @@ class Search:
 
     def _most_telling(self, prefixes: list[int]) -> int:
         """The prefix whose answer is expected to tell most, out of those around which the evidence lies."""
+        # Only prefixes around some shares of the evidence are weighed: each costs two passes over all steps.
         weights, _ = self._weights()
         whole, sums = sum(weights), list(accumulate(weights))
         near = {0, self.steps}
@@ -151,6 +153,7 @@ class Search:
             near.update((middle, middle + 1))
         looked_at = [prefix for prefix in prefixes if prefix in near] or prefixes
         logs, flat = self._logs()
+        # Scaled by the largest, or the exponentials would all be 0.
         top = max(*logs, flat)
         now = sum(math.exp(log - top) for log in (*logs, flat))
         return min(looked_at, key=lambda candidate: (self._doubt_after(candidate, top, now), candidate))

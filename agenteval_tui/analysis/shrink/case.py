@@ -139,6 +139,7 @@ class Case:
                 if answer is not None:
                     messages.append(replace(answer, content=calls[number].result or "", tool_call=number))
         tools = self._changes(gone)
+        # A call of a tool that the model is not told of is no conversation that it could have had.
         if tools is not None and any(call.name in tools.without for call in calls):
             return None
         try:
@@ -195,6 +196,7 @@ class Case:
             text = self._part("text", 0)
             whole.parts = [text]
             text.parts = self._sentences(message.content)
+            # The only thing in a message goes with the message: asked alone, it would be the same question.
             several = len(message.tool_calls) > 1 or bool(message.content)
             for number in message.tool_calls:
                 call = self.original.tool_calls[number]
@@ -222,7 +224,7 @@ class Case:
         return part
 
     def _sentences(self, text: str) -> list[Part]:
-        sentences = [one for one in _SENTENCE.findall(text) if one]
+        sentences = [sentence_text for sentence_text in _SENTENCE.findall(text) if sentence_text]
         parts = []
         for sentence in sentences:
             part = self._part("sentence", SENTENCES, text=sentence)
@@ -309,6 +311,7 @@ def _text(part: Part, gone: Collection[int]) -> str:
     if not part.parts:
         return part.text
     text = "".join(_text(child, gone) for child in part.parts)
+    # The space around what is gone goes, too: a model may see it.
     return text if _whole(part, gone) else text.strip() + _tail(part, gone)
 
 

@@ -21,6 +21,7 @@ def smallest(parts: Sequence[T], holds: Callable[[Sequence[T]], bool]) -> list[T
     """
     chosen: list[int] = []
     remaining = len(parts)
+    # What is behind the last part that matters is not needed, so only the parts before it are looked at next.
     while remaining and not holds(_chosen(parts, 0, chosen)):
         # Of the first `left` parts `least` are not enough, and `enough` are.
         least, enough = 0, remaining

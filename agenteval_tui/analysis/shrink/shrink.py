@@ -147,6 +147,7 @@ class Shrinker:
             if self._certain(removed):
                 self._confirmed = removed
                 return removed
+            # Every question was asked until it was certain, and this one is not: the last certain case stands.
             if not self._quick:
                 return self._confirmed
             self._quick = False  # it is not as sure as it seemed: from now on every question is asked until it is
@@ -171,6 +172,7 @@ class Shrinker:
                 less = self.case.without(removed, [part.id])
                 if self._same(less, removed):
                     removed = less  # it says nothing
+                # The cheap question first: most parts can't go.
                 elif self._holds(less) and self._certain(less):
                     self._confirmed = less
                     return self._small(less), False
@@ -222,9 +224,9 @@ class Shrinker:
         return self._counts.get(self._key(removed), Count(0, 0))
 
     def _asked(self, removed: Removed, n: int) -> Count:
-        known = self._count(removed)
-        if known.n >= n:
-            return known
+        count_before = self._count(removed)
+        if count_before.n >= n:
+            return count_before
         conversation = self.case.conversation(removed)
         assert conversation is not None
         count = self._ask(conversation, n)
@@ -248,6 +250,7 @@ class Shrinker:
         return sum(count.n for count in self._counts.values())
 
     def _result(self, ending: Ending, first: Count, *, minimal: bool = False, why: str = "") -> Shrunk:
+        # Who stopped it wants the smallest that was seen, confirmed or not.
         removed = self._confirmed if ending != "stopped" else self._smallest
         return Shrunk(
             self.case,

@@ -41,6 +41,8 @@ _PARTS = 40
 """Conditions that are combined with each other."""
 _RIVALS = 60
 """Conditions that vote on what to label next."""
+# Bits for each further condition; the number of labels from which a condition that was made of one run costs more; bits
+# for that; runs below which more of them are advised; folds of the check.
 _PART_COST = 2.0
 _SEVERAL = 6
 _ONCE = 3.0
@@ -188,6 +190,7 @@ def _check_labels(examples: Examples) -> None:
 
 def _contradictions(examples: Examples) -> tuple[tuple[str, str], ...]:
     """Pairs of a good and a bad run with the same messages, calls and state: (good, bad)."""
+    # Reversed, so that of several equal bad runs the first is named.
     bad = {_said_and_done(examples.given[number]): number for number in reversed([*numbers(examples.bad)])}
     pairs = ((number, bad.get(_said_and_done(examples.given[number]))) for number in numbers(examples.good))
     return tuple((examples.given[first].run, examples.given[other].run) for first, other in pairs if other is not None)
@@ -211,6 +214,7 @@ def check(examples: Examples) -> Check | None:
     if not examples.good or not examples.bad or examples.labelled.bit_count() < _TOLD:
         return None
     ordered = [*numbers(examples.good), *numbers(examples.bad)]
+    # Good ones first, then bad ones, and every n-th of them: the share of both stays.
     apart = -(-len(ordered) // _CHECKED)
     labelled = [examples.given[number] for number in ordered[::apart]]
     folds = min(_FOLDS, len(labelled))
@@ -346,6 +350,7 @@ def _together(pool: Sequence[Condition], good: int, bad: int) -> Iterator[_Choic
     masks = [*(condition.passes for condition in pool[:1]), *(pair.passes for pair in pairs[:1])]
     best = max((agreed(passes, good, bad) for passes in masks), default=0)
     if best < (good | bad).bit_count():
+        # Only where no pair agrees with all labels: triples are many.
         for pair in pairs[:8]:
             for part in parts:
                 three = _Choice((*pair.parts, part))
@@ -377,6 +382,7 @@ def _alternatives(pool: Sequence[Condition], good: int, bad: int) -> Iterator[_C
                 break
             chosen.append(best)
             uncovered &= ~best.passes
+        # A text for nearly each good run would list the runs, and say nothing of the next one.
         if 1 < len(chosen) <= good.bit_count() / 2:
             yield _Choice(tuple(chosen), any_of=True)
 
@@ -463,6 +469,7 @@ def _different(examples: Examples, ranked: Sequence[_Choice], most: int) -> list
         about = tuple(sorted({part.about.partition(" ")[0] for part in choice.parts}))
         key = choice.passes, about
         right = agreed(choice.passes, good, bad)
+        # The grading comes last of the conditions: it costs most.
         if (
             key in keys
             or per_subject.get(about, 0) >= 2
