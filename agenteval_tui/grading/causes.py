@@ -326,12 +326,14 @@ def _deciding(metric: MetricResult) -> Evidence | None:
     missed = [line for line in metric.evidence if line.passed is False]
     if metric.type == "Python" and len(missed) > 1:
         return missed[1]  # the function's own conditions say more than that it said no
+    # In strict order the first one that is missed is where it went wrong.
     if metric.type not in _WAYS or len(missed) < 2 or missed[0].group == "strict":
         return missed[0] if missed else None
     modes = [way_of(metric.type, line) for line in missed]
     conditions = [mode.condition for mode in modes]
     is_ranked = metric.type == "ToolCheck" and set(conditions) <= set(_TOOL_CONDITIONS)
     first = min(conditions, key=_TOOL_CONDITIONS.index) if is_ranked else conditions[0]
+    # By name, so that the order in which a criterion lists them makes no other cause.
     ranked = [
         (mode.way == "not expected", str(line.fields.get("tool") or mode.about), number)
         for number, (mode, line) in enumerate(zip(modes, missed, strict=True))

@@ -111,6 +111,7 @@ class Checker:
         self._quick: dict[tuple[int, ...], tuple[CriterionResult, tuple[MetricResult, ...]]] = {}
         if spec.broken:
             self._pipeline = spec.broken
+        # Asked twice: taking the templates out copies the config, and few have placeholders at all.
         elif has_placeholders(spec.value) and has_placeholders(without_templates(spec.value)):
             self._variables = names_in(without_templates(spec.value))
         else:
@@ -142,7 +143,7 @@ class Checker:
         if self.problem or not isinstance(listed, list):
             return False
 
-        names = [one.get("type") for one in listed if isinstance(one, Mapping)]
+        names = [metric.get("type") for metric in listed if isinstance(metric, Mapping)]
         try:
             return any(registry.metric(name).asks is not None for name in names if isinstance(name, str))
         except AgentevalError:
@@ -188,6 +189,7 @@ class Checker:
             value = pipeline.extract(transcript)
             if value is None:
                 return ()
+            # Only notes, and stored requests, can say that something was not observed: most transcripts need no look.
             if transcript.notes or "requests" in pipeline.needs:
                 _must_be_observed(pipeline, transcript)
                 _must_be_read(pipeline, transcript, value)
@@ -248,34 +250,36 @@ class Checker:
         if explain or pipeline.remote:
             return self._judged(pipeline, results, value if explain else None)
         # Metrics give the same few result objects again and again when they need not explain.
+        # By identity: what is kept holds the results, so no other object can get their numbers.
         key = tuple(map(id, results))
-        known = self._quick.get(key)
-        if known is None:
-            known = (self._judged(pipeline, results, None), results)
+        judged = self._quick.get(key)
+        if judged is None:
+            judged = (self._judged(pipeline, results, None), results)
             if len(self._quick) < 1000:
-                self._quick[key] = known
-        return known[0]
+                self._quick[key] = judged
+        return judged[0]
 
     def _fill(self, variables: Mapping[str, Any]) -> Pipeline | str:
         """The pipeline for a row's variables. Raises `PlaceholderError`."""
         spec = self.spec
-        given = dict(variables)
+        values = dict(variables)
         if spec.expected_value is not None:
-            given["expected_value"] = fill(json_like(spec.expected_value), variables, typed=True)
+            values["expected_value"] = fill(json_like(spec.expected_value), variables, typed=True)
 
-        key = canonical_json([[name, json_like(look_up(name, given))] for name in sorted(self._variables)])
+        key = canonical_json([[name, json_like(look_up(name, values))] for name in sorted(self._variables)])
+        # Runs are graded in several threads. Two may build the same pipeline at once, which does no harm.
         with self._lock:
-            known = self._filled.get(key)
-            if known is not None:
+            filled = self._filled.get(key)
+            if filled is not None:
                 self._filled.move_to_end(key)
-                return known
-        value = _fill_config(spec.value, given)
-        made = _build(self._prototype, spec.prototype_class, value)
+                return filled
+        value = _fill_config(spec.value, values)
+        pipeline = _build(self._prototype, spec.prototype_class, value)
         with self._lock:
-            self._filled[key] = made
+            self._filled[key] = pipeline
             while len(self._filled) > _FILLED:
                 self._filled.popitem(last=False)
-        return made
+        return pipeline
 
     def _judged(self, pipeline: Pipeline, results: tuple[MetricResult, ...], value: Value | None) -> CriterionResult:
         outcome, score, code, fields = _combined(results, self.spec.pass_threshold)

@@ -220,6 +220,7 @@ class _Reader:
             else:
                 items.append(item)
         inside = "".join(written for written, _ in items)
+        # In ECMA `[]` matches nothing and `[^]` everything; `regex` takes neither.
         if not items:
             self._out.append("[\\s\\S]" if negated else "(?!)")
         else:

@@ -109,6 +109,7 @@ def would_match(expected: str, actual: str) -> list[str]:
         return []
     if actual.strip() == expected:
         return ["strip"]
+    # Steps only take differences away: where all of them together don't make the texts equal, fewer don't.
     if _folded(expected, range(len(_STEPS))) != _folded(actual, range(len(_STEPS))):
         return []
     for size in range(1, len(_STEPS) + 1):
@@ -146,6 +147,7 @@ def _normalised(text: str, needle: str, side: str) -> NearMatch | None:
         useful.append(_UNICODE)
     if any(char.isdigit() for char in needle):
         useful.append(_NUMBERS)
+    # As in `would_match`: one look that rules most needles out.
     if not _fits(_folded_text(text, tuple(useful)), _folded(needle, useful), side):
         return None
     for size in range(1, len(useful) + 1):
@@ -349,6 +351,7 @@ def _first_difference(
     piece = searched[start:end]
     common = text_difference(target, piece)
     is_whole_piece, is_whole_needle = common == len(piece), common == len(target)
+    # Lower case makes several characters of some, such as İ: a place between them is none in the text.
     while _within_a_character(text_places, start + common) or _within_a_character(needle_places, common):
         common -= 1
         is_whole_piece = is_whole_needle = False

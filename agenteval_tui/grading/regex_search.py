@@ -49,6 +49,7 @@ class Pattern(Struct, frozen=True):
     def search(self, text: str, nth: int = 1) -> regex.Match[str] | None:
         """The `nth` match in `text` (a match object), or None. Raises `SlowPatternError` after the time limit."""
         try:
+            # PCRE's flag A (anchored) has no counterpart in `regex`: each match must begin where the one before ended.
             if nth == 1 and "A" not in self.flags:
                 return self.compiled.search(text, timeout=TIME_LIMIT)
             for number, match in enumerate(self._matches(text), start=1):
@@ -89,6 +90,7 @@ class Pattern(Struct, frozen=True):
         position = 0
         while (match := self.compiled.match(text, position, timeout=TIME_LIMIT)) is not None:
             yield match
+            # One further after an empty match, or it would be found for ever.
             position = match.end() + (match.end() == match.start())
 
 

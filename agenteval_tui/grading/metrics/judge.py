@@ -337,6 +337,7 @@ class Judge(RemoteMetric):
         share = scale.share(raw)
         reached = share >= self.threshold - 1e-9
         least = scale.low + self.threshold * (scale.high - scale.low)
+        # The reasons of the vote that is nearest to the median: they fit the figure that is shown.
         closest = min(judgments, key=lambda judgment: abs(judgment.score - raw))
         measured = {"measure": "score", "scale": [scale.name, scale.low, scale.high]}
         fields: dict[str, Any] = {**measured, "score": raw, "least": least, "reasoning": closest.reasoning[:_LINE]}
@@ -379,6 +380,7 @@ class Judge(RemoteMetric):
             LabelledScore(
                 scale.share(score.score),
                 passes(score.score, score.dimensions),
+                # People label the output. Where a criterion is negated, its metric is to fail for a good one.
                 score.good is not context.negate,
                 score.count,
             )

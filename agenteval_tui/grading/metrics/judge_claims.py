@@ -376,11 +376,13 @@ def _shares(value: object, tokens: frozenset[str], scale: Scale) -> frozenset[fl
     if tokens & _PERCENT:
         return _within(number / 100, number)
     on_scale = _within(scale.share(number))
+    # A field that is called so may be on another scale than the one that was asked for.
     if on_scale and not tokens & {"rating", "grade", "mark", "marks", "points"}:
         return on_scale
     if "total" in tokens or number < 0:
         return on_scale  # a sum is on no scale that is known here
     usual = [number / most for most in _NATURAL if number <= most]
+    # _within( | The last one is a figure of 1 to 5, whose lowest is 1.
     return on_scale | _within(*usual, (number - 1) / 4)
 
 

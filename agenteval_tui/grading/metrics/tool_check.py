@@ -266,6 +266,7 @@ class Tool:
                     continue
                 return False
             matchers = argument.matchers
+            # Nearly always there is one matcher: a generator over it would cost more than the comparison.
             if not (
                 matchers[0].holds(arguments[argument.name])
                 if len(matchers) == 1
@@ -842,6 +843,7 @@ def nearest_calls(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> tuple[Nea
     names: dict[tuple[str, str], float] = {}
     for number in {tool for tool, _ in slots}:
         lines[number] = [_cost(tools[number], calls[index], names) for index in chosen]
+    # Expected calls of one entry have the same costs: the line is worked out once.
     paired = dict(assign([lines[tool] for tool, _ in slots]).pairs)
     pairs = []
     for row, (number, slot) in enumerate(slots):

@@ -265,14 +265,15 @@ def _nearest(
     """The call that comes closest: of the same tool, with the fewest differences, and not already paired."""
     same = [index for index, call in enumerate(calls) if step.named(call)][:_NEAR]
     open_ones = [index for index in same if index not in owner]
+    # A call that would be right, and is only at another place, says more than one that differs.
     elsewhere = next((index for index in open_ones if step.holds(calls[index])), None)
     if elsewhere is not None:
         return Code.OUT_OF_PLACE, {"tool": step.name, "call": elsewhere}, (Span("tool", elsewhere),)
     if open_ones:
         best = min(open_ones, key=lambda index: len(step.differences(calls[index])))
         parts = step.differences(calls[best])
-        given = [part["argument"] for part in parts if part["is"] in ("differs", "extra")]
-        spans = tuple(Span("arguments", best, path=key) for key in given) or (Span("tool", best),)
+        differing = [part["argument"] for part in parts if part["is"] in ("differs", "extra")]
+        spans = tuple(Span("arguments", best, path=key) for key in differing) or (Span("tool", best),)
         near = {"tool": step.name, "call": best, "differences": len(parts), "arguments": parts[:_ARGUMENTS]}
         return Code.DIFFERS, near, spans
     if same:
@@ -486,6 +487,7 @@ class CompiledTrajectory:
     def _in_order(self, calls: tuple[ToolCall, ...]) -> StepMatch:
         pairs: dict[int, int] = {}
         position = 0
+        # As many expected calls as a message made: those of one message have no order.
         for group in _groups(calls):
             pairs.update(self._in_one_message(range(position, position + len(group)), group, calls))
             position += len(group)
