@@ -75,12 +75,15 @@ def _exact(costs: Sequence[Sequence[float]], rows: int, columns: int) -> list[in
                 if cheapest[other] < step:
                     step, following = cheapest[other], other
             for other in range(columns + 1):
+                # The prices move together: pairs that are made cost nothing still, and one more column comes within
+                # reach.
                 if done[other]:
                     of_row[owner[other]] += step
                     of_column[other] -= step
                 else:
                     cheapest[other] -= step
             column = following
+        # Back along the path: each row on it takes the next column, and gives its own away.
         while column:
             owner[column] = owner[came_from[column]]
             column = came_from[column]

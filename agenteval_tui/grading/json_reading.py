@@ -52,8 +52,10 @@ def read_json(text: str) -> object:
         return json.loads(text, parse_constant=_refused)
     except json.JSONDecodeError as error:
         raise NotJsonError(_syntax(error, text), min(error.pos, len(text))) from None
+    # Python's reader takes NaN and Infinity, which JSON does not have.
     except _ConstantError as error:
         raise NotJsonError({"constant": str(error)}, max(text.find(str(error)), 0)) from None
+    # Nested too deep for Python, which may be valid JSON: so it can't be said that it is none.
     except RecursionError:
         raise UnreadableJsonError(code=Code.TOO_DEEP, what="json") from None
     except ValueError as error:
@@ -90,6 +92,7 @@ def objects_in(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
         try:
             value, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError) as problem:
+            # Each brace may be read to the end of the text in vain: the sum is bounded, not the number.
             work += max(0, getattr(problem, "pos", len(text)) - start)
             if work > _MOST_WORK:
                 raise UnreadableJsonError(code=Code.TOO_LARGE, what="json", count=work, most=_MOST_WORK) from None
@@ -116,6 +119,7 @@ class JsonSource(Struct, frozen=True, dict=True):
         if self._document is None:
             return whole if whole[0] <= whole[1] else (0, len(self.text))
         steps = (*self.base, *path)
+        # A path that leads nowhere, as to a missing key, shows at the object that should have it.
         while steps:
             node = self._document.node(steps)
             if node is not None and 0 <= node.start <= node.end <= len(self.text):

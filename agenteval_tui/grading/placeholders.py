@@ -156,6 +156,7 @@ def fill(
 
 def look_up(path: str, variables: Mapping[str, Any]) -> object:
     """The variable at a dotted path. Raises `PlaceholderError`."""
+    # A column of a dataset may have a dot in its name: the whole name comes first.
     if path in variables:
         return variables[path]
     current: Any = variables

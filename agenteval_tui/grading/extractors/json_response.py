@@ -121,6 +121,7 @@ def _read(text: str) -> _Found:
                 return _Found(read_json(text[start:end]), start, end)
             except NotJsonError:
                 continue
+        # The first mistake, of the whole answer: blocks in it may be of other languages.
         raise problem
 
 
@@ -137,6 +138,7 @@ def _fenced(text: str) -> list[tuple[int, int]]:
         if any(other.start < block.start < other.end for other in blocks):
             continue
         line_end = text.find("\n", block.inner_start, block.inner_end)
+        # Without a line of its own, what follows the backticks is the JSON and no language.
         if line_end < 0 or text[block.inner_start : line_end].lstrip()[:1] in tuple('{["'):
             places.append((block.inner_start, block.inner_end))
         elif block.language.lower() in _LANGUAGES:

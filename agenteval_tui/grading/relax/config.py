@@ -60,6 +60,7 @@ def extraction_changes(value: Mapping[str, Any], transcript: Transcript) -> Iter
 def path_changes(value: Mapping[str, Any], transcript: Transcript) -> Iterator[Change]:
     """The path into the answer's JSON with the names that its keys have, where the evidence says which are meant."""
     path, written = value.get("extract_path"), value.get("extract_path")
+    # One name at a time: only with the first put right is it known which names come next.
     for _ in range(_STEPS):
         try:
             prototype = JsonResponse(extract_path=path)
@@ -137,6 +138,7 @@ def whole_metric_changes(at: Path, raw: Mapping[str, Any], kind: str, result: Me
     score = result.score or 0.0
     for type_name, name in (("Keywords", "min_fraction"), ("Lexical", "min"), ("Similarity", "min")):
         if kind == type_name and score > 0:
+            # Rounded down, so that the score is still within.
             limit = math.floor(score * 100) / 100
             yield Change(f"`{name}` {limit:g}", (ConfigEdit("set", (*at, name), limit),), 1.6)
     if kind == "Regex":

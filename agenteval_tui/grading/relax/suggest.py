@@ -113,6 +113,7 @@ class _Search:
         self.neutral = sum(metric.neutral for metric in result.metrics)
         if self.spec.negate:
             self._alone(negated_changes(self.value, result.metrics))
+        # Nothing was extracted: no metric ran, so nothing is known of them before something is.
         elif result.value is None:
             for first in sorted(extraction_changes(self.value, self.transcript), key=lambda change: change.cost):
                 self._after(first)
@@ -152,6 +153,8 @@ class _Search:
             self._drop_useless(by_condition, before)
         if not all(by_condition.values()) and self.spec.pass_threshold is None:
             return
+        # A* search: the cheapest share of a change for each condition that is left never costs more than fixing it, so
+        # the first goal that is found is a cheapest one.
         least = {
             name: min((change.cost / len(change.covers) for change in changes), default=0.0)
             for name, changes in by_condition.items()
@@ -172,6 +175,7 @@ class _Search:
                 continue
             if not uncovered:
                 continue
+            # The condition with the fewest changes first: it cuts most of the tree.
             condition = min(uncovered, key=lambda name: (len(by_condition[name]), name))
             for change in by_condition[condition]:
                 if any(in_conflict(change, other) for other in (*before, *chosen)):
@@ -200,6 +204,7 @@ class _Search:
                     and name not in alternative.covers
                     and not in_conflict(alternative, change)
                 }
+                # As many tries are left as the search itself needs.
                 if self.tries <= self.most * 4:
                     return
                 covered = change.covers.union(*(other.covers for other in others.values()))

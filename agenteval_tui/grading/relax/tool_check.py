@@ -74,6 +74,7 @@ def _one_entry(
     for name, numbers in by_name.items():
         entries = [tools[number] for number in numbers]
         covers = frozenset(condition for number in numbers for condition in broken[number])
+        # One entry has one setting for all: where the entries differ in it, none says the same.
         alike = len({entry.additional for entry in entries}) == 1 and all(entry.most is None for entry in entries)
         if len(numbers) < 2 or not covers or not alike or any(entry.expected is None for entry in entries):
             continue
@@ -195,6 +196,7 @@ def _dropped(
             for number, entry in enumerate(arguments)
             if name in entry
         ]
+    # A call that has the argument would have one that is not expected.
     if tool.additional or not _values(name, own):
         yield Change(f"no longer require the argument {name}", tuple(gone), 2.1)
     else:
