@@ -182,6 +182,7 @@ def _run(invocation: Invocation, arguments: list[str]) -> int:
             _trace(invocation.err)
         _say_error(invocation.err, error)
         return error.exit_code
+    # Whoever reads has had enough, as with `| head`: that is no error.
     except BrokenPipeError:
         return 0
     except Exception as error:

@@ -122,6 +122,7 @@ class RunProgress:
             self._service(event)
         elif isinstance(event, HistoryAwaited):
             self._line(("  … ", "warn"), one_line(event.message, 300))
+        # In the order of the plan, whichever ends first: two runs of the same suite can be compared line by line.
         while self._next < len(self._tests) and self._ended(self._tests[self._next]):
             self._print(self._tests[self._next])
             self._next += 1

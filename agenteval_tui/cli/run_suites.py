@@ -60,6 +60,7 @@ def run_suites(
     refuse_both(named_tests, given["tests"])
     paths = named_tests.paths
     if not given["plan"]:
+        # Before anything runs: a report that can't be written would be known only at the end.
         check_reports(invocation, reports)
     with invocation.store() as store:
         loaded = load_for_run(invocation, paths, given["tests"], named_tests)
@@ -74,6 +75,7 @@ def run_suites(
         if invocation.out.is_terminal and not reports.on_stdout and not invocation.quiet:
             invocation.out.line((plan_heading(preview_plan(plan, store)), "dim"))
         _note_cache(invocation, plan)
+        # Its own process could not read this input.
         if STDIN in paths:
             return _execute_here(invocation, store, plan, ending, reports)
         # Its process can't ask: the request carries what was permitted here, for this once.

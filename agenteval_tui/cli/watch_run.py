@@ -75,6 +75,7 @@ def watch(
             chosen = {**given, "tests": given["tests"] or named_tests.chosen(loaded)}
             planned = options_of(store, loaded, chosen, replace(options, trust=trusted))
             permitted = plan_with_permission(invocation, plan_of(store, loaded, planned))
+            # What was permitted once holds for each plan of this watch: a save must not ask again.
             trusted = permitted.trust
             return permitted
 
@@ -190,6 +191,7 @@ class _Session:
         if not tests:
             self._say("Every run is as it was recorded: there is nothing to run.")
             return
+        # Two runs for real would answer for the same tests; keys are left out until it is over.
         self._asking = True
         try:
             await self._for_real(tests)
@@ -274,6 +276,7 @@ def _commands(loop: asyncio.AbstractEventLoop, told: Callable[[str], None], *, w
         nonlocal left
         text = os.read(descriptor, 4096).decode("utf-8", "replace")
         *lines, left = (left + text).split("\n")
+        # Whoever steers it is gone.
         for line in lines if text else ["stop"]:
             told(line.strip())
         if not text:

@@ -110,6 +110,7 @@ def import_file(
                 fix="write them into a suite: --to NAME.suite.yaml",
             )
         digest = _digest(source, chosen.parts(source) if chosen.parts is not None else ())
+        # Looked up before anything is read: a large file that is there already costs only its hash.
         before = store.imported(_key(chosen.name, digest))
         if before is not None:
             return _already(store, before, chosen.name)
@@ -177,6 +178,7 @@ def _import(
         format_.name,
         derive and not dry_run,
     )
+    # Before the execution is begun: a file without a run must leave none.
     first = next(runs, None)
     if first is None:
         words = tally.words() or "; ".join(tally.notes)
@@ -206,6 +208,7 @@ def _import(
                 notes=tally.lines,
                 on_progress=progress,
             )
+        # Another process has imported the same file meanwhile.
         except AlreadyImportedError as quicker:
             return _already(store, quicker.execution_id, format_.name)
     return ImportReport(
@@ -246,6 +249,7 @@ def _runs(
             (recording.suite, recording.test_id, recording.variation, recording.row), set()
         )
         repetition = recording.repetition
+        # A file may number none of its repetitions, or two alike; in the history each is one of its own.
         if repetition is None or repetition in repetitions:
             repetition = max(repetitions, default=0) + 1
         repetitions.add(repetition)
@@ -292,6 +296,7 @@ class _Tally:
         number = 0
         pending = iter(parts)
         while True:
+            # A figure is read where the run is made: so what is left out is known to belong to this run.
             with figures_left_out() as figures:
                 part = next(pending, None)
             if part is None:

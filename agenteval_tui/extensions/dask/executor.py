@@ -82,6 +82,7 @@ class DaskExecutor:
         except BaseException:
             await self.close()
             raise
+        # The client's own topic has the events of tasks; "all" tells of workers that are gone.
         self._client.subscribe_topic(self._client.id, self._take)
         self._client.subscribe_topic("all", self._take_from_all)
         return threads
@@ -108,6 +109,7 @@ class DaskExecutor:
         name = f"agenteval-{new_id()}"
         inbox = self._inboxes[name] = Inbox()
         data = json.dumps(task_data(client.id, agent, request, permission))
+        # Each attempt is asked anew: Dask would else give the result of an equal task again.
         future = client.submit(_entry(), data, key=name, pure=False)
         watching = asyncio.ensure_future(_settled(future))
         watching.add_done_callback(lambda _: inbox.wake())
@@ -154,6 +156,7 @@ class DaskExecutor:
                 answers = await asyncio.wait_for(_result(future), CONNECT_S * 6)
                 if not answers:
                     return [_worker_lost(inbox.worker)]
+                # Only what the stream did not bring: events are told once.
                 return [read_event(load) for load in json.loads(answers)[inbox.count :]]
             except Exception as problem:
                 # The worker that had it is gone, or does not speak as we do.
@@ -393,6 +396,7 @@ class Inbox:
     def put(self, message: Mapping[str, Any]) -> None:
         """One message: the place of its events, the events, whether it is the last."""
         self.worker = self.worker or str(message.get("worker", ""))
+        # A gap, or another worker: from here on only the result is right.
         if self._broken or message.get("first") != self.count or message.get("worker") != self.worker:
             self._broken = True
             return

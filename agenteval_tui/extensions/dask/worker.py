@@ -228,6 +228,7 @@ class EventBuffer:
                 self.events.append(event_data(self._events.whole(event)))
             case _:
                 self._seal()
+                # Nothing follows these texts any more: what was held back is no beginning of a secret.
                 for place, text in self._kept.items():
                     self.events.append(event_data(_delta(place, self._withheld.ending(text))))
                 self._kept.clear()
@@ -262,6 +263,7 @@ class EventBuffer:
         place, text = self._place, "".join(self._texts)
         self._place = None
         self._texts.clear()
+        # A secret may be cut by the pieces of a stream: an end that may be its beginning waits for more.
         text, rest = self._withheld.piece(self._kept.pop(place, "") + text)
         if rest:
             self._kept[place] = rest

@@ -287,6 +287,7 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
     except AgentevalError as error:
         return Skipped(error.what, place=f"trace {trace[:32]}")
     requests = [asked_of(span, spans[0]["start"] or 0.0, agents) for span in innermost(models) if _has_messages(span)]
+    # Spans of one agent may hold a cut conversation; its requests together then tell more.
     lived = lived_conversation(requests) if len(tellers) < 2 else None
     if transcript is not None and lived is not None and len(lived.messages) > len(transcript.messages):
         transcript = lived
@@ -388,6 +389,7 @@ def conversation_in(
     outermost = [agent for agent in agents if not owners[agent["id"]]]
     free = [model for model in models if not owners[model["id"]]]
     lines: list[tuple[Span, list[dict[str, Any]]]] = []
+    # An agent that has said nothing itself is told by those that it called.
     waiting = outermost[::-1]
     while waiting:
         agent = waiting.pop()
@@ -412,6 +414,7 @@ def _agents_around(inner: Sequence[Span], spans: Sequence[Span], agents: Sequenc
     for span in inner:
         way = [span["id"]]
         around = parents.get(span["id"], "")
+        # `way` also ends a circle of parents, which a broken export may have.
         while around and around not in ids and around not in owners and around not in way:
             way.append(around)
             around = parents.get(around, "")
@@ -427,6 +430,7 @@ def _line(carrier: Span, models: Sequence[Span]) -> list[dict[str, Any]]:
     best = own
     for span in models:
         messages = said_in(span["attributes"])
+        # Of equal length the later one: it is of the last turn.
         if len(messages) >= len(best):
             best = messages
     own = own or [
@@ -661,6 +665,7 @@ def _of_calls(
 
     span_of: dict[int, Mapping[str, Any]] = {}
     by_id: dict[str, list[Mapping[str, Any]]] = {}
+    # Taken from the end of the list: so the first span of an id is the first call's.
     for span in reversed(tools):
         by_id.setdefault(_call_id(span), []).append(span)
     for index, call in enumerate(calls):

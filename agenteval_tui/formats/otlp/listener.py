@@ -129,6 +129,7 @@ class Listener:
 
     async def run(self, source: str) -> None:
         """Store new traces until `stop`. `source`: the address of the listener."""
+        # Before the execution is in the history: whoever sees it there can watch it.
         self._socket.reserve()
         began = now_ms()
         record = ExecutionRecord(
@@ -151,8 +152,10 @@ class Listener:
                     self._handshake.runs(watched)
                 await self._store_what_comes()
             finally:
+                # What came is stored, also where listening ends with an error.
                 for trace in self._traces.all():
                     await self._end(trace)
+                # The store first, then the event: a watcher that is told of the end finds it in the history.
                 await asyncio.wrap_future(self._store.end_execution(self.execution, "finished"))
             status, message = "finished", ""
         except AgentevalError as error:
@@ -181,6 +184,7 @@ class Listener:
             await asyncio.wait_for(self._news.wait(), None if due is None else max(0.0, due - time.monotonic()))
         if not self._stopped:
             await asyncio.sleep(SHOW_S)
+        # After the pause: all that came in it is shown at once.
         self._news.clear()
 
     def _show_changed(self) -> None:
@@ -265,6 +269,7 @@ class Listener:
         """The first span, which comes last, has the names of test and agent: what was shown until now was a guess."""
         if (before.test_id, before.agent, before.suite_name) == (named.test_id, named.agent, trace.service or UNNAMED):
             return before
+        # Its number is free again, unless a later run has the next one.
         if self._repetitions[before.suite_name, before.test_id] == before.repetition:
             self._repetitions[before.suite_name, before.test_id] -= 1
         planned_run = self._planned(trace, named)
@@ -287,6 +292,7 @@ class Listener:
             output_tokens=usage.output_tokens,
             cost=usage.cost,
         )
+        # A watcher has had its end: only its outcome is replaced.
         if again:
             self._events.tell(RunShown, run.state.copy())
         else:
