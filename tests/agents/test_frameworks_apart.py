@@ -86,7 +86,7 @@ SMOLAGENTS_ALONE = ("step_alone", "final_alone", "text_alone", "code_text_alone"
 @pytest.fixture(scope="module")
 def smolagents() -> Any:
     return played_by(
-        "smolagents", "smolagents", (*SMOLAGENTS, *CODING, *SMOLAGENTS_ALONE, "at_once", "steps_of_several")
+        "smolagents", "smolagents", (*SMOLAGENTS, *CODING, *SMOLAGENTS_ALONE, "at_once", "steps_of_several", "wordy")
     )
 
 
@@ -122,6 +122,10 @@ class TestSmolagents:
         assert transcript.messages[1].content.startswith("Thought: let me see\n<code>")
         assert transcript.final_output == "3 pairs"
         assert transcript.usage == Usage(30, 6)
+
+    def test_the_answer_after_the_last_allowed_step_is_counted(self, smolagents: Any) -> None:
+        """However many pieces were streamed before it."""
+        assert smolagents[0]["wordy"].transcript.usage == Usage(30, 3)
 
     def test_the_last_piece_alone_says_nothing_of_calls(self, smolagents: Any) -> None:
         told = unseen_of(smolagents[0], *SMOLAGENTS_ALONE)

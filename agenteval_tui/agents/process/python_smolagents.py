@@ -38,17 +38,19 @@ def _run(agent: Any, request: Request, target: str) -> Iterator[object]:
         agent.memory.reset()
         agent.monitor.reset()
         agent.memory.steps.extend(_history(pieces.before(request)))
-        reported = set()
+        reported: Any = None  # the step that was given last
         last = None
+        # Without `reset=False` what was said before would be forgotten.
         for piece in agent.run(prompt, stream=True, reset=False, **more):
-            reported.add(id(piece))
+            if type(piece).__name__ == "ActionStep":
+                reported = piece
             if type(piece).__name__ == "FinalAnswerStep":
                 last = piece
             else:
                 yield piece
         # What the agent answers after its last allowed step is not streamed.
         step = agent.memory.steps[-1]
-        if type(step).__name__ == "ActionStep" and id(step) not in reported:
+        if type(step).__name__ == "ActionStep" and step is not reported:
             yield step
         if last is not None:
             yield last

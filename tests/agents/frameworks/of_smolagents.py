@@ -97,11 +97,25 @@ class AtOnce(Scripted):
         return ChatMessage("assistant", "", calls_of([("a", "find", {"q": "x"}), ("b", "find", {"q": "y"})]))
 
 
+class Wordy(Streaming):
+    """Streams many pieces, and never answers."""
+
+    def generate_stream(self, messages, **options):
+        for _ in range(200):
+            yield ChatMessageStreamDelta("word ")
+        yield from super().generate_stream(messages)
+
+    def answer(self, number):
+        calls = calls_of([("a", "find", {"q": "x"})])
+        return ChatMessage("assistant", "hm", calls, token_usage=TokenUsage(10, 1))
+
+
 agent = ToolCallingAgent([find, bad], Scripted(), verbosity_level=0)
 streaming = ToolCallingAgent([find, bad], Streaming(), verbosity_level=0, stream_outputs=True)
 coding = CodeAgent([find, bad], Coding(), verbosity_level=0)
 coding_streamed = CodeAgent([find, bad], Coding(), verbosity_level=0, stream_outputs=True)
 at_once = ToolCallingAgent([find, bad], AtOnce(), verbosity_level=0, max_steps=1)
+wordy = ToolCallingAgent([find], Wordy(), verbosity_level=0, max_steps=2, stream_outputs=True)
 
 
 def result(prompt):
