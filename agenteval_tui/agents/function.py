@@ -52,7 +52,7 @@ def name_of(value: object) -> str:
 
 @contextmanager
 def offered(value: object, settings: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
-    """The configuration of an agent that calls `found` (a function, or an agent object of a framework). It can be used
+    """The configuration of an agent that calls `value` (a function, or an agent object of a framework). It can be used
     until the context ends.
 
     Raises `AgentevalError` when agenteval does not know how to call it.

@@ -122,7 +122,7 @@ class ReplayAgent:
 def _as_events(transcript: Transcript, first: int) -> Iterator[tuple[float, AgentEvent]]:
     """The recording as if it happened: (milliseconds to wait before, event).
 
-    `given` messages were in the request, system messages not counted.
+    `first`: how many messages were in the request, system messages not counted.
     """
     spoken = [message for message in transcript.messages if message.role != "system"]
     turns = [message for message in spoken[first:] if message.role == "assistant"]

@@ -37,7 +37,7 @@ def show_requests(
 
 
 def _chosen(total: int, which: str, row: RunRow) -> range:
-    """The numbers of the requests that are meant, of as many as are `known`."""
+    """The numbers of the requests that are meant, of `total`."""
     if not total:
         raise AgentevalError(
             "no model was asked in this run", where=f"run {row.id}", fix="look at it without --request"

@@ -102,7 +102,7 @@ def own_fields(row: RunRow, transcript: Transcript, results: Sequence[CriterionR
 
 
 def restore(recording: Recording, data: Any, *, events: bool = False) -> Recording:
-    """The recording of a foreign format with what `own_fields` wrote into it. Unchanged if `given` is not ours.
+    """The recording of a foreign format with what `own_fields` wrote into it. Unchanged if `data` is not ours.
     `events`: its results are elsewhere. Raises `AgentevalError` if it is ours and can't be read.
     """
     if isinstance(data, str):

@@ -97,7 +97,7 @@ class UnreadTexts:
 
 
 def texts_of(value: Any, field: str = "", texts: Container[str] = ()) -> Iterator[tuple[str, str]]:
-    """(field, text) of each text in a JSON value that says something: no kinds, ids and moments, none that is `known`.
+    """(field, text) of each text in a JSON value that says something: no kinds, ids and moments, none in `texts`.
 
     The field is a path: `messages[].content`; a list's items have one.
     """

@@ -53,7 +53,7 @@ class Journal:
     """A cassette that grows with each answer, so that paid answers survive if the recording program is killed. It
     belongs to one recording: a second recording into the same cassette uses a separate file.
 
-    `before`: its contents at the start, including the exchanges of the files in `left`, which it removes. Raises
+    `before`: its contents at the start, including the exchanges of the files in `stale`, which it removes. Raises
     `AgentevalError`.
     """
 

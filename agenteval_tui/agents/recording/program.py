@@ -38,7 +38,7 @@ async def run_program(
     """Start a program that asks model servers through the proxy, and wait for its end; gives its exit code, minus the
     signal's number where a signal ended it.
 
-    It has this process' terminal, for reading only where it `reads`; where something is `given`, it reads that. Its
+    It has this process' terminal, for reading only where it `reads`; where `input_data` is given, it reads that. Its
     output goes to the file descriptor `stdout` where one is given. Ctrl+C is the program's. Raises `AgentevalError`
     where it can't be started, `InfrastructureError` where the port can't be had.
     """

@@ -57,7 +57,7 @@ def _told(talk: Talk, rounds: Sequence[Made]) -> Turn | None:
 
 
 def known_outcome(name: str, outcomes: Made) -> ToolOutcome | None:
-    """The recorded outcome of the first call of that name, which is taken out of `left`; None: there is none."""
+    """The recorded outcome of the first call of that name, which is taken out of `outcomes`; None: there is none."""
     for place, (tool_name, outcome) in enumerate(outcomes):
         if tool_name == name:
             del outcomes[place]

@@ -82,7 +82,7 @@ def _json_equal(value: object, other: object) -> bool:
 
 
 def _json_contains(actual: object, expected: object) -> bool:
-    """Whether `got` is `wanted`, or more: objects may have more keys, on every level."""
+    """Whether `actual` is `expected`, or more: objects may have more keys, on every level."""
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         return all(key in actual and _json_contains(actual[key], value) for key, value in expected.items())
     if isinstance(actual, list | tuple) and isinstance(expected, list | tuple):

@@ -477,7 +477,7 @@ FORMAT = Format(
 
 
 class Files:
-    """Reads the files that a configuration in `folder` names; what can't be read is said in `found`."""
+    """Reads the files that a configuration in `folder` names; what can't be read is said in `imported`."""
 
     def __init__(self, folder: Path, imported: FoundTests) -> None:
         self._folder = folder.resolve()

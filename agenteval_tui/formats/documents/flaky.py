@@ -127,7 +127,7 @@ def flaky_document(
     variance_components: Sequence[VarianceComponent],
     suggested: Sequence[VarianceComponent],
 ) -> FlakyTests:
-    """The tests `shown` with their criteria, those that do otherwise since something changed, and what is `suggested`
+    """The tests of a report with their criteria, those that do otherwise since something changed, and what is `suggested`
     for quarantine."""
     return FlakyTests(
         since=variance_report.since_ms,

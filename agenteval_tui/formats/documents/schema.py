@@ -64,7 +64,7 @@ def _without_defaults(body: Schema, kind: type[Struct]) -> Schema:
 
 
 def _names(body: Any, definitions: Mapping[str, Schema], sought: str) -> bool:
-    """Whether a definition names `wanted`, itself or through another."""
+    """Whether a definition names `sought`, itself or through another."""
     visited: set[str] = set()
     waiting = [body]
     while waiting:

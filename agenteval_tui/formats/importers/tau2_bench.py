@@ -95,7 +95,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
 
 
 def _results(source: Source, context: _Known) -> Iterator[Recording | Skipped]:
-    """The content of a results file; `known` collects what it says beside its simulations."""
+    """The content of a results file; `context` collects what it says beside its simulations."""
     reader = source.reader()
     try:
         for key in reader.members():
