@@ -132,6 +132,7 @@ class Output:
 
     def json(self, value: object) -> None:
         """Print one JSON document, readable for people: a `Document`, several, or plain data."""
+        # JSON leaves control characters above ASCII as they are, and a terminal would obey what an agent said.
         self._write(json_text(value, ascii_only=self.is_terminal or self.ascii_only) + "\n")
 
     def json_line(self, value: object) -> None:
@@ -162,6 +163,7 @@ class Output:
             return
         try:
             self.stream.write(text)
+            # A person sees each line when it is printed; a pipe takes larger pieces.
             if self.is_terminal:
                 self.stream.flush()
         except OSError as error:

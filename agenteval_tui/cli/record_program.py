@@ -118,6 +118,7 @@ def _record_program(invocation: Invocation, given: Mapping[str, Any], started: H
         journal = None
         if writes:
             kept = before or Cassette()
+            # With what was paid for before: should this one be cut off, too, the next has it still.
             journal = Journal(given["cassette"], replace(kept, exchanges=(*kept.exchanges, *paid)), left.left)
             stack.callback(journal.close)
 
@@ -126,6 +127,7 @@ def _record_program(invocation: Invocation, given: Mapping[str, Any], started: H
                 program, permission, journal=journal, paid=PaidAnswers(paid, program.varies), live=live
             )
             failed: AgentevalError | None = None
+            # A second run of the program is compared with a whole one.
             if given["calibrate"] and recording.exchanges and not recording.cut_off:
                 try:
                     recording = await calibrated(program, permission, recording)
@@ -143,6 +145,7 @@ def _record_program(invocation: Invocation, given: Mapping[str, Any], started: H
             else:
                 judged = await store_graded(store, plan, recording, given["max_cost"])
                 live.end(recording.transcript, judged, recording.duration_ms)
+            # A journal that is left is where the next recording finds what was paid for.
             if journal is not None and kept and not recording.cut_off:
                 journal.done()
             # What was paid for is stored first: whatever can't be made of it is said then.
@@ -194,6 +197,7 @@ def _before(invocation: Invocation, given: Mapping[str, Any]) -> tuple[Cassette 
         invocation.note(f"{others} {verb} to {one_line(path.name, 100)} now: its answers are not used yet")
     rest = list(found.exchanges)
     for one in () if before is None else before.exchanges:
+        # A journal begins with the exchanges of its cassette. One is taken out for each: two alike were answered twice.
         if one in rest:
             rest.remove(one)
     return before, replace(found, exchanges=tuple(rest))

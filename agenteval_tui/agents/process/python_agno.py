@@ -40,6 +40,7 @@ async def _run(agent: Any, request: Request, target: str, workflow: bool) -> Asy
     else:
         history = [*_history(pieces.before(request)), {"role": "user", "content": prompt}]
         history = [importlib.import_module("agno.models.message").Message(**message) for message in history]
+        # So that the last piece is the result, which `result_of` reads.
         more["yield_run_output"] = True
     async for event in agent.arun(history, stream=True, stream_events=True, **more):
         yield event
@@ -92,6 +93,7 @@ class Pieces:
 
     def _event(self, name: str, event: Any) -> None:
         run, agent = event.run_id, getattr(event, "agent_name", None) or getattr(event, "team_name", None)
+        # Events name only their run: which of its answers they are of is counted.
         key = str(run) + " " + str(self._answers.get(run, 0))
         if name == "ModelRequestStartedEvent":
             self._answers[run] = self._answers.get(run, 0) + 1
@@ -108,10 +110,12 @@ class Pieces:
             self._said.call(key, _call(event.tool), agent=agent)
         elif name == "ToolCallCompletedEvent" and event.tool is not None:
             self._said.append([_result(event.tool)])
+        # What a member of a team raised is the team's to deal with.
         elif name == "RunErrorEvent" and not event.parent_run_id:
             self._failed(event.content)
         elif name == "RunCancelledEvent" and not event.parent_run_id:
             self._failed(event.reason)
+        # No event of a model came: this is all that is told of the answer.
         elif name == "RunCompletedEvent" and not self._answers and not event.parent_run_id:
             self._answer(event.content)
         elif name == "WorkflowCompletedEvent":
@@ -160,6 +164,7 @@ class Pieces:
     def _messages(self, messages: Iterable[Any], agent: str | None) -> list[Message]:
         normal: list[Message] = []
         for message in messages:
+            # The run in which it was said has told it.
             if message.from_history:
                 continue
             entry = pieces.message_of(message, self._said.note)

@@ -31,6 +31,7 @@ async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[objec
     contexts.refuse(request, target, "agents of AutoGen have no run context")
     earlier = pieces.before(request)
     async with pieces.alone_async(agent):
+        # The agent is the same for all requests, and would remember the one before.
         if hasattr(agent, "on_reset"):
             await agent.on_reset(sys.modules["autogen_core"].CancellationToken())
         else:

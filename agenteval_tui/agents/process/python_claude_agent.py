@@ -34,6 +34,7 @@ async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[objec
         async for message in sys.modules["claude_agent_sdk"].query(prompt=prompt, options=agent):
             yield message
         return
+    # To enter it starts Claude's program: so each request has a conversation of its own.
     async with pieces.alone_async(agent), agent:
         await agent.query(prompt)
         async for message in agent.receive_response():
@@ -97,6 +98,7 @@ class Pieces:
                     self._agents[block.id] = block.input["subagent_type"]
             else:
                 results += self._results(block)
+        # A copy, as the next parts of this message are added to `answer`.
         whole = answer.copy()
         whole["calls"] = list(answer["calls"])
         self._said.one(whole)

@@ -85,15 +85,18 @@ async def _run(agent: Any, inputs: object) -> AsyncIterator[object]:
             else:
                 result = await agent.kickoff_async(inputs)
             if hasattr(result, "__aiter__"):
+                # A crew that streams has its result only when the stream has ended.
                 async for _ in result:
                     pass
                 result = result.result
         except Exception as error:  # what was called before is told first
             failure = error
         finally:
+            # The bus tells its handlers in threads of its own; they may be behind.
             bus.flush()
             for kind in kinds:
                 bus.off(kind, tell)
+    # In threads the order is not that of what happened.
     events.sort(key=lambda event: event.emission_sequence or 0)
     if failure is not None:
         for number, event in enumerate(events, 1):
@@ -161,6 +164,7 @@ class Pieces:
             call = next((call for call in calls if call["name"] == event.tool_name), None)
             if call is None:
                 continue
+            # The next event of this tool is of another call.
             calls.remove(call)
             if call.get("id") in results:
                 results[call["id"]]["error"] = _failed(event)

@@ -47,6 +47,7 @@ def _run(module: Any, request: Request, target: str) -> Iterator[object]:
     callback: Any = importlib.import_module("dspy.utils.callback").BaseCallback
     tools: dict[str, list[Any]] = {}  # by the id of their call, in the order of the calls
 
+    # Its base is DSPy's, which can be had only here.
     class Listening(callback):  # type: ignore[misc]
         def on_tool_start(self, call_id: Any, instance: Any, inputs: Any) -> None:
             tools[call_id] = [instance.name, inputs.get("kwargs", inputs), None, None]
@@ -60,6 +61,7 @@ def _run(module: Any, request: Request, target: str) -> Iterator[object]:
         try:
             prediction = module(**inputs)
         except Exception:
+            # What was called before it failed is told first.
             yield Ran(None, list(tools.values()), tracker.get_total_tokens())
             raise
     yield Ran(prediction, list(tools.values()), tracker.get_total_tokens())
@@ -144,6 +146,7 @@ class Pieces:
     def _answer(self, prediction: Any) -> None:
         fields = dict(prediction.toDict())
         fields.pop("trajectory", None)
+        # Alone it is the answer.
         thought = fields.pop("reasoning", None) if len(fields) > 1 else None
         answer = next(iter(fields.values())) if len(fields) == 1 else fields
         text = pieces.text_of(answer, self._said.note)

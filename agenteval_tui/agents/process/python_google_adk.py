@@ -40,11 +40,13 @@ async def _run(agent: Any, request: Request, names: list[str], target: str) -> A
         )
     sessions = own.session_service
     state = contexts.fields_of(request, target, "the state of the session")
+    # A new one for each request, which knows what the request says, and nothing else.
     session = await sessions.create_session(app_name=own.app_name, user_id="agenteval", state=state or None)
     name = getattr(own.agent, "name", None) or "model"
     for event in _history(pieces.before(request), name, types):
         await sessions.append_event(session, event)
     content = types.Content(role="user", parts=[types.Part(text=pieces.prompt_of(request, target))])
+    # Else each answer comes whole, and nobody sees it grow.
     mode = config.RunConfig(streaming_mode=config.StreamingMode.SSE)
     running = own.run_async(user_id="agenteval", session_id=session.id, new_message=content, run_config=mode)
     async for event in running:
@@ -107,6 +109,7 @@ class Pieces:
         if piece.id and piece.id in self._ids:
             return True
         self._ids.add(piece.id)
+        # What a person said is known; a result that comes in the user's name is not.
         if piece.author != "user" or any(part.function_response for part in parts):
             self._event(piece, parts)
         return True
@@ -147,6 +150,7 @@ class Pieces:
             answer = part.function_response
             results.append(_result(answer.id, answer.name, answer.response, note))
         elif part.executable_code is not None:
+            # ADK gives code no id: a result is of the code before it.
             self._codes += 1
             code = {"language": str(part.executable_code.language), "code": part.executable_code.code}
             message["calls"].append({"id": "code " + str(self._codes), "name": "code_execution", "arguments": code})

@@ -90,6 +90,7 @@ def _messages(messages: list[dict[str, Any]]) -> list[Any]:
             converted.append(haystack.ChatMessage.from_assistant(content or None, tool_calls=own or None))
         elif role == "tool":
             key = message.get("tool_call_id")
+            # A request may begin after the call, and Haystack takes no result without one.
             call = calls.get(key) or haystack.ToolCall("tool", {}, id=key)
             converted.append(haystack.ChatMessage.from_tool(content, call))
         elif role in ("system", "developer"):
@@ -177,6 +178,7 @@ class Pieces:
             whole = whole or bool(outputs.get("messages"))
             if messages:
                 self._read(list(messages), False)
+        # Replies are only the model's last ones: what was called before them is not there.
         if result.calling and not whole:
             self._said.note("unread_calls", "those of a pipeline; name its agent, or record it with capture: model")
         if self._said.empty:

@@ -52,6 +52,7 @@ async def _run(workflow: Any, request: Request, target: str) -> AsyncIterator[ob
         own_request = request if inputs is None else dict(request, prompt=pieces.prompt_of(request, target))
         running = workflow.run(**dict(_inputs(workflow, own_request, target), **more))
     async for event in running.stream_events():
+        # It holds the result, which comes below.
         if not _stops(event):
             yield event
     yield await running
@@ -85,6 +86,7 @@ def _inputs(workflow: Any, request: Request, target: str) -> dict[str, Any]:
     fields = list(getattr(kind, "model_fields", ()))
     if "messages" not in fields:
         pieces.refuse_answers(request, target, "the field")
+    # A plain StartEvent takes any name: the workflow reads the one that it knows.
     if not fields:
         return dict.fromkeys(_PROMPTS, request["prompt"])
     inputs = {name: request[name] for name in fields if name in request}
@@ -190,6 +192,7 @@ class Pieces:
     def _chat(self, answer: Any) -> None:
         """The answer of a chat engine, with the results of the tools that it called."""
         for source in answer.sources or ():
+            # A source has no id of its call.
             self._results += 1
             key = "source " + str(self._results)
             call: Call = {"id": key, "name": source.tool_name, "arguments": pieces.plain(source.raw_input or {})}

@@ -52,6 +52,8 @@ async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[objec
     messages = [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
     intermediate: list[Any] = []
     failed: set[str] = set()
+    # The filter of a function is not told which call it is for, and calls may run at the same time, each in a context
+    # of its own.
     call: Any = contextvars.ContextVar("call", default=None)
 
     async def of_call(context: Any, next: Any) -> None:
@@ -68,12 +70,14 @@ async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[objec
     async def tell(message: Any) -> None:
         intermediate.append(message)
 
+    # Which calls failed only filters see: a message has what the model reads of it, a text.
     filters = {"auto_function_invocation": of_call, "function_invocation": of_function}
     for kind, each in filters.items():
         agent.kernel.add_filter(kind, each)
     try:
         streaming = agent.invoke_stream(messages=list(_messages(messages)), on_intermediate_message=tell, **more)
         async for item in streaming:
+            # Told by a callback, which can't yield it.
             while intermediate:
                 yield Told(intermediate.pop(0), failed)
             yield Told(item.message, failed)

@@ -120,6 +120,7 @@ class Pieces:
             }
             self._said.append([self._told[piece.id]])
         elif name in ("ActionStep", "PlanningStep"):
+            # The first that is seen is not the first: the calls of those before it are unknown.
             if not self._steps and getattr(piece, "step_number", 1) > 1:
                 self._said.note("unread_calls", _EARLIER)
             if not any(step is piece for step in self._steps):

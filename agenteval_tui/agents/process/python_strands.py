@@ -44,6 +44,7 @@ async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[objec
     state = contexts.fields_of(request, target, "`invocation_state`")
     more = {"invocation_state": state} if state else {}
     async with pieces.alone_async(agent):
+        # What its maker gave it stays; what this request says must not be in the next one.
         own = list(agent.messages)
         agent.messages[:] = [*own, *_history(pieces.before(request))]
         try:

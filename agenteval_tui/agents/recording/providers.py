@@ -98,8 +98,8 @@ def _network(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def environment(base: str, addresses: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
-    """The variables that lead a program to the proxy at `base` (for the providers in `addresses`); its keys stay as they
-    are. A proxy of the network must not be asked for this machine."""
+    """The variables that lead a program to the proxy at `base` (for the providers in `addresses`); its keys stay as
+    they are. A proxy of the network must not be asked for this machine."""
     variables = {
         name: f"{base}/{provider.prefix}"
         for provider in PROVIDERS

@@ -123,6 +123,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
 
 
 def _plain(source: Source) -> Iterator[Recording | Skipped]:
+    # A pass of its own: that a sample is written again later is known only at the end.
     header, last = _outline(source)
     yield from _said(header)
     if not last and header.get("eval"):
@@ -138,6 +139,7 @@ def _plain(source: Source) -> Iterator[Recording | Skipped]:
                 yield from _sample_at(reader, header, index, last)
     except UnreadableFile as error:
         yield Skipped(f"from here on the log can't be read: {error.reason}", reader.line, error.cut_off)
+    # Passed over here, but read by the first pass.
     read = ("version", "status", "eval", "error", *(("results", "stats") if _is_own(header) else ()))
     for key in list(reader.passed_over):
         if key.partition(".")[0] in read:
@@ -166,6 +168,7 @@ def _sample_at(
     reader: JsonReader, header: Mapping[str, Any], index: int, last: set[int]
 ) -> Iterator[Recording | Skipped]:
     line = reader.line
+    # Where the file is cut off, which is the last of a sample is unknown, and all are read.
     if index not in last and -1 not in last:
         yield Skipped("a later entry of the same sample and epoch is used", line)
         reader.skip()
@@ -397,6 +400,7 @@ def _criterion(scorer: str, expected: Any, choices: Any, options: Mapping[str, A
     targets = [plain_text(target) for target in expected] if isinstance(expected, list) else [plain_text(expected)]
     ignores_case = options.get("ignore_case") is not False
     flags = {"flags": "i"} if ignores_case else {}
+    # An empty target would be in any answer.
     there = all(map(str.strip, targets))
     if scorer == "choice" and (made := criteria_of_target(expected, choices)):
         return {**made[0], "name": scorer}
@@ -547,6 +551,7 @@ def read_sample(reader: JsonReader, header: Mapping[str, Any]) -> tuple[Recordin
 
 
 def _read_pool(reader: JsonReader, sample: _Sample) -> None:
+    # All requests have their messages themselves: nothing refers to the pool.
     if sample.asked and all(model_event.ours for model_event in sample.asked):
         reader.skip()
         return
@@ -584,11 +589,13 @@ def _read_events(reader: JsonReader, sample: _Sample) -> None:
             if moment is not None:
                 first, last = sample.moments or (moment, moment)
                 sample.moments = min(first, moment), max(last, moment)
+        # From here on scorers ask models: these requests are not of what is tested.
         if kind in ("span_begin", "step") and event.get("type") in ("scorers", "scorer"):
             sample.scoring = kind == "span_begin" or event.get("action") == "begin"
         if kind not in ("tool", "model"):
             continue
         if kind == "model" and not sample.scoring and event.get("role") != "grader":
+            # A request that lacks a part is no request that was made: it is kept without its messages.
             is_whole = len(reader.shortened) == shortened
             sample.asked.append(_model_event(event if is_whole else {**event, "input": []}, sample, started, ended))
         working = number(event.get("working_time"))
@@ -614,6 +621,7 @@ def _model_event(event: Mapping[str, Any], sample: _Sample, started: float | Non
             if isinstance(first, int) and isinstance(end, int) and end < _MOST
             for place in range(first, end)
         ]
+    # Given up, and not cut: half of a request would look like a whole one.
     if sample.pool.size > _LARGEST_POOL:
         messages = []
     config = event.get("config") if isinstance(event.get("config"), Mapping) else {}
@@ -686,6 +694,7 @@ def _requests_of(sample: _Sample) -> Iterator[Asked | None]:
 
 
 def _read_attachments(reader: JsonReader, sample: _Sample) -> None:
+    # Kept at once are those that something read before refers to. Where messages come later, the others may be theirs.
     holders = [sample.pool.values, [model_event.answer for model_event in sample.asked]]
     references = _references([sample.fields, sample.messages, sample.output, holders])
     by_number = (
@@ -763,6 +772,7 @@ def _transcript(sample: _Sample, fields: Mapping[str, Any], header: Mapping[str,
     transcript = from_openai_messages([_as_openai(message) for message in messages])
     calls = list(transcript.tool_calls)
     parse_errors = [error for message in messages for error in _parse_errors(message)]
+    # Only then is it known which call each belongs to.
     if len(parse_errors) == len(calls):
         for index, problem in enumerate(parse_errors):
             if problem:

@@ -190,6 +190,7 @@ class SuiteServer:
         self._waiting[uri] = asyncio.get_running_loop().create_task(self._check(uri, recorded))
 
     async def _check(self, uri: str, recorded: bool) -> None:
+        # Opened and saved texts do not change in the next moment.
         await asyncio.sleep(0 if recorded else DEBOUNCE)
         document = self._document(uri)
         version = document.version if document is not None else None
@@ -198,6 +199,7 @@ class SuiteServer:
         except Exception as error:
             self.tell(error)
             return
+        # It may have been closed meanwhile, and nobody would take back what is published for it then.
         if self._document(uri) is not None:
             self.server.text_document_publish_diagnostics(
                 types.PublishDiagnosticsParams(uri, diagnostics, version=version)
@@ -360,6 +362,7 @@ class SuiteServer:
             except AgentevalError as error:
                 self.tell(error)
                 return
+            # Not at the first look: the editor has just asked.
             if state != before and before is not None:
                 self.server.workspace_code_lens_refresh(None)
             before = state

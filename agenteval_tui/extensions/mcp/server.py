@@ -148,6 +148,7 @@ def _reported(tool: F) -> F:
     @wraps(tool)
     def reported(*arguments: Any, **named: Any) -> str:
         try:
+            # No tool takes an option that trusts: only a person can, with `agenteval trust`.
             with allowed_once_by(""):
                 said = tool(*arguments, **named)
         except click.ClickException as wrong:

@@ -127,8 +127,8 @@ def flaky_document(
     variance_components: Sequence[VarianceComponent],
     suggested: Sequence[VarianceComponent],
 ) -> FlakyTests:
-    """The tests of a report with their criteria, those that do otherwise since something changed, and what is `suggested`
-    for quarantine."""
+    """The tests of a report with their criteria, those that do otherwise since something changed, and what is
+    `suggested` for quarantine."""
     return FlakyTests(
         since=variance_report.since_ms,
         cut=variance_report.cut,

@@ -301,6 +301,7 @@ class _Conversation:
         if kind in NO_CALLS:
             return
         if kind == "reasoning":
+            # An item of its own, before the answer that it belongs to.
             parts = item.get("summary") or item.get("content") or ()
             self._thoughts = _joined(self._thoughts, content_text(parts))
         elif (hosted := hosted_call(item)) is not None:
@@ -315,6 +316,7 @@ class _Conversation:
             self._call(item.get("call_id") or f"call_{number}", item.get("name"), arguments)
 
     def _call(self, call_id: Any, name: Any, arguments: Any) -> None:
+        # Each call is an item; those that follow one another are of one answer.
         if not self.messages or self.messages[-1]["role"] != "assistant":
             self.say("assistant")
         self.messages[-1].setdefault("tool_calls", []).append(_function(call_id, name, arguments))
@@ -334,6 +336,7 @@ class _Conversation:
                     more["attachments"] = list(attached)
                 if unread:
                     more["unread_parts"] = list(unread)
+                    # Nothing of it could be read.
                     if len(unread) == len(texts):
                         more["unread"] = list(unread)
                 self.say(role, "".join(texts), **more, **({"tool_calls": list(calls)} if calls else {}))
@@ -419,6 +422,7 @@ class _Conversation:
 
     def _pydantic_ai(self, message: Mapping[str, Any]) -> None:
         instructions = message.get("instructions")
+        # Each request says them again.
         if isinstance(instructions, str) and instructions and instructions != self._instructed:
             self._instructed = instructions
             self.say("system", instructions)
@@ -431,6 +435,7 @@ class _Conversation:
             kind, content = part.get("part_kind"), content_text(part.get("content"))
             attached = list(attachments_in(part.get("content")))
             if str(kind).endswith("-return") or (kind == "retry-prompt" and part.get("tool_name")):
+                # pydantic-ai has a model try again what failed.
                 failed = kind == "retry-prompt" or part.get("outcome") not in (None, "success")
                 call_id = part.get("tool_call_id")
                 self.say("tool", content, tool_call_id=call_id, is_error=failed, attachments=attached)
@@ -657,6 +662,7 @@ def messages_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
         reader.take(part)
     invocations = message.get("toolInvocations")
     for invocation in invocations if isinstance(invocations, list) else ():
+        # The AI SDK may say a call twice: among the parts, and here.
         if isinstance(invocation, Mapping) and str(invocation.get("toolCallId")) not in reader.called:
             reader.take({"type": "tool-invocation", "toolInvocation": invocation})
     beside = _with_calls_beside(message)
@@ -796,6 +802,7 @@ class _Parts:
                 message["attachments"] = list(self._attached)
             if self._unread:
                 message["unread_parts"] = list(self._unread)
+                # Nothing of it could be read.
                 if len(self._unread) == len(self._texts):
                     message["unread"] = list(self._unread)
             # The tool results in a user's message come before the user's text.
