@@ -80,6 +80,6 @@ def _copied(value: object) -> object:
 def _step(value: object, name: str) -> object:
     if isinstance(value, Mapping):
         return value.get(name)
-    if isinstance(value, list | tuple) and name.isdigit() and int(name) < len(value):
+    if isinstance(value, list | tuple) and name.isdecimal() and int(name) < len(value):
         return value[int(name)]
     return None

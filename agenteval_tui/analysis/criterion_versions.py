@@ -51,7 +51,7 @@ class Versions(Struct, frozen=True):
     def named(self, reference: str) -> CriterionVersion:
         """By the start of its hash, `current`, or its number from 1 (the newest). Raises `AgentevalError`."""
         sought = self.current if reference == "current" else reference.casefold()
-        if sought.isdigit() and len(sought) < _SHORTEST and 1 <= int(sought) <= len(self.versions):
+        if sought.isdecimal() and len(sought) < _SHORTEST and 1 <= int(sought) <= len(self.versions):
             return self.versions[int(sought) - 1]
         matching = [version for version in self.versions if sought and version.hash.startswith(sought)]
         if len(matching) == 1:

@@ -85,6 +85,7 @@ def test_of_several_one_is_named(cli: Any, tmp_path: Path) -> None:
     assert "1 bot, 2 cook" in refused.err
     assert list(tmp_path.glob("*.yaml")) == []
     assert "did you mean cook?" in cli("init", tmp_path, "--agent", "cok").err
+    assert "there is no agent '²'" in cli("init", tmp_path, "--agent", "²").err
     assert cli("init", tmp_path, "--agent", "2").code == 0
     assert cli("init", tmp_path, "--agent", "bot").code == 0
     assert {path.name for path in tmp_path.glob("*.yaml")} == {"bot.suite.yaml", "cook.suite.yaml"}
@@ -104,7 +105,9 @@ def test_the_list_is_a_document(cli: Any, tmp_path: Path) -> None:
     assert cli("init", tmp_path, "--agent-kind", "demo", "--agent", "1").code == 2
 
 
-@pytest.mark.parametrize(("typed", "written"), [("\n", "bot"), ("x\n2\n", "cook"), ("s\n", "first"), ("", None)])
+@pytest.mark.parametrize(
+    ("typed", "written"), [("\n", "bot"), ("x\n2\n", "cook"), ("²\n2\n", "cook"), ("s\n", "first"), ("", None)]
+)
 def test_a_terminal_is_asked(
     cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, written: str | None
 ) -> None:

@@ -130,7 +130,7 @@ def _split(what: str) -> tuple[str, int]:
     test, mark, number = what.rpartition("#")
     if not mark:
         return what, 1
-    if not test or not number.isdigit() or not int(number):
+    if not test or not number.isdecimal() or not int(number):
         raise AgentevalError(f"{what!r} is not a test", fix="write TEST or TEST#N, N from 1, or the id of a run")
     return test, int(number)
 
