@@ -172,6 +172,7 @@ def check_command(invocation: Invocation, deep: bool, fixing: bool, as_json: boo
     if fixing and result.wrong and not result.damage:
         with invocation.store() as store:
             repair(store)
+        # Looked at again, and not believed: what is left is wrong still.
         before, result = result.wrong, check(path, deep=deep)
         fixed = tuple(mistake for mistake in before if mistake not in result.wrong)
     else:

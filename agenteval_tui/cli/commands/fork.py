@@ -131,6 +131,7 @@ def _fork(invocation: Invocation, reference: str, given: dict[str, Any]) -> int:
             invocation.note(f"{words}, and is not now" if offered else f"{words}; this agent has its own tools")
         _check_saving(oracle, questions, save_test, save_system)
         permit_oracle(invocation, oracle, questions)
+        # Only now, as it may start the agent's servers, which needs the permission.
         oracle.check_tools(questions)
         planned = oracle.plan(questions, request.n)
         takes = oracle.price(questions, request.n)

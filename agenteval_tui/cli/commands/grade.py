@@ -230,6 +230,7 @@ def _grade_given(
     what = "transcripts, one per line" if by_line else "a transcript"
     with _given_file(invocation, path, what) as (file, name), _opened(file, name) as source:
         runs = given_runs(source, name, by_line=by_line)
+        # Two are enough to know whether there are several; the file may be larger than what fits into memory.
         first = list(islice(runs, 2))
         for run in first if len(first) == 1 else ():
             _print_notes(invocation, run)

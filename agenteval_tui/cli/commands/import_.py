@@ -103,6 +103,7 @@ def _import(
     else:
         for line in passed_over:
             invocation.out.line(("passed over ", "warn"), line)
+    # Of a folder nobody said that each file can be imported.
     named = {path for path, in_folder in paths if not in_folder}
     if not any(imported.error is None for imported in done):
         if any(path.is_dir() for path in files) and not as_json:
@@ -211,6 +212,7 @@ def _write_suite(to: Path, text: str, module: Path, module_text: str) -> None:
     try:
         write_pieces(to, [text])
     except AgentevalError:
+        # It was new: an older one that says something else is not written over.
         module.unlink()
         raise
 

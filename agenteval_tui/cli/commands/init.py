@@ -364,7 +364,7 @@ def _choose(invocation: Invocation, findings: Findings, folder: Path, chosen: st
         if agents and word.casefold() in ("s", "sample"):
             return None
         if not agents:
-            if not word or (word.isdigit() and 1 <= int(word) <= len(KINDS)):
+            if not word or (word.isdecimal() and 1 <= int(word) <= len(KINDS)):
                 return KINDS[int(word or 1) - 1]
             continue
         try:
@@ -375,7 +375,7 @@ def _choose(invocation: Invocation, findings: Findings, folder: Path, chosen: st
 
 def _named(findings: Findings, folder: Path, chosen: str) -> FoundAgent:
     agents = findings.agents
-    if chosen.isdigit() and 1 <= int(chosen) <= len(agents):
+    if chosen.isdecimal() and 1 <= int(chosen) <= len(agents):
         return agents[int(chosen) - 1]
     for agent in agents:
         if chosen in (agent.name, agent.place, agent.config.get("callable")):
@@ -433,6 +433,7 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
             path = folder / name
+            # "x": what appeared since it was looked for is not written over either.
             with path.open("x", encoding="utf-8", newline="\n") as file:
                 written.append(path)
                 file.write(text)

@@ -502,6 +502,7 @@ class Files:
                 self._found.note(f"only the first {len(hits):,} of {len(every):,} files that match {name} were read")
         except (ValueError, NotImplementedError):
             hits = []
+        # A link may lead out of the folder.
         inside = [hit for hit in hits if hit.is_file() and hit.resolve().is_relative_to(self._folder)]
         if not inside:
             self._found.note(f"{name} can't be read: there is no such file")
@@ -623,6 +624,7 @@ def table_of(path: Path, most: int) -> tuple[TextForm, str]:
     try:
         return form, form.decode(data)
     except UnicodeDecodeError as error:
+        # The last character may be cut off, which says nothing of the encoding.
         cut_off = len(data) == most and error.start > most - 4
         if form.encoding != "utf-8" or form.bom or cut_off:
             return form, data.removeprefix(form.bom).decode(form.encoding, "replace")

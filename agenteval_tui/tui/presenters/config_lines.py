@@ -70,6 +70,7 @@ class HighlightedLines(Struct, frozen=True):
         first, column = self.place(start)
         last, end_column = self.place(end)
         if first == last:
+            # What has no characters gets one cell, to be seen.
             return [(first, (column, max(end_column, column + 1), style))]
         spans: list[tuple[int, Layer]] = [(first, (column, self._width(first), style))]
         spans += [(row, (0, self._width(row), style)) for row in range(first + 1, last)]
@@ -207,6 +208,7 @@ def painted(text: str, offsets: Sequence[int] | None, layers: Sequence[Layer]) -
 
 def common_start(text: str, other: str) -> int:
     """How many characters are the same at the start of both."""
+    # Halving compares slices, which is far quicker than a loop over characters.
     low, high = 0, min(len(text), len(other))
     while low < high:
         middle = (low + high + 1) // 2

@@ -80,6 +80,7 @@ def _columns(impact: Impact, room: int) -> list[tuple[tuple[str, str], int]]:
     """
     pairs = Counter((now, then) for _, now, then in impact.flips)
     for outcome in ORDER:
+        # Only flips are listed; what stays is counted.
         stays = impact.now.get(outcome, 0) - sum(number for (now, _), number in pairs.items() if now == outcome)
         if stays:
             pairs[outcome, outcome] = stays
@@ -90,6 +91,7 @@ def _columns(impact: Impact, room: int) -> list[tuple[tuple[str, str], int]]:
     if total <= room:
         return ordered
     sizes = [max(number * room // total, 1) for _, number in ordered]
+    # What rounding leaves goes to the largest, where it shows least.
     largest = sizes.index(max(sizes))
     sizes[largest] = max(sizes[largest] + room - sum(sizes), 1)
     return [(pair, size) for (pair, _), size in zip(ordered, sizes, strict=True)]

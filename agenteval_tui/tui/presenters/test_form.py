@@ -151,6 +151,7 @@ def rebased_dataset(base: TestForm, now: TestForm, file: TestForm) -> dict[str, 
 def _value(key: str, text: str) -> object:
     if key == "tags":
         return [entry.strip() for entry in text.split(",") if entry.strip()] or None
+    # Of a prompt, spaces are content.
     if not text.strip() and key != "prompt":
         return None
     if key in YAMLS:

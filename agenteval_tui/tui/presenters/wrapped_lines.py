@@ -95,6 +95,7 @@ class WrappedLines:
         self._lines = new
         before = self._breaks[start : len(old) - end]
         self._breaks[start : len(old) - end] = breaks
+        # Most keys change no height.
         if list(map(len, before)) != list(map(len, breaks)):
             self._rows.splice(start, len(old) - end, (len(row_breaks) + 1 for row_breaks in breaks))
 
@@ -139,6 +140,7 @@ class WrappedLines:
 
     def _break(self, line: str) -> tuple[int, ...]:
         width = self._width
+        # As nearly all lines are.
         if not width or (len(line) <= width and line.isascii() and line.isprintable()):
             return ()
         width = max(width, 2)  # a wide character must have a place
@@ -186,9 +188,11 @@ def _broken(text: str, cells: Sequence[int] | None, width: int, hang: int) -> tu
             end += 1
         if end >= size:
             return tuple(breaks)
+        # A sign that is wider than a row has one all the same.
         end = max(end, start + 1)
         head = max(start, lead)
         cut = text.rfind(" ", head, end) + 1
+        # There is no word before the space: only the indent.
         if not text[head:cut].strip(" "):
             cut = max(text.rfind(sign, head, end) for sign in _JOINTS) + 1
         start = cut if cut > start else end

@@ -84,6 +84,7 @@ class CausesScreen(FilteredScreen):
     def open(self, looking: CauseScope) -> None:
         """Show the causes of these runs."""
         if not self._composed:
+            # Its widgets are not there yet.
             self._pending = partial(self.open, looking)
             return
         self.controller.look_at(looking)

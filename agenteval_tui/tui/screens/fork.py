@@ -117,6 +117,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
         if event.name == "what" and what != self._what:
             self._what = what
             self.query_one(Form).fill({"text": self._there.get(what, "")})
+        # What was asked to start was another request.
         self._wanted = False
         self._look()
 
@@ -132,6 +133,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
             self._price, self._error = None, error
             self._retell()
             return
+        # The price that a person reads now is of this request.
         if self._priced == request:
             self._start(request)
             return
@@ -192,6 +194,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
         self._pricing = start_worker(self, self._show, group="price")
 
     async def _show(self) -> None:
+        # While somebody types, nothing is priced.
         await asyncio.sleep(QUIET_SECONDS)
         request: ForkRequest | None = None
         price: ForkPrice | None = None

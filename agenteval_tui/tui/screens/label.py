@@ -162,6 +162,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
     def _take_current(self) -> None:
         """Begin with what was said last of it, by the same person."""
         label = self._last()
+        # What another person said stands below, and must not be said again in this one's name.
         own = label is not None and label.who == self._who
         self._rating, self._passed = (label.rating, label.passed) if label is not None and own else (None, None)
         comment = label.comment if label is not None and own else ""

@@ -69,6 +69,7 @@ class PruneScreen(Sheet["bool | None"]):
     def on_form_changed(self, event: Form.Changed) -> None:
         """Look again what would go."""
         event.stop()
+        # While runs are removed, it is decided which.
         if not self._going:
             self._sure = False
             self._look()

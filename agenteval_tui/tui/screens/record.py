@@ -123,6 +123,7 @@ class ReplayScreen(FormSheet["ReplayRequest | None"]):
             problems["max_cost"] = "write US dollars, such as 0.50; 0: ask no server"
         request = ReplayRequest(self._offer.run, values["program"], values["mcp_config"], limit, self._offer.as_agent)
         try:
+            # To read it is to check it.
             assert request.argv
         except AgentevalError as error:
             problems["program"] = error.what

@@ -151,6 +151,7 @@ class ReviewScreen(FrameScreen):
         self.retitle()
 
     def _read(self, opened: ReviewItem) -> None:
+        # The queue has moved on while it was read.
         if opened.item != self.controller.item:
             return
         self.controller.opened = opened
@@ -252,6 +253,7 @@ class ReviewScreen(FrameScreen):
         if not self.controller.can_undo:
             self.agenteval.say("This is the first one.")
             return
+        # What is taken back must be in the history first.
         if self.still_writes("give"):
             return
         label_saved, store = self.controller.last, self.agenteval.session.store

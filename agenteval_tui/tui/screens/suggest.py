@@ -158,6 +158,7 @@ class SuggestScreen(Sheet[Starter | None]):
         except AgentevalError as error:
             self._error = error
         self._show()
+        # It takes longer, and nothing waits for it.
         start_worker(self, self._check, group="check")
 
     async def _check(self) -> None:

@@ -88,6 +88,7 @@ class WatchScreen(FrameScreen):
         watch = self._watch = CodeWatch(request, session.db)
         try:
             async for event in watch.events():
+                # Another one was begun meanwhile.
                 if self._watch is not watch:
                     return
                 self.controller.take(event)

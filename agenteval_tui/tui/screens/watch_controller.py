@@ -89,6 +89,7 @@ class WatchController:
             case Checked(change=change):
                 self.busy = False
                 if change.error:
+                    # What could be run last stays: the rows are of it.
                     self.error = change
                 else:
                     self.change, self.error = change, None

@@ -234,6 +234,7 @@ class ExactTextArea(TextArea):
         """Put a text in place of the selection. Whatever ends its lines ends lines here."""
         if self.read_only:
             return
+        # What is put in is undone by itself, not with what was typed around it.
         self.history.checkpoint()
         self.replace(LINE_ENDS.sub("\n", text), *sorted(self.selection), maintain_selection_offset=False)
         self.history.checkpoint()

@@ -134,6 +134,7 @@ class TranscriptView(BlocksView, can_focus=True):
         self._marks = marks
         self._folds = {} if document is None else document.folds
         self._folded_all = False
+        # One that was made elsewhere is the readable form, without marks.
         transcript_document = document if document is not None and not self._raw and not marks else None
         self._reset(transcript_document)
 
@@ -295,6 +296,7 @@ class TranscriptView(BlocksView, can_focus=True):
         self._resize_content()
         self._scroll(0)
         self.refresh()
+        # `set_reactive` tells nobody, and whoever shows the block at the cursor must hear of the new one.
         if self.cursor >= 0 and (before != self.cursor or self.cursor == 0) and self.is_running:
             self._tell_cursor()
 
@@ -312,6 +314,7 @@ class TranscriptView(BlocksView, can_focus=True):
         top, height = self.scroll_offset.y, self._view_height()
         if not top + 1 <= row < top + height - 1:
             self._scroll(row - height // 3)
+        # A fold was opened: all below it has moved.
         if document.height != total_height:
             self.refresh()
         for block in {place.block} | ({before.block} if before is not None else set()):
