@@ -197,3 +197,36 @@ def test_what_a_called_agent_said_is_not_in_the_conversation(imported: Import) -
         span(4, "chat", parent=3, **inner),
     ]
     assert [one.content for one in read(imported, *spans).messages] == ["cancel order 1", "done"]
+
+
+def test_an_agent_that_answers_the_call_of_the_one_before_has_its_result(imported: Import) -> None:
+    """It tells that call once more, with an id of its own."""
+    asked, found = call("search", {"q": 1}, "c2"), text("tool", "found")
+    first = {"agent.name": "A", "input.messages": ASKED, "output.messages": [call("search", {"q": 1}, "c1")]}
+    second = {"agent.name": "B", "input.messages": [*ASKED, asked, found], "output.messages": DONE}
+    transcript = read(imported, span(1, "invoke_agent", **first), span(2, "invoke_agent", **second))
+    assert calls(transcript) == [("search", {"q": 1}, "found")]
+    assert transcript.notes == ()
+
+
+def test_results_as_texts_in_one_message_are_those_of_its_calls(imported: Import) -> None:
+    made = [part for name in ("search", "read") for part in call(name, {}, name)["parts"]]
+    results = {"role": "tool", "parts": [*text("tool", "found")["parts"], *text("tool", "a page")["parts"]]}
+    asked = [*ASKED, {"role": "assistant", "parts": made}, results]
+    transcript = read(imported, span(1, "chat", **{"input.messages": asked, "output.messages": DONE}))
+    assert calls(transcript) == [("search", {}, "found"), ("read", {}, "a page")]
+
+
+@pytest.mark.parametrize(
+    ("name", "agent_id", "agent"),
+    [
+        ("invoke_agent Shop", "asst_0123456789abcdef01", "Shop"),
+        ("invoke_agent", "Shop:1", "Shop:1"),
+        ("invoke_agent", "asst_0123456789abcdef01", "recorded (otel)"),
+    ],
+)
+def test_an_agent_without_a_name_is_called_as_its_span_or_its_id(
+    imported: Import, name: str, agent_id: str, agent: str
+) -> None:
+    _, ((row, _),) = imported([{**span(1, "invoke_agent", **{"agent.id": agent_id, **MESSAGES}), "name": name}])
+    assert row.agent == agent

@@ -300,13 +300,11 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
             "no span of this trace has messages or calls of tools: what was said is not in it",
             place=f"trace {trace[:32]}",
         )
-    named, conversation = (plain_text(about.get(key)) for key in ("agenteval.test.id", "gen_ai.conversation.id"))
+    named = plain_text(about.get("agenteval.test.id"))
+    conversations = (plain_text(span["attributes"].get("gen_ai.conversation.id")) for span in (top, *agents))
+    conversation = next(filter(None, conversations), "")
     name = named or conversation or trace
-    named_agents = [
-        span["attributes"].get("gen_ai.agent.name") or span["attributes"].get("agent_name")
-        for span in (top, *agents, *models)
-    ]
-    agent = plain_text(next(filter(None, named_agents), None))
+    agent = next(filter(None, map(_agent_name, (top, *agents, *models))), "")
     measured = with_measures(transcript, spans, models or tellers or [top], tools, tellers[-1] if tellers else top)
     if not tools and not any(map(_has_messages, (*agents, *models))):
         measured = without_calls(measured, SOURCE)
@@ -326,6 +324,15 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
         source=tuple(("", _told(span, is_ours(own))) for span in spans),
     )
     return restore_or_note(recording, own or None, events=True)
+
+
+def _agent_name(span: Span) -> str:
+    """The name of the agent that a span is of; "" for none."""
+    about, name = span["attributes"], str(span["name"])
+    own, agent_id = name.removeprefix(f"{_AGENTS[0]} "), plain_text(about.get("gen_ai.agent.id"))
+    if own == name:
+        own = "" if is_by_chance(agent_id) else agent_id
+    return plain_text(about.get("gen_ai.agent.name") or about.get("agent_name")) or own
 
 
 def _root_name(spans: Sequence[Span]) -> str:
@@ -455,14 +462,33 @@ def _one_after_another(lines: Sequence[tuple[Span, list[dict[str, Any]]]]) -> li
             merged, spoken = line, 1
             continue
         spoken += 1
-        name = plain_text(agent["attributes"].get("gen_ai.agent.name")) or f"agent {spoken}"
-        before = [_key(entry) for entry in merged if entry["role"] not in ("system", "developer")]
+        name = _agent_name(agent) or f"agent {spoken}"
+        spoken_before = [entry for entry in merged if entry["role"] not in ("system", "developer")]
+        before = [_key(entry) for entry in spoken_before]
         rest = [entry for entry in line if entry["role"] not in ("system", "developer")]
         if before and [_key(entry) for entry in rest[: len(before)]] == before:
             told = {_key(entry) for entry in merged}
-            line = [*(entry for entry in line if entry not in rest and _key(entry) not in told), *rest[len(before) :]]
+            ids = _ids_in(rest[: len(before)], spoken_before)
+            line = [
+                *(entry for entry in line if entry not in rest and _key(entry) not in told),
+                *(_with_id(entry, ids) for entry in rest[len(before) :]),
+            ]
         merged += [entry if entry["role"] == "tool" else {**entry, "name": name} for entry in line]
     return merged
+
+
+def _ids_in(line: Sequence[dict[str, Any]], told: Sequence[dict[str, Any]]) -> dict[Any, Any]:
+    """The ids that calls of a conversation have where the same was told before."""
+    return {
+        call.get("id"): same.get("id")
+        for entry, earlier in zip(line, told, strict=True)
+        for call, same in zip(entry.get("tool_calls") or (), earlier.get("tool_calls") or (), strict=True)
+    }
+
+
+def _with_id(message: dict[str, Any], ids: Mapping[Any, Any]) -> dict[str, Any]:
+    answered = message.get("tool_call_id")
+    return {**message, "tool_call_id": ids[answered]} if answered in ids else message
 
 
 def _with_ids(line: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -507,8 +533,19 @@ def said_in(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
     for turn in turns:
         if isinstance(turn, Mapping):
-            messages += messages_of(turn)
+            called = len(messages[-1].get("tool_calls") or ()) if messages else 0
+            messages += [message for each in _by_result(turn, called) for message in messages_of(each)]
     return messages if turns else attributes.get(OF_EVENTS) or _indexed(attributes)
+
+
+def _by_result(turn: Mapping[str, Any], called: int) -> list[Mapping[str, Any]]:
+    """A turn; one of results without ids, as texts, is as many as calls were made before it."""
+    parts = turn.get("parts")
+    if turn.get("role") != "tool" or called < 2 or not isinstance(parts, list) or len(parts) != called:
+        return [turn]
+    if not all(isinstance(part, Mapping) and part.get("type") == "text" for part in parts):
+        return [turn]
+    return [{**turn, "parts": [part]} for part in parts]
 
 
 def innermost(models: Sequence[Span]) -> list[Span]:
@@ -568,7 +605,7 @@ _DEFINITIONS = ("gen_ai.tool.definitions", "gen_ai.request.tools", openinference
 def _agent_around(span: Span, agents: Sequence[Span]) -> str:
     """The name of the agent whose span is the parent of this one; "" where it is none."""
     around = next((agent for agent in agents if agent["id"] == span["parent"]), None)
-    return "" if around is None else plain_text(around["attributes"].get("gen_ai.agent.name"))
+    return "" if around is None else _agent_name(around)
 
 
 def _is_whole(message: Mapping[str, Any]) -> bool:
