@@ -139,6 +139,7 @@ def _branches(events: Sequence[Event]) -> tuple[list[Event], list[_Branch], int,
     main_way = tree.way(spoken[-1]) if spoken else set()
     main = [events[at] for at in sorted(main_way)]
     branches: list[_Branch] = []
+    # One without an answer is no branch: the user took it back.
     remaining = [at for at in spoken if at not in main_way and _is_answer(events[at])]
     while remaining and len(branches) < _MOST_BRANCHES:
         way = tree.way(remaining[-1])
@@ -190,6 +191,7 @@ class _Tree:
     def _before(self, at: int) -> int | None:
         event = self._events[at]
         parent = event.get("parentUuid")
+        # After a compaction the tree begins anew, and says by another field what it went on from.
         if parent is None and (event.get("isCompactSummary") is True or _is_compaction(event)):
             parent = event.get("logicalParentUuid") or ""
         if parent is None:
@@ -325,8 +327,10 @@ class _Conversation:
         if _is_local(event):
             self._outputs += 1
             return
+        # The request was made again, and went well.
         if _is_answer(event):
             self._failed = ""
+        # It is in another run, too, where its usage counts.
         if id(event) not in self._counted:
             message.pop("usage", None)
         if event.get("isMeta") is True or event.get("isCompactSummary") is True:
@@ -358,6 +362,7 @@ class _Conversation:
             self.is_text_only = True
             session.messages.append({"role": "assistant", "content": text})
         if isinstance(event.get("usage"), Mapping):
+            # That of the whole, in place of what the answers said.
             session.usage = UsageReader()
             session.usage.add({**event["usage"], "cost": event.get("total_cost_usd")})
         session.took_ms = number(event.get("duration_ms"))

@@ -150,6 +150,7 @@ def _event(session: Session, tracker: _Seen, payload: Mapping[str, Any]) -> None
         tracker.counted(payload["info"])
         total = payload["info"].get("total_token_usage")
         if isinstance(total, Mapping):
+            # Each count is that of the whole session so far.
             session.usage = UsageReader()
             session.usage.add(total)
     elif payload.get("type") in ("error", "stream_error"):

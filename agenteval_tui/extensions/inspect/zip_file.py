@@ -170,8 +170,10 @@ def _local_headers(file: IO[bytes]) -> Iterator[tuple[str, int, int, int | None]
             size = None  # follows the data
         elif size == 0xFFFFFFFF:
             size = _wide_size(extra)
+        # What is encrypted can't be read, and a folder has nothing in it.
         if not flags & 1 and not name.endswith("/"):
             yield name, start, method, size
+        # Where the size is not known yet, the next header is looked for in the data itself.
         at = start + (size or 0)
 
 
@@ -184,6 +186,7 @@ def _next_header(file: IO[bytes], at: int) -> int:
         position = data.find(_LOCAL)
         if position >= 0:
             return at + position
+        # The four bytes may lie across two blocks.
         tail = data[-3:]
         at += len(data) - len(tail)
     return -1

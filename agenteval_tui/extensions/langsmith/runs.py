@@ -152,6 +152,7 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], note
         asked_messages, answer = _asked(run.get("inputs")), _answered(run.get("outputs"))
         if asked_messages and not answer and (text := _text(run.get("outputs"))):
             answer = [{"role": "assistant", "content": text}]
+        # Each request repeats the conversation: the longest has all of it, and of two alike the later one.
         if len(asked_messages) + len(answer) >= len(best):
             best = [*asked_messages, *answer]
     if not best:
@@ -163,6 +164,7 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], note
         return None
     requests = [_request(number, run) for number, run in enumerate(sorted(models, key=_started))]
     transcript = _timed(lived_conversation(requests) or transcript_of(best, notes=notes), root, runs)
+    # There are only texts: nothing says whether tools were called.
     if not tools and not any(_answered(run.get("outputs"), plain=False) for run in models or [root]):
         transcript = without_calls(transcript, NAME)
     transcript = with_requests(transcript, requests)
@@ -244,6 +246,7 @@ def _timed(transcript: Transcript, root: Mapping[str, Any], runs: Sequence[Mappi
     steps.sort(key=lambda step: step.started_ms)
     timed = replace(transcript, tool_calls=tuple(calls), timing=Timing(steps=tuple(steps)))
     ids = {plain_text(run["id"]): name for _, name, _, run in tools}
+    # A tool's run within one of the same name is the same call, told twice.
     untold = [
         _untold(*tools[number], after=1 + max((call for ran, call in ran_for.items() if ran < number), default=-1))
         for number in remaining

@@ -146,6 +146,7 @@ class LiteLLMClient:
                     for event in self._take(litellm, piece, reply):
                         wait.heard(event)
                         yield event
+                # Only a message with calls goes back to the model.
                 if reply.calls:
                     reply.whole = _message(litellm.stream_chunk_builder(pieces))
             for event in reply.rest():
@@ -168,6 +169,7 @@ class LiteLLMClient:
         """The arguments beside the request. Raises `NoWayError` where the key is missing."""
         options = self._options
         limit = max(options.timeouts.first_token, options.timeouts.silence) + 5  # ours come first
+        # A run tries again by itself, and says so.
         arguments: dict[str, Any] = {"num_retries": 0, "max_retries": 0, "timeout": limit}
         if options.url:
             arguments["base_url"] = options.url
@@ -202,6 +204,7 @@ class LiteLLMClient:
         value = piece.model_dump(exclude_none=True)
         usage = value.get("usage")
         if isinstance(usage, dict):
+            # The agent's own price is the one that counts.
             if self._options.price is not None:
                 usage.pop("cost", None)
             elif usage.get("cost") is None:

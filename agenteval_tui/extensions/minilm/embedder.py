@@ -117,6 +117,7 @@ class _Bert:
         ids = self._tokenizer.encode(text.encode("utf-8", "replace").decode()).ids
         cut = len(ids) > MAX_TOKENS
         if cut:
+            # The last token closes the text, and stays.
             ids = [*ids[: MAX_TOKENS - 1], ids[-1]]
         hidden = self._embedded(np.array(ids))
         for number in range(self._layers):
@@ -144,6 +145,7 @@ class _Bert:
             return projected.reshape(length, _HEADS, size).transpose(1, 0, 2)
 
         scores = heads("query") @ heads("key").transpose(0, 2, 1) / np.sqrt(size).astype(np.float32)
+        # Less the largest: of a large number, exp is infinite.
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights /= weights.sum(axis=-1, keepdims=True)
         attended = (weights @ heads("value")).transpose(1, 0, 2).reshape(length, width)

@@ -95,6 +95,7 @@ def _run(
     reader = _Reader()
     if about.get("instruction"):
         first = next((event for event in events if isinstance(event, Mapping)), {})
+        # Mostly the first event says it already.
         if plain_text(_field(first, "content")) != about["instruction"]:
             reader.messages.append({"role": "user", "content": about["instruction"]})
     session = Session(_id_of(about), agent=NAME)
@@ -197,6 +198,7 @@ class _Reader(Struct):
     def _observed(self, event: Mapping[str, Any]) -> None:
         content = plain_text(event.get("content")) or plain_text(event.get("message"))
         waiting = next((pair for pair in self.open if pair[1] is not None and pair[1] == event.get("cause")), None)
+        # Without a cause it is of the action before it.
         waiting = waiting or (self.open[-1] if self.open and event.get("cause") is None else None)
         failed = (
             event.get("observation") == "error" or event.get("success") is False or _exit_code(event) not in (None, 0)
@@ -213,6 +215,7 @@ def _exit_code(event: Mapping[str, Any]) -> int | None:
     extras = event["extras"] if isinstance(event.get("extras"), Mapping) else event
     metadata = extras["metadata"] if isinstance(extras.get("metadata"), Mapping) else extras
     code = metadata.get("exit_code")
+    # -1: OpenHands does not know it, as of a command that still runs.
     return code if isinstance(code, int) and not isinstance(code, bool) and code != -1 else None
 
 

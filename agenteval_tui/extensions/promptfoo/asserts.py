@@ -371,6 +371,7 @@ def _words(name: str, value: Any) -> dict[str, Any] | None:
         least = most = _count(value)
     if least is None or most is None or (most != "" and least > most):
         return None
+    # Possessive: else it would try all ways to part a text that has too many words.
     return checked(name, {"type": "Regex", "pattern": rf"\A\s*+(?:\S++(?:\s++|\Z)){{{least},{most}}}+\Z"})
 
 

@@ -64,6 +64,7 @@ def why_refused(host: str, origin: str, *, served: str, names: Iterable[str] = (
     try:
         address = ip_address(name)
     except ValueError:
+        # A page may have a name of its own lead to this machine (DNS rebinding).
         if name != "localhost" and name not in {allowed.lower() for allowed in (served, *names)}:
             return f"{name} is not a name of this machine"
     else:
@@ -99,6 +100,7 @@ def application(serving: ServerOptions) -> web.Application:
             response: web.StreamResponse = _refusal(403, f"Refused: {why}.")
         elif not secrets.compare_digest(first.encode(), serving.secret.encode()):
             response = _refusal(404, "There is no page here. Open the full address that `agenteval serve` printed.")
+        # A browser sends one with each websocket: this is another program.
         elif request.path.endswith("/ws") and not origin:
             response = _refusal(403, "Refused: the request has no Origin header.")
         else:

@@ -154,6 +154,7 @@ def _read(path: Path, encoding: str | None = None) -> tuple[list[DatasetRow], li
 
 
 def _columns(path: Path, names: tuple[str, ...], rows: Sequence[DatasetRow]) -> Columns:
+    # Of two names that are folded alike the first one counts.
     lower = {folded_name(name): name for name in reversed(names)}
 
     def named(names: Iterable[str]) -> list[str]:
