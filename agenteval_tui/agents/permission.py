@@ -291,6 +291,7 @@ def uses_of_code(folder: Path, target: str, kind: str, base_dir: Path, path: obj
                 root = repository_of(file.resolve().parent) if file.is_file() else home
             except (OSError, RuntimeError, ValueError):
                 continue
+            # Installed packages are nobody's repository.
             if root not in (home, *visited) and not _is_installed(file):
                 visited.add(root)
                 yield Use(root, (f"{kind} {target}",))

@@ -146,6 +146,7 @@ class Prices:
             return None
         cached, written = usage.cached_tokens or 0, usage.cache_write_tokens or 0
         hour = usage.cache_write_1h_tokens or 0
+        # Figures that contradict one another have no price.
         if not (cached >= 0 and 0 <= hour <= written and cached + written <= tokens_in):
             return None
         cache_write = price.input if price.cache_write is None else price.cache_write
@@ -253,6 +254,7 @@ def _find(model: str, prices: Mapping[str, tuple[str, Price]]) -> tuple[str, Pri
     name = _folded(model)
     names = [name]
     parts = name.split("/")
+    # On this machine, a model costs nothing of what it costs at a provider.
     if parts[0] not in _LOCAL:
         names += ["/".join(parts[start:]) for start in range(1, len(parts))]
     for candidate in names:

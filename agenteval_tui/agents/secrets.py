@@ -141,6 +141,7 @@ def secrets_of(
     else:
         whole = "\n".join([text for _, text in texts])
         for name, value in named:
+            # A key may be written out in the suite.
             if value.strip() in whole and is_secret_name(name):
                 secrets |= _parts(value)
     long_enough = {

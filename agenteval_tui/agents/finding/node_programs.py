@@ -186,6 +186,7 @@ def _agent(
     if (file_route := _file_route(package, own, text)) is not None:
         place, port, starts = file_route
         parts = [part for part in place.strip("/").split("/") if part and not part.startswith("(")]
+        # Who asks fills in a part of the address.
         if any("[" in part for part in parts):
             return None
         sign = Sign.ROUTE
@@ -202,6 +203,7 @@ def _agent(
         sign, port = Sign.ROUTE, int(next(filter(None, port_match.groups())))
         config = _http(port, *_route(text))
         services = _service(command, port)
+    # Components are shown in a page, and not run.
     elif own.endswith("x") or not _runs_at_once(text) or "/components/" in own or (asks is None):
         return None
     else:

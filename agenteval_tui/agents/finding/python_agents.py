@@ -56,6 +56,7 @@ class PythonAgents:
         yield from objects
         construction = [*self._classes(module), *self._factories(module, {agent.source for agent in objects})]
         yield from construction
+        # Where agents are made, functions mostly only ask them.
         if not objects and not construction:
             functions = list(self._functions(module))
             yield from functions
@@ -105,6 +106,7 @@ class PythonAgents:
     def _objects(self, module: Module) -> Iterator[FoundAgent]:
         construction: dict[str, tuple[ast.expr, Construction]] = {}
         for name, value in module.values.items():
+            # A second name of an agent is no second agent, unless it is the one that ADK looks for.
             thing = self._frameworks.makes(module, value)
             if (
                 thing is not None
@@ -158,6 +160,7 @@ class PythonAgents:
         for node in ast.walk(module.tree):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):  # agent.handoffs = [...]
                 used |= {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name) and part.id in names}
+        # Where each is used by another, as in handoffs, none is only a part.
         return used if used != names else set()
 
     def _agent(
@@ -233,6 +236,7 @@ class PythonAgents:
         if fields is None or results is None or ast.unparse(call.func).endswith("create_react_agent"):
             return {}, ()
         names = [field.name for field in fields[1]]
+        # It takes messages, as ours are.
         if not names or "messages" in names:
             return {}, ()
         texts = [f.name for f in fields[1] if f.annotation is None or "str" in ast.unparse(f.annotation)] or names
@@ -264,6 +268,7 @@ class PythonAgents:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
         for name, function in module.functions.items():
+            # One that the module calls made an object that was found.
             if name in called or name.startswith("_") or not _needs_nothing(function) or _is_tool(function):
                 continue
             construction = self._frameworks.returned(module, function)
@@ -432,11 +437,13 @@ class PythonAgents:
         own = relative(module.path, folder)
         package = own.removeprefix("src/").partition("/")[0]
         if any(target.startswith(".") or target.partition(".")[0] == package for target in module.imports.values()):
+            # It imports its own package, which is found only so.
             words = ["-m", own.removesuffix(".py").removeprefix("src/").replace("/", ".")]
         else:
             words = [own]
         python = [python_of(files.root, folder)]
         if python == ["python3"] and _INLINE_PACKAGES.search(files.text(module.path) or b""):
+            # Its packages are those that it lists itself.
             python = ["uv", "run", "--script"]
         construction = next(filter(None, (self._frameworks.makes(module, call) for call in module.calls)), None)
         modules = self._modules

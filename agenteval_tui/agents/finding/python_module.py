@@ -132,6 +132,7 @@ class Modules:
             self._parsed[path] = None
             if data is not None:
                 try:
+                    # What is odd in the code of others would be printed here.
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
                         self._parsed[path] = Module(path, ast.parse(data))

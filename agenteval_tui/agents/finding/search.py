@@ -62,6 +62,7 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
             sources.append(path)
     for package in packages:
         others = [other.folder for other in packages if other.folder != package.folder]
+        # Of packages within one another the innermost has it.
         own = [
             path
             for path in sources
@@ -72,6 +73,7 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
     agents += python.subclasses(read, paths)
     named = {_in_module(str(agent.config.get("callable"))) for agent in agents}
     for agent in python.asked(read, paths, functions=False):
+        # Of a class that is an agent itself, methods are none.
         if _in_module(str(agent.config["callable"])).rpartition(".")[0] not in named:
             agents.append(agent)
     if all(agent.sign in (Sign.PROGRAM, Sign.SERVER) for agent in agents):

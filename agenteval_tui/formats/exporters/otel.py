@@ -74,6 +74,7 @@ def _about_run(run: StoredRun) -> dict[str, Any]:
     row, transcript = run.row, run.transcript
     usage = transcript.usage
     messages = [_message(transcript, message) for message in transcript.messages]
+    # The last answer is what came out, all before it what went in.
     last = len(messages) - 1 if messages and messages[-1]["role"] == "assistant" else len(messages)
     return {
         "gen_ai.operation.name": "invoke_agent",

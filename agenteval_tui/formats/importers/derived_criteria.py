@@ -173,6 +173,7 @@ def criteria_of_target(target: Any, choices: Any = None) -> tuple[dict[str, Any]
         criterion = checked(name, {"type": "Classification", "labels": labels, "label": texts[0]})
         criterion["config_uxon"]["extract_by_regex"] = r"/ANSWER\s*:\s*\(?([A-Z])\b/i"
         return (criterion,) if len(texts) == 1 and texts[0] in labels else ()
+    # A criterion would read a template in it.
     if any("{{" in text or "{%" in text for text in texts):
         return ()
     if len(texts) == 1:

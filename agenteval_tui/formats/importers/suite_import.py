@@ -110,6 +110,7 @@ def suite_text(imported: FoundTests, *, source: str) -> str:
         whole = {"id": _free_id(test, used_ids), **{key: value for key, value in test.items() if key != "id"}}
         items.append(block_item(replace_non_finite(whole), column=2, eol="\n"))
     text = "\n".join(lines) + "\ntests:\n" + "\n\n".join(items) + "\n" + _commented(imported.templates)
+    # Read as it will be: what is wrong in it must not come to light only when it is run.
     loaded = load_bytes(text.encode("utf-8", "replace"), Path("imported.suite.yaml"))
     wrong = next((problem for problem in loaded.problems if problem.severity == "error"), None)
     if loaded.suite is None or wrong is not None:
