@@ -26,7 +26,6 @@ _ELSEWHERE = re.compile(
     r'|"(?:url|image_url|file_url)":\s*"https?:'
 )
 _OWN_TOOLS = ("function", "custom", None)
-_DECLARED = frozenset(("input_schema", "functionDeclarations", "function_declarations"))
 
 
 class RequestSize(Struct, frozen=True):

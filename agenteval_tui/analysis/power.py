@@ -20,17 +20,6 @@ _STEPS = 40  # of a bisection
 _TAIL = 1e-12
 
 
-def least_flips(back: int = 0) -> int:
-    """The fewest pairs that have to get worse, while `back` get better, for McNemar's exact test to say 5 %.
-
-    6 where none gets better: 2 * 0.5^6 = 0.03, and 2 * 0.5^5 = 0.06.
-    """
-    worse = max(back, 1)
-    while _two_sided(worse, worse + back) > ALPHA:
-        worse += 1
-    return worse
-
-
 def detectable_paired(pairs: int, back: float = 0.0) -> float | None:
     """The smallest drop of the pass rate that McNemar's exact test on this many pairs shows four times in five.
 
@@ -47,13 +36,8 @@ def detectable_paired(pairs: int, back: float = 0.0) -> float | None:
     most = 1.0 - 2 * back
     if most <= 0:
         return None
-    power = _power_exact if pairs <= _EXACT_PAIRS else _power_large
+    power = power_paired if pairs <= _EXACT_PAIRS else _power_large
     return _smallest(lambda drop: power(pairs, drop, back), most)
-
-
-def power_paired(pairs: int, drop: float, back: float = 0.0) -> float:
-    """The exact chance that McNemar's exact test on this many pairs shows a true drop (`detectable_paired`)."""
-    return _power_exact(pairs, drop, back)
 
 
 def detectable_unpaired(runs_a: int, runs_b: int, rate: float) -> float | None:
@@ -91,7 +75,8 @@ def _smallest(power: Callable[[float], float], most: float) -> float | None:
 # Paired
 
 
-def _power_exact(pairs: int, drop: float, back: float) -> float:
+def power_paired(pairs: int, drop: float, back: float = 0.0) -> float:
+    """The exact chance that McNemar's exact test on this many pairs shows a true drop (`detectable_paired`)."""
     flips = min(drop + 2 * back, 1.0)
     if flips <= 0:
         return 0.0

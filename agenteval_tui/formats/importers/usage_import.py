@@ -42,15 +42,6 @@ def with_usage(transcript: Transcript, used: UsageReader) -> Transcript:
     return replace(transcript, usage=usage, notes=(*transcript.notes, *notes))
 
 
-def whole_number(value: Any) -> int | None:
-    """A number of things that fits into the history, without its fraction; None for anything else."""
-    figure = number(value)
-    if figure is not None and not 0 <= figure < 2**63:
-        leave_out()
-        return None
-    return None if figure is None else int(figure)
-
-
 def number(value: Any) -> float | None:
     """A finite number, also one written as text; None for everything else."""
     if isinstance(value, str):
