@@ -124,4 +124,14 @@ def _option(name: str, hint: Any, default: object) -> Option:
     least = meta.ge if meta.ge is not None else meta.gt
     unit = (meta.extra or {}).get("unit", "")
     start = None if default is NODEFAULT else default
-    return Option(name, kind, start, optional, meta.description or "", unit, least, meta.gt is not None, meta.le)
+    return Option(
+        name,
+        kind,
+        start,
+        optional,
+        help=meta.description or "",
+        unit=unit,
+        least=least,
+        above=meta.gt is not None,
+        most=meta.le,
+    )

@@ -525,8 +525,18 @@ def _read_evidence(
     code: str,
     fields: dict[str, Any] | None,
 ) -> Evidence:
-    places = _read_spans(spans), _read_spans(near)
-    return Evidence(condition, passed, message, expected, found, *places, group, code, fields or {})
+    return Evidence(
+        condition,
+        passed,
+        message=message,
+        expected=expected,
+        found=found,
+        spans=_read_spans(spans),
+        near=_read_spans(near),
+        group=group,
+        code=code,
+        fields=fields or {},
+    )
 
 
 def _read_spans(items: list[list[Any]]) -> tuple[Span, ...]:

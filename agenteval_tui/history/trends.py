@@ -411,7 +411,17 @@ def verdicts(connection: sqlite3.Connection, picked: SelectedRuns) -> list[Verdi
     counted = []
     for key, (criterion, passed, failed, errors, review) in sorted(by_criterion.items()):
         by_agent = tuple((*which, *ends) for which, ends in sorted(parts[key].items()))
-        counted.append(VerdictCount(*key, hashes.get(criterion, ""), passed, failed, errors, review, by_agent))
+        counted.append(
+            VerdictCount(
+                *key,
+                criterion=hashes.get(criterion, ""),
+                passed=passed,
+                failed=failed,
+                errors=errors,
+                review=review,
+                by_agent=by_agent,
+            )
+        )
     return counted
 
 

@@ -256,7 +256,9 @@ class RunAttempts:
                 cost=used.cost,
             )
         )
-        self._tell(AttemptFailed, self.run, self.attempt, error.message, wait_s, error.kind, error.fix)
+        self._tell(
+            AttemptFailed, self.run, self.attempt, error.message, retry_in_s=wait_s, kind=error.kind, fix=error.fix
+        )
 
     def give_up(self, error: RunError) -> None:
         """A refused run does not wait any longer: it ends with this error."""

@@ -72,13 +72,18 @@ class RunCompletion:
             return attempts.transcript()
         attempts.finish()
         transcript = attempts.transcript()
-        error, fix = "", ""
-        if transcript.error is not None:
-            error, fix = transcript.error.message, transcript.error.fix
-        ending = ending_of(transcript)
-        ended = ("", "") if ending is None else (ending.code, ending.finish_reason)
-        around = tuple(problems_around(transcript, attempts.plan.specs))
-        self._tell(AgentFinished, attempts.run, attempts.duration_ms, error, fix, attempts.cached, *ended, around)
+        error, ending = transcript.error, ending_of(transcript)
+        self._tell(
+            AgentFinished,
+            attempts.run,
+            attempts.duration_ms,
+            error="" if error is None else error.message,
+            fix="" if error is None else error.fix,
+            cached=attempts.cached,
+            ending="" if ending is None else ending.code,
+            finish_reason="" if ending is None else ending.finish_reason,
+            around=tuple(problems_around(transcript, attempts.plan.specs)),
+        )
         return transcript
 
     def end(self, attempts: RunAttempts, transcript: Transcript, judged: GradedRun) -> None:
@@ -101,7 +106,15 @@ class RunCompletion:
     def tell_graded(self, run: str, judged: GradedRun, duration_ms: float) -> None:
         """The run's end is on the disk: count it, and tell the watchers."""
         self._state.totals.count(judged.status)
-        self._tell(Graded, run, judged.status, judged.score, judged.failed, duration_ms, judged.not_made)
+        self._tell(
+            Graded,
+            run,
+            outcome=judged.status,
+            score=judged.score,
+            failed=judged.failed,
+            duration_ms=duration_ms,
+            not_made=judged.not_made,
+        )
 
     def stop(self, attempts: RunAttempts, reason: str, error: RunError | None = None) -> None:
         """End a run in flight from outside: its time is over ("timeout"), the user wants it ("cancelled"), or a service

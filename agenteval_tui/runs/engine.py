@@ -217,11 +217,11 @@ class Engine:
             plan.execution_id,
             plan.title,
             run_refs,
-            state.limit,
-            started_ms,
-            limits.cost,
-            limits.tokens,
-            limits.seconds,
+            concurrency=state.limit,
+            started_ms=started_ms,
+            max_cost=limits.cost,
+            max_tokens=limits.tokens,
+            max_seconds=limits.seconds,
         )
         # Until here `cancel` only notes a run: nothing was stored that it could be the end of.
         state.begun = True
@@ -241,11 +241,11 @@ class Engine:
             self._tell(
                 Graded,
                 earlier_run.ref.run,
-                earlier_run.status,
-                earlier_run.score,
-                earlier_run.failed,
-                earlier_run.duration_ms,
-                earlier_run.not_made,
+                outcome=earlier_run.status,
+                score=earlier_run.score,
+                failed=earlier_run.failed,
+                duration_ms=earlier_run.duration_ms,
+                not_made=earlier_run.not_made,
             )
         # Cancelled by a watcher before there was a line to take them out of.
         for run in state.unwanted:

@@ -428,8 +428,8 @@ _E = TypeVar("_E", bound=Event)
 class Tell(Protocol):
     """`tell(EventClass, *fields)`: number an event, send it out, and give it."""
 
-    def __call__(self, kind: type[_E], *values: Any) -> _E:
-        """`values` are the event's fields behind its number."""
+    def __call__(self, kind: type[_E], /, *values: Any, **named: Any) -> _E:
+        """`values` and `named` are the event's fields behind its number."""
         ...
 
 
@@ -440,10 +440,10 @@ class EventSink:
         self.emit = emit
         self._seq = 0
 
-    def tell(self, kind: type[_E], *values: Any) -> _E:
+    def tell(self, kind: type[_E], /, *values: Any, **named: Any) -> _E:
         """As `Tell` has it. Whoever watches must not be able to stop what is being run and paid for."""
         self._seq += 1
-        event = kind(self._seq, *values)
+        event = kind(self._seq, *values, **named)
         try:
             self.emit(event)
         except Exception:

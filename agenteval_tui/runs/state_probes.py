@@ -97,5 +97,11 @@ class StateProbes:
             env = project_environment(folder).variables(env)  # `python` is the project's
             env |= run_environment(folder, workdir, run.variables)
         return ProbeSurroundings(
-            folder, workdir or folder, env, run.variables, self._plan.permission, lease, self._connections
+            folder,
+            workdir or folder,
+            env,
+            run.variables,
+            permission=self._plan.permission,
+            lease=lease,
+            connections=self._connections,
         )

@@ -191,11 +191,25 @@ ACTIONS: tuple[Action, ...] = (
         "watch.difference", "difference", "d", "diff", "Show the recorded run beside the new one", "watch", footer=2
     ),
     Action(
-        "watch.model", "model", "dollar_sign", "ask the model", "Let the runs that need it ask the model", "watch", 3
+        "watch.model",
+        "model",
+        "dollar_sign",
+        "ask the model",
+        "Let the runs that need it ask the model",
+        scope="watch",
+        footer=3,
     ),
     Action("watch.real", "real", "R", "run for real", "Run the changed tests for real", scope="watch", footer=4),
     Action("watch.check", "check", "r", "run again", "Run all recorded runs again now", scope="watch", footer=5),
-    Action("watch.everything", "everything", "F", "all", "List unchanged runs, too, or only changed ones", "watch", 6),
+    Action(
+        "watch.everything",
+        "everything",
+        "F",
+        "all",
+        "List unchanged runs, too, or only changed ones",
+        scope="watch",
+        footer=6,
+    ),
     Action("watch.pane", "next_pane", "tab", "details", "Switch between the list and the details", "watch"),
     Action("watch.end", "end", "S", "stop", "Stop watching", scope="watch", footer=7),
     # Run

@@ -175,10 +175,10 @@ class AgentevalApp(TerminalApp):
             self.notifier,
             self.navigation,
             self.keymap,
-            self._execution_started,
-            self._recordings.add,
-            self.input_queue,
-            self.begun,
+            started=self._execution_started,
+            recorded=self._recordings.add,
+            queue=self.input_queue,
+            begun=self.begun,
         )
 
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:

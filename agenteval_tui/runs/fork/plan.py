@@ -194,14 +194,14 @@ def _imported(row: RunRow, agent: str, user_agents: Mapping[str, AgentConfig] | 
         row.suite_key,
         row.suite_name,
         agent_plan(agent, suite, folder, mine),
-        (),
-        {},
-        (),
-        row.variables,
-        TIMEOUT_S,
-        None,
-        row.tags,
-        0,
+        messages=(),
+        context={},
+        specs=(),
+        variables=row.variables,
+        timeout_s=TIMEOUT_S,
+        pass_threshold=None,
+        tags=row.tags,
+        seed=0,
     )
     return StoredPlan(run, Respondents(user_agents=mine), CONCURRENCY, False, mine)
 
@@ -271,7 +271,13 @@ def fork_plan(
         missing_numbers = free[: count - len(rows)]
         planned[name] = before + len(missing_numbers)
         origin = ForkOrigin(
-            source.row.id, question.step, question.edits, purpose, name, question.label, question.answers
+            source.row.id,
+            question.step,
+            question.edits,
+            purpose,
+            question=name,
+            label=question.label,
+            answers=question.answers,
         )
         answers.append(rows)
         missing.append(tuple(_run(source, conversation, origin, number) for number in missing_numbers))

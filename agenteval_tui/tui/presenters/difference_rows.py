@@ -88,7 +88,7 @@ def _halves(pair: Pair, room: int, *, full: bool) -> list[tuple[_Half | None, _H
         side = "right" if pair.left is None else "left"
         body = body_of(pair.step)
         rows = _limited(
-            _rows(body, pair.step, start=0, end=len(body.text), room=room, side=side, words=(), full=full),
+            _rows(body, pair.step, (0, len(body.text)), room, side, full=full),
             full,
             _ALONE.get(pair.step.kind, _MOST),
             side,
@@ -96,7 +96,7 @@ def _halves(pair: Pair, room: int, *, full: bool) -> list[tuple[_Half | None, _H
         return [(None, row) if side == "right" else (row, None) for row in rows]
     mine = body_of(pair.left)
     if pair.state == "same":
-        rows = _rows(mine, pair.left, start=0, end=len(mine.text), room=room, side="", words=(), full=full)
+        rows = _rows(mine, pair.left, (0, len(mine.text)), room, full=full)
         return [(row, row) for row in _limited(rows, full, _SAME, "")]
     theirs = body_of(pair.right, pair.left)
     stretches = compare_texts(mine.text[:_COMPARED], theirs.text[:_COMPARED])
@@ -105,8 +105,9 @@ def _halves(pair: Pair, room: int, *, full: bool) -> list[tuple[_Half | None, _H
         if diff_segment.same:
             halves += _alike(mine, pair.left, diff_segment, room, (number > 0, number + 1 < len(stretches)), full)
         else:
-            rows_left = _rows(mine, pair.left, *diff_segment.left, room, "left", diff_segment.left_words, full)
-            rows_right = _rows(theirs, pair.right, *diff_segment.right, room, "right", diff_segment.right_words, full)
+            left, right = diff_segment.left, diff_segment.right
+            rows_left = _rows(mine, pair.left, left, room, "left", words=diff_segment.left_words, full=full)
+            rows_right = _rows(theirs, pair.right, right, room, "right", words=diff_segment.right_words, full=full)
             halves += _zipped(_limited(rows_left, full, _MOST, "left"), _limited(rows_right, full, _MOST, "right"))
     rest = (max(len(mine.text) - _COMPARED, 0), max(len(theirs.text) - _COMPARED, 0))
     if any(rest):
@@ -123,7 +124,7 @@ def _alike(
     body: Body, step: Step, stretch: DiffSegment, room: int, between: tuple[bool, bool], full: bool
 ) -> list[tuple[_Half | None, _Half | None]]:
     """Lines that both have: the ones next to a difference; of the others how many."""
-    rows = _rows(body, step, *stretch.left, room, "", (), full)
+    rows = _rows(body, step, stretch.left, room, full=full)
     before, after = (_AROUND if joined else 1 for joined in between)
     hidden = len(rows) - before - after
     if not full and hidden > 1:
@@ -134,8 +135,16 @@ def _alike(
 
 
 def _rows(
-    body: Body, step: Step, start: int, end: int, room: int, side: str, words: Sequence[tuple[int, int]], full: bool
+    body: Body,
+    step: Step,
+    span: tuple[int, int],
+    room: int,
+    side: str = "",
+    *,
+    words: Sequence[tuple[int, int]] = (),
+    full: bool,
 ) -> list[_Half]:
+    start, end = span
     if start == end and body.text:
         return []
     if body.text[start:end].endswith("\n"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -416,9 +417,8 @@ class EditorController:
     async def _check_once(self, doc: SuiteDocument, show: Callable[[str], None]) -> None:
         test = doc.chosen
         config, kind = (test.values["config_uxon"], test.values["prototype_class"]) if test is not None else ("", "")
-        problems = await asyncio.to_thread(
-            validate_form, doc.loaded, doc.test_id, doc.base.copy(), doc.form.copy(), self.agents, config, kind
-        )
+        check = partial(validate_form, doc.loaded, doc.test_id, doc.base.copy(), doc.form.copy(), self.agents)
+        problems = await asyncio.to_thread(check, config, kind)
         # What was found is of a text that is gone.
         if self._check_again or doc is not self.doc:
             return
