@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from agenteval_tui.agents.registry import local_embedders
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.entry_points import is_ready_embedder
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.grading.remote_requests import RemoteRequest
-from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan
+from agenteval_tui.runs.plan.agent_resolution import agent_plan
+from agenteval_tui.runs.plan.agents import AgentPlan
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.load import LoadedSuite
@@ -77,9 +79,6 @@ class Respondents(Struct, frozen=True):
         raise NO_JUDGE
 
     def _embedder(self, name: str, suite_key: str) -> AgentPlan:
-        # Here and not above: only a metric that compares vectors needs it.
-        from agenteval_tui.agents.registry import local_embedders
-
         if name:
             if not self._knows(name, suite_key) and is_ready_embedder(name):
                 return _kind_itself(name)

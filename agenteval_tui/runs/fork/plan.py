@@ -36,7 +36,8 @@ from agenteval_tui.runs.fork.edits import (
 from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, Purpose, System, Tools, read_origin
 from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.judge_resolution import Respondents
-from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan, expanded
+from agenteval_tui.runs.plan.agent_resolution import agent_plan
+from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.runs.plan.model import Limits, Plan, RunPlan
 from agenteval_tui.runs.plan.planner import CONCURRENCY

@@ -17,7 +17,8 @@ from agenteval_tui.runs.around.asking import asks_of
 from agenteval_tui.runs.around.plan import Asks, Surroundings, surroundings_of
 from agenteval_tui.runs.criteria import Specs
 from agenteval_tui.runs.events import RunRef
-from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan
+from agenteval_tui.runs.plan.agent_resolution import agent_plan
+from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.conversation import Conversation, Conversations
 from agenteval_tui.runs.plan.gates import gate_of, stop_threshold
 from agenteval_tui.runs.plan.model import ARMS, DEFAULT, RunPlan, StopRule, arm_label
