@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from agenteval_tui.analysis.labels import resolve_review
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.commands.db_query import command as query_command
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
@@ -275,8 +276,6 @@ def import_command(invocation: Invocation, files: tuple[Path, ...], as_json: boo
     elsewhere are completed. Labels, quarantines, triage decisions, and baselines of tests without one here come too.
     Labels and decisions that were withdrawn on either side stay withdrawn.
     """
-    from agenteval_tui.analysis.labels import resolve_review  # 105 ms, for which the other verbs of `db` would wait
-
     done: list[HistoryMerge] = []
     with invocation.store() as store:
         for file in files:

@@ -19,6 +19,7 @@ from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.scope import in_scope
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import TestName, tests_known
+from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.projects import project_of_keys
 from agenteval_tui.views.quarantine import begun_text, ended_text, listed_view
 
@@ -136,8 +137,6 @@ def find_test(store: Store, reference: str) -> TestName:
     for name in test_names:
         if name.suite_key in keys and name.test_id == test_id:
             return name
-    from agenteval_tui.suites.load import load_suite  # 67 ms, which only a test that never ran needs
-
     loaded = load_suite(Path(file))
     for test in loaded.suite.tests if loaded.suite is not None else ():
         if test.id == test_id:
