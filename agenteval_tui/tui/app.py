@@ -33,7 +33,6 @@ from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.tui.actions import EVERYWHERE, bindings, key_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import Badges
-from agenteval_tui.tui.execution_ends import ExecutionEnds
 from agenteval_tui.tui.external_programs import ExternalPrograms, save_picture
 from agenteval_tui.tui.help_controller import HelpController
 from agenteval_tui.tui.input_queue import InputQueue
@@ -60,8 +59,10 @@ if TYPE_CHECKING:
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.runs.plan.options import PlanOptions
     from agenteval_tui.tui.code_watch import WatchRequest
+    from agenteval_tui.tui.execution_ends import ExecutionEnds
     from agenteval_tui.tui.execution_launcher import ExecutionLauncher
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
+    from agenteval_tui.tui.recordings import RecordingLauncher
 
 SERVER_SECONDS = 5.0
 TERMINAL_SECONDS = 1.0
@@ -126,9 +127,6 @@ class AgentevalApp(TerminalApp):
         self.programs = ExternalPrograms(self, self.notifier)
         self.navigation = Navigation(self, self.session, self.state, self.keymap, self.programs.open_editor)
         self.badges = Badges(self.session)
-        self.execution_ends = ExecutionEnds(
-            self.session, self.notifier, self.send_notification, lambda: not self.app_focus
-        )
         self.live_executions = LiveExecutions(self.session, self.notifier, self.navigation, self._execution_ended)
         self.help_controller = HelpController(self, self.notifier, self.navigation, self.keymap)
         self.theme_controller = ThemeController(self, self.state, self.notifier)
@@ -165,6 +163,13 @@ class AgentevalApp(TerminalApp):
         self.copy = self.programs.copy
 
     @cached_property
+    def _execution_ends(self) -> ExecutionEnds:
+        # With the models of YAML files, 100 ms: neither the first frame nor the strip waits for them.
+        from agenteval_tui.tui.execution_ends import ExecutionEnds
+
+        return ExecutionEnds(self.session, self.notifier, self.send_notification, lambda: not self.app_focus)
+
+    @cached_property
     def _launcher(self) -> ExecutionLauncher:
         # 150 ms with what plans and runs tests: neither the first frame nor the tree of suites waits for it.
         from agenteval_tui.tui.execution_launcher import ExecutionLauncher
@@ -181,6 +186,13 @@ class AgentevalApp(TerminalApp):
             begun=self.begun,
         )
 
+    @cached_property
+    def _recording_launcher(self) -> RecordingLauncher:
+        # With the models' client, 120 ms: who runs tests does not wait for it.
+        from agenteval_tui.tui.recordings import RecordingLauncher
+
+        return RecordingLauncher(self, self.session, self.notifier, self.navigation, self._launcher)
+
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
         """As `Services` says."""
         self._launcher.start_run(paths, options)
@@ -195,15 +207,15 @@ class AgentevalApp(TerminalApp):
 
     def record(self) -> None:
         """As `Services` says."""
-        self._launcher.ask_recording()
+        self._recording_launcher.record()
 
     def replay(self, run: str) -> None:
         """As `Services` says."""
-        self._launcher.ask_replay(run)
+        self._recording_launcher.replay(run)
 
     def listen(self) -> None:
         """As `Services` says."""
-        self._launcher.ask_listening()
+        self._recording_launcher.listen()
 
     def resume_execution(self, execution: str) -> None:
         """As `Services` says."""
@@ -458,7 +470,7 @@ class AgentevalApp(TerminalApp):
     def _execution_ended(self, row: ExecutionRow, started_here: bool, looked_at: bool) -> None:
         if looked_at and row.id in self._recordings:
             start_worker(self, partial(self._inspect_recorded, row.id), group="recorded")
-        tell = partial(self.execution_ends.tell, row, started_here=started_here, looked_at=looked_at)
+        tell = partial(self._execution_ends.tell, row, started_here=started_here, looked_at=looked_at)
         start_worker(self, tell, group=f"end of {row.id}")
 
     def show_ended(self, execution: str) -> None:

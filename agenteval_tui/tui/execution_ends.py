@@ -6,10 +6,15 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 
+from agenteval_tui.analysis.execution_outcome import outcome_now
+from agenteval_tui.analysis.summary import execution_stats
+from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.terminal_notification import notification_sequence
+from agenteval_tui.formats.web_hook import check_web_hook, end_text, tell_web_hook
 from agenteval_tui.history.records import ExecutionRow
+from agenteval_tui.suites.notify_file import load_notify_settings
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.notifications import Notifier
 
@@ -38,9 +43,6 @@ class ExecutionEnds:
 
     async def tell(self, row: ExecutionRow, *, started_here: bool, looked_at: bool) -> None:
         """An execution has ended. `started_here`: this app started it; `looked_at`: it is on the screen."""
-        # With the models of YAML files, 100 ms: neither the first frame nor the strip waits for them.
-        from agenteval_tui.suites.notify_file import load_notify_settings
-
         try:
             settings = await asyncio.to_thread(load_notify_settings, config_dir(), self._environment)
             sequence = settings.sequence(self._environment)
@@ -58,12 +60,6 @@ class ExecutionEnds:
 
     def _told(self, row: ExecutionRow, address: str) -> tuple[str, str]:
         """What is to be said, and why the web hook (""; none) could not be told."""
-        # As above.
-        from agenteval_tui.analysis.execution_outcome import outcome_now
-        from agenteval_tui.analysis.summary import execution_stats
-        from agenteval_tui.cli.exit_codes import exit_code
-        from agenteval_tui.formats.web_hook import check_web_hook, end_text, tell_web_hook
-
         store = self._session.store
         runs = store.runs_of_execution(row.id)
         outcome = outcome_now(store, row, runs, execution_stats(runs).overall.pass_rate)

@@ -12,12 +12,10 @@ from msgspec.structs import replace
 from textual.app import App
 
 from agenteval_tui.agents.permission import NotTrustedError, TrustRequirement
-from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs import client
 from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.plan.options import PlanOptions
-from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.code_watch import WatchRequest
@@ -27,7 +25,6 @@ from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.presenters.run_rows import Expected
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
-from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.executions import ExecutionsScreen
 from agenteval_tui.tui.screens.resume import ResumeScreen
 from agenteval_tui.tui.screens.trust import TrustScreen
@@ -64,8 +61,6 @@ class ExecutionLauncher:
         self._started = started
         self._recorded = recorded
         self._queue = queue
-        self._recording = RecordingRequest("")  # what was asked for last
-        self._replayed: dict[str, str] = {}  # run -> the program that was typed last
         self._app = app
         self._keymap = keymap
         self._session = session
@@ -74,15 +69,15 @@ class ExecutionLauncher:
 
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
         """Start an execution in its own process and watch it; asks first where it would start programs."""
-        self._launch(
+        self.launch(
             "Running this",
             lambda trust: self._session.workspace.start(paths, replace(options, trust=options.trust or trust)),
-            lambda started, show: self._watch(started[0], Expected.of(started[1]), show=show),
+            lambda started, show: self.watch(started[0], Expected.of(started[1]), show=show),
         )
 
     def watch_code(self, request: WatchRequest) -> None:
         """Watch the code of agents, in a process that ends with the app. Asks first where it would start programs."""
-        self._launch(
+        self.launch(
             "Running this after each save",
             lambda trust: self._session.workspace.watched(replace(request, trusted=request.trusted or trust)),
             lambda permitted, _: self._navigation.watch_code(permitted),
@@ -100,75 +95,12 @@ class ExecutionLauncher:
             if screen is not None:
                 screen.agenteval.count_running()
 
-        self._launch(
+        self.launch(
             "Continuing this",
             lambda trust: self._session.workspace.start_fork(replace(request, trust=request.trust or trust)),
             begun,
             announce=False,
         )
-
-    def ask_recording(self) -> None:
-        """Ask which program to record, and record it in a process of its own, which is watched. Asks again where
-        grading it would run programs."""
-
-        def asked(request: RecordingRequest | None) -> None:
-            if request is not None:
-                self._recording = request
-                # With the models' client, 120 ms: who runs tests does not wait for it.
-                from agenteval_tui.tui.recordings import start_recording
-
-                self._launch(
-                    "Recording this",
-                    lambda trust: start_recording(self._session, request, trust=trust),
-                    self._watch_recorded,
-                )
-
-        try:
-            screen = sheet("record", self._recording)
-        except AgentevalError as error:
-            self._notifier.say_error(error)
-        else:
-            self._app.push_screen(screen, asked)
-
-    def ask_replay(self, run: str) -> None:
-        """Ask with which program to replay a recorded run, and do it as `ask_recording` does."""
-        # As in `ask_recording`.
-        from agenteval_tui.tui.recordings import ReplayOffer, replay_offer, start_replay
-
-        screen = self._navigation.top
-        if screen is None:
-            return
-
-        def asked(request: ReplayRequest | None) -> None:
-            if request is not None:
-                self._replayed[request.run] = request.program
-                self._launch(
-                    "Replaying this",
-                    lambda trust: start_replay(self._session, request, trust=trust),
-                    self._watch_recorded,
-                )
-
-        def offer(replay_offer: ReplayOffer) -> None:
-            typed = self._replayed.get(run, replay_offer.program)
-            self._app.push_screen(sheet("replay", replace(replay_offer, program=typed)), asked)
-
-        screen.ask(lambda: replay_offer(self._session, run), offer, group="replay")
-
-    def ask_listening(self) -> None:
-        """Ask where to listen for traces, and listen in a process of its own, which is watched."""
-
-        def asked(request: ListeningRequest | None) -> None:
-            if request is not None:
-                # As in `ask_recording`.
-                from agenteval_tui.tui.recordings import start_listening
-
-                self._launch(
-                    "Listening",
-                    lambda _: start_listening(self._session, request),
-                    lambda live, show: self._watch(live, None, show=show),
-                )
-
-        self._app.push_screen(sheet("listen"), asked)
 
     def resume_execution(self, execution: str, limits: PlanOptions | None = None) -> None:
         """Run the rest of an execution and watch it. If a limit stopped it, ask for a new limit first."""
@@ -189,21 +121,23 @@ class ExecutionLauncher:
 
             screen.ask(lambda: self._session.workspace.limits_of(execution), then, group="limits")
             return
-        self._launch(
+        self.launch(
             "Resuming this",
             lambda trust: self._session.workspace.resume(execution, replace(limits, trust=trust)),
-            lambda live, show: self._watch(live, None, show=show),
+            lambda live, show: self.watch(live, None, show=show),
         )
 
-    def _watch_recorded(self, live: Live, show: bool) -> None:
+    def watch_recorded(self, live: Live, show: bool) -> None:
+        """Watch a recording that was started; whether it is shown."""
         self._recorded(live.execution)
-        self._watch(live, None, show=show)
+        self.watch(live, None, show=show)
 
-    def _watch(self, live: Live, expected: Expected | None, *, show: bool) -> None:
+    def watch(self, live: Live, expected: Expected | None, *, show: bool) -> None:
+        """Watch an execution that was started here; whether it is shown."""
         self._navigation.watch_live(live, expected, show=show)
         self._started(live)
 
-    def _launch(
+    def launch(
         self, doing: str, start: Callable[[bool], T], watch: Callable[[T, bool], None], *, announce: bool = True
     ) -> None:
         """Call `start(trusted)` in a thread; where it needs trust that is not there, ask for it and call it again. Then

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
+from textual.app import App
 
 from agenteval_tui.agents.process.child_process import find_program
 from agenteval_tui.agents.recording.options import require_otlp
 from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.client import start_verb
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.recorded_program import (
@@ -27,7 +30,86 @@ from agenteval_tui.runs.tapes import ReplayPrice, replay_price, tape_of
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.load import load_suites
+from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.execution_launcher import ExecutionLauncher
+from agenteval_tui.tui.navigation import Navigation
+from agenteval_tui.tui.notifications import Notifier
+from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.workspace import SuitesAndHistory
+
+
+class RecordingLauncher:
+    """Asks what to record, replay or listen for, and has `launcher` start and watch it."""
+
+    def __init__(
+        self,
+        app: App[Any],
+        session: Session,
+        notifier: Notifier,
+        navigation: Navigation,
+        launcher: ExecutionLauncher,
+    ) -> None:
+        self._app = app
+        self._session = session
+        self._notifier = notifier
+        self._navigation = navigation
+        self._launcher = launcher
+        self._recording = RecordingRequest("")  # what was asked for last
+        self._replayed: dict[str, str] = {}  # run -> the program that was typed last
+
+    def record(self) -> None:
+        """Ask which program to record, and record it in a process of its own, which is watched. Asks again where
+        grading it would run programs."""
+
+        def asked(request: RecordingRequest | None) -> None:
+            if request is not None:
+                self._recording = request
+                self._launcher.launch(
+                    "Recording this",
+                    lambda trust: start_recording(self._session, request, trust=trust),
+                    self._launcher.watch_recorded,
+                )
+
+        try:
+            screen = sheet("record", self._recording)
+        except AgentevalError as error:
+            self._notifier.say_error(error)
+        else:
+            self._app.push_screen(screen, asked)
+
+    def replay(self, run: str) -> None:
+        """Ask with which program to replay a recorded run, and do it as `record` does."""
+        screen = self._navigation.top
+        if screen is None:
+            return
+
+        def asked(request: ReplayRequest | None) -> None:
+            if request is not None:
+                self._replayed[request.run] = request.program
+                self._launcher.launch(
+                    "Replaying this",
+                    lambda trust: start_replay(self._session, request, trust=trust),
+                    self._launcher.watch_recorded,
+                )
+
+        def offer(replay_offer: ReplayOffer) -> None:
+            typed = self._replayed.get(run, replay_offer.program)
+            self._app.push_screen(sheet("replay", replace(replay_offer, program=typed)), asked)
+
+        screen.ask(lambda: replay_offer(self._session, run), offer, group="replay")
+
+    def listen(self) -> None:
+        """Ask where to listen for traces, and listen in a process of its own, which is watched."""
+
+        def asked(request: ListeningRequest | None) -> None:
+            if request is not None:
+                self._launcher.launch(
+                    "Listening",
+                    lambda _: start_listening(self._session, request),
+                    lambda live, show: self._launcher.watch(live, None, show=show),
+                )
+
+        self._app.push_screen(sheet("listen"), asked)
 
 
 def start_recording(opened: SuitesAndHistory, recording_request: RecordingRequest, *, trust: bool) -> Live:
