@@ -66,6 +66,9 @@ from agenteval_tui.suites.yaml.save import save_config
 from agenteval_tui.tui.causes_scope import CauseScope
 from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.presenters.cause_rows import rows_of
+from agenteval_tui.tui.presenters.suite_detail import TestRuns
+from agenteval_tui.tui.presenters.suite_tree import SuiteTree
+from agenteval_tui.tui.run_reading import Offer, read_offer, read_runs
 
 BUNDLED = "shop"
 """What the bundled agent is called in a new suite."""
@@ -135,6 +138,14 @@ class Workspace:
         """
         mine = self._checking = object()
         return check_loaded([suite.loaded for suite in overview.suites], lambda: self._checking is mine)
+
+    def runs_of_test(self, suite_key: str, test_id: str) -> TestRuns:
+        """The last runs of a test, and why it fails."""
+        return read_runs(self._opened.store, suite_key, test_id)
+
+    def clearest_failure(self, tree: SuiteTree) -> Offer | None:
+        """Of what was run of these tests; None while an execution runs, or where all passed."""
+        return read_offer(self._opened.store, tree)
 
     def workbench(self, run_id: str) -> Workbench:
         """What Inspect needs to know of a run: its transcript, criteria, and the stored runs beside it."""

@@ -142,6 +142,16 @@ class SuiteTree:
         """Did any of the tests fail last time?"""
         return bool(self.failed_tests())
 
+    @property
+    def executions(self) -> set[int]:
+        """Those that the last runs of the tests are of."""
+        return {
+            execution
+            for suite in self.overview.suites
+            for test in suite.summaries.values()
+            for execution in test.executions
+        }
+
     def failed_tests(self) -> list[Node]:
         """The tests that failed last time, in the order of their files."""
         suites = (suite for suite in self.overview.suites if suite.summaries and suite.loaded.suite)

@@ -31,11 +31,9 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.suites.model import Suite, Test
     from agenteval_tui.tui.presenters.suite_detail import TestRuns
-    from agenteval_tui.views.failure import Failure
+    from agenteval_tui.tui.run_reading import Offer
 
-LAST_RUNS = 20  # of a test, that the details speak of
 FOUND_SHOWN = 4  # agents of a folder without suites
-MOST_READ = 50  # failed tests of which the clearest is looked for
 MOST_RUNNING = 8  # newest executions that are looked at for one that runs
 MOST_KEPT = 500  # folds that are kept for the next start
 MOST_UNDONE = 20  # changes of files that can be undone, one after the other
@@ -81,17 +79,6 @@ class FileChange(Struct, frozen=True):
         return f"{some}{self.who} {self.done} {_CHANGES[self.done][1]} {files}"
 
 
-def read_runs(store: Store, suite_key: str, test_id: str) -> TestRuns:
-    """The last runs of a test, and why it fails. Raises `AgentevalError`."""
-    # 100 ms with what they say of runs: the first frame does not wait for it.
-    from agenteval_tui.analysis.test_gates import gates_of_test
-    from agenteval_tui.tui.presenters.suite_detail import TestRuns
-    from agenteval_tui.views.failure import failures
-
-    rows = store.runs_of_test(suite_key, test_id, LAST_RUNS)
-    return TestRuns(rows, failures(rows, store.results), gates_of_test(store, rows))
-
-
 def newest_execution(store: Store, suite_key: str, test_id: str = "") -> str:
     """The id of the newest execution of a suite, or of one of its tests. Raises `AgentevalError`."""
     execution_rows = store.execution_rows(
@@ -107,35 +94,6 @@ def is_running(store: Store, tree: SuiteTree) -> bool:
     here = {suite.loaded.key for suite in tree.overview.suites}
     newest = store.execution_rows(store.execution_ids(RunFilter(counted=True))[:MOST_RUNNING])
     return any(row.status == "running" and not here.isdisjoint(row.suite_keys) for row in newest)
-
-
-class Offer(Struct, frozen=True):
-    """The clearest failure of the first run: how many of how many tests passed."""
-
-    suite_key: str
-    test_id: str
-    failure: Failure
-    passed: int
-    tests: int
-
-
-def read_offer(store: Store, tree: SuiteTree) -> Offer | None:
-    """The clearest failure of what was run of these tests; None while an execution runs, or where all passed. Raises
-    `AgentevalError`."""
-    # As in `read_runs`.
-    from agenteval_tui.views.failure import clearest, failures
-
-    if any(row.status == "running" for row in store.execution_rows(sorted(_executions(tree)))):
-        return None
-    failed = {(node.suite.loaded.key, node.test.id): node for node in tree.failed_tests() if node.test is not None}
-    reasons = {
-        which: failures(store.runs_of_test(*which, LAST_RUNS), store.results) for which in list(failed)[:MOST_READ]
-    }
-    which = clearest(reasons)
-    ran = sum(len(suite.summaries) for suite in tree.overview.suites)
-    if which is None:
-        return None
-    return Offer(*which, reasons[which].reasons[0], ran - len(failed), ran)
 
 
 class SuitesController:
@@ -197,7 +155,7 @@ class SuitesController:
         )
         # The demo begins with labelled runs of a single test: nothing was run by the person all the same.
         begun = sum(len(suite.summaries) for suite in overview.suites)
-        self._before = _executions(tree) if on_samples and begun == 1 else set()
+        self._before = tree.executions if on_samples and begun == 1 else set()
         self._began_without_runs = not tree.has_runs or bool(self._before)
         if self.wanted:
             return None
@@ -513,7 +471,7 @@ class SuitesController:
     @property
     def awaits_runs(self) -> bool:
         """Has no run of these tests ended yet?"""
-        return self.tree is not None and not _executions(self.tree) - self._before
+        return self.tree is not None and not self.tree.executions - self._before
 
     def take_running(self, running: bool) -> bool:
         """Tests are being run, though no run has ended yet. False: that was known."""
@@ -526,7 +484,7 @@ class SuitesController:
         return self._began_without_runs and self.offer is None and self._only_execution() is not None
 
     def _only_execution(self) -> int | None:
-        executions = _executions(self.tree) - self._before if self.tree is not None else set()
+        executions = self.tree.executions - self._before if self.tree is not None else set()
         return executions.pop() if len(executions) == 1 else None
 
     def take_offer(self, offer: Offer | None) -> str:
@@ -552,7 +510,7 @@ class SuitesController:
 
     def _found(self) -> list[Line]:
         """The agents that a suite can be written for."""
-        # As in `read_runs`: only a folder without suites needs it.
+        # 100 ms with what it says of agents: only a folder without suites needs it.
         from agenteval_tui.views.found_agents import seen, what_it_is
 
         if self._findings is None:
@@ -609,15 +567,6 @@ class SuitesController:
             names = [name for name in names if name != "run_failed"]
         # Narrow, the details are behind the list: only this key shows them.
         return [*names[:3], "pane", *names[3:6]] if narrow else names
-
-
-def _executions(tree: SuiteTree) -> set[int]:
-    return {
-        execution
-        for suite in tree.overview.suites
-        for test in suite.summaries.values()
-        for execution in test.executions
-    }
 
 
 def _newest_execution(node: Node) -> int:

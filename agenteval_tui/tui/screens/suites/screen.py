@@ -28,13 +28,10 @@ from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.suites.controller import (
-    Offer,
     RunRequest,
     SuitesController,
     is_running,
     newest_execution,
-    read_offer,
-    read_runs,
 )
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len
 from agenteval_tui.tui.terminal.mounting import is_there
@@ -52,6 +49,7 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.editing import WrittenFile
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.tui.presenters.suite_detail import TestRuns
+    from agenteval_tui.tui.run_reading import Offer
     from agenteval_tui.tui.screens.import_export_dialogs import ImportOutcome
     from agenteval_tui.tui.screens.suites.file_changes import Change
 
@@ -309,7 +307,7 @@ class SuitesScreen(FrameScreen):
 
     def _look_for_offer(self) -> None:
         """After the first run: the clearest failure has the cursor, and the banner says what it is."""
-        tree, store = self.controller.tree, self.agenteval.session.store
+        tree, session = self.controller.tree, self.agenteval.session
         if tree is None or not self.controller.awaits_offer:
             return
 
@@ -317,7 +315,13 @@ class SuitesScreen(FrameScreen):
             if key := self.controller.take_offer(offer):
                 self._show_tree(key)
 
-        self.ask(lambda: read_offer(store, tree), then, group="offer", failed=lambda error: None, beside=True)
+        self.ask(
+            lambda: session.workspace.clearest_failure(tree),
+            then,
+            group="offer",
+            failed=lambda error: None,
+            beside=True,
+        )
 
     def _look_for_running(self) -> None:
         """Before the first run has ended: whoever may have started it, the banner says that there is one."""
@@ -392,7 +396,7 @@ class SuitesScreen(FrameScreen):
                 self._draw_detail()
             then()
 
-        self.ask(lambda: read_runs(session.store, key, test), got, group="runs")
+        self.ask(lambda: session.workspace.runs_of_test(key, test), got, group="runs")
 
     def _draw_detail(self) -> None:
         # 100 ms with what it says of runs: the tree has loaded most of that when there is something to show.
