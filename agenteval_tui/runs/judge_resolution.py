@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -16,10 +15,8 @@ from agenteval_tui.core.ids import content_hash
 from agenteval_tui.grading.remote_requests import RemoteRequest
 from agenteval_tui.runs.plan.agent_resolution import agent_plan
 from agenteval_tui.runs.plan.agents import AgentPlan
-
-if TYPE_CHECKING:
-    from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.suites.model import AgentConfig, Suite
+from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.model import AgentConfig, Suite
 
 JUDGE = "judge"
 """The agent of this name is the judge where a metric names none."""

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, convert, to_builtins
+from pydantic import ValidationError
 
 from agenteval_tui.agents.process.trust_description import program_words
 from agenteval_tui.agents.secrets import is_secret_name
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.command_words import argv_of
-
-if TYPE_CHECKING:
-    from agenteval_tui.suites.model import Hook, Service, Suite, Test
+from agenteval_tui.suites.model import Hook, Service, Suite, Test
 
 SUITE, TEST = "suite", "test"
 FRESH, COPY = "fresh", "copy"
@@ -170,12 +169,6 @@ def services_of_agent(config: Mapping[str, Any], base_dir: Path) -> tuple[Servic
     services = config.get("services")
     if not isinstance(services, Mapping) or not services:
         return ()
-    # Whoever has no services needs no models.
-    from pydantic import ValidationError
-
-    # As above.
-    from agenteval_tui.suites.model import Service
-
     try:
         return tuple(
             services_in({str(name): Service.model_validate(service) for name, service in services.items()}, base_dir)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -19,6 +19,7 @@ from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.core.document import Count, Document
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.options import OptionError
+from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.runs.around.plan import Surroundings
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.executors import LOCAL, executor_class
@@ -28,10 +29,6 @@ from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.user import UserPlan
 from agenteval_tui.transcripts.model import Message, ToolCall
-
-if TYPE_CHECKING:
-    from agenteval_tui.grading.spec import CriterionSpec
-
 
 DEFAULT = "default"
 """How the configuration without a variation is called by people; in a `RunRef` its variation is empty."""
