@@ -119,7 +119,7 @@ class _ThinkTags:
 
 
 class _UnopenedThinking:
-    """The text of one message so far, and where its first tag is: a closing one ends thinking that began before it."""
+    """The text of one message so far, and where its first tag is: a closing tag ends thinking that it did not open."""
 
     def __init__(self) -> None:
         self._text: list[str] = []

@@ -34,7 +34,7 @@ class UsageSum:
 
     @property
     def total(self) -> Usage:
-        """All of them, as far as that is known."""
+        """The usage of all requests, as far as it is known."""
         requests = max(self._inputs, self._outputs)
         usage = self._known
         return replace(

@@ -54,7 +54,7 @@ class ForeignFile(Struct, frozen=True):
 
 
 def foreign_file(path: Path) -> ForeignFile | None:
-    """What a file is that is no suite; None where nothing is known of it, and for a suite, also a broken one."""
+    """What a file is, if it is not a suite. None for an unknown file, and for a suite, even a broken one."""
     if is_suite_name(path.name) or not path.is_file():
         return None
     kind = path.suffix.lower()

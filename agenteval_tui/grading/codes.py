@@ -100,7 +100,7 @@ class Code(StrEnum):
     """A judge's verdict stands, since it is rarely wrong with such scores: the fields of `KEEPS_SILENT`."""
     KEEPS_SILENT = "keeps_silent"
     """A judge gives no verdict: its `score` lies above `above` and below `below` (on `scale`; null: on the whole side),
-    where it is wrong more often than `error`. By `labels` people's labels; `needed`: so many would do; `unjudged`:
+    where it is wrong more often than `error`. By `labels` people's labels; `needed`: enough labels; `unjudged`:
     labelled runs that this judge has not scored with this prompt."""
 
     # Of a criterion's or metric's result.

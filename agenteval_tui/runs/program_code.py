@@ -157,7 +157,7 @@ def code_in_plan(plan: Plan, agent: AgentPlan, config: Mapping[str, Any]) -> Pro
 
 def agents_without_cache(plan: Plan, env: Mapping[str, str]) -> dict[str, str]:
     """The agents of a plan, by name, whose answers are not used again because it is unknown whether their program
-    changed, with the reason (`ProgramCode.unknown`). An agent that can't be made is not among them."""
+    changed, with the reason (`ProgramCode.unknown`). An agent that can't be created is not among them."""
     reasons: dict[str, str] = {}
     hashes = set[str]()
     for run in plan.runs:

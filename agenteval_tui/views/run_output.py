@@ -31,7 +31,7 @@ def has_output(transcript: Transcript, record: AroundRecord = NOTHING) -> bool:
 
 
 def output_lines(transcript: Transcript, record: AroundRecord = NOTHING) -> Iterator[OutputLine]:
-    """The lines of a run's output, with a line for each step before what came in it. What an older run, or one of a
+    """The lines of a run's output, with a line for each step before its output. What an older run, or one of a
     program, wrote to its standard error has no time. Hooks come before and after it, then what its execution has in
     `record`: services, and hooks of no single run."""
     for hook in transcript.hooks:

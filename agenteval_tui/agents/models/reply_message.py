@@ -18,7 +18,7 @@ class ReplyMessage:
         self._reply = reply
         self._thoughts: list[str] = []
         self._told = 0
-        """How many pieces of the reply's text stand in `before`."""
+        """How many pieces of the reply's text are in `before`."""
         self.before: list[dict[str, Any]] = []
 
     def take(self, event: AgentEvent) -> None:
@@ -35,7 +35,7 @@ class ReplyMessage:
         return not (self._reply.text or self._reply.calls or self._thoughts)
 
     def fields(self) -> dict[str, Any]:
-        """The message of what came until now."""
+        """The message, as far as it has arrived."""
         reply = self._reply
         message: dict[str, Any] = {"role": "assistant", "content": "".join(reply.text[self._told :])}
         if self._thoughts:

@@ -88,7 +88,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
 
 def _conversation_of(event: Event, name: str, below: dict[str, str]) -> str:
     """The session that an event is of: of an agent below, by its name or by the call that asked it; of older sessions,
-    which have neither, by the event that it began with."""
+    which have neither, by the event that it starts with."""
     asked_by = plain_text(event.get("parent_tool_use_id"))
     if event.get("isSidechain") is not True and not asked_by:
         return name

@@ -102,7 +102,7 @@ def _test(example: Mapping[str, Any], number: int, found_tests: FoundTests) -> d
 
 
 def _messages(listed: Any, name: str, found_tests: FoundTests) -> dict[str, Any]:
-    """The conversation up to what the user said last, in any dialect; {} where these are no messages."""
+    """The conversation up to what the user said last, in any dialect; {} if these are not messages."""
     listed = list(map(_of_pair, listed)) if isinstance(listed, list) else listed
     if not isinstance(listed, list) or not listed or not all(map(is_message, listed)):
         return {}

@@ -295,7 +295,7 @@ def _system(inputs: Any) -> list[dict[str, Any]]:
 
 
 def _answered(outputs: Any, *, plain: bool = True) -> list[Any]:
-    """The messages of what came out. `plain`: a generation without a message is one of its text."""
+    """The messages of an output. `plain`: a generation without a message is one of its text."""
     if not isinstance(outputs, Mapping):
         return []
     choices, generations = outputs.get("choices"), outputs.get("generations")

@@ -66,7 +66,7 @@ class AssertionCode:
         threshold: float | None,
         inverse: bool,
     ) -> dict[str, Any] | None:
-        """The criterion that calls an assertion of this kind; None where it is no code, or can't be called."""
+        """The criterion that calls an assertion of this kind; None if it is not code, or can't be called."""
         transforms = _transforms(one)
         if transforms is None or (kind not in ("javascript", "python") and not transforms):
             return None
@@ -137,7 +137,7 @@ def _transforms(one: Mapping[str, Any]) -> Sequence[str] | None:
 
 
 def _transform(code: str) -> str | None:
-    """A line that changes `output`. A transform is no template."""
+    """A line that changes `output`. A transform is not a template."""
     if found := _PYTHON_FILE.fullmatch(code):
         return f"output = python_file({found[1]!r}, {found[2] or 'get_transform'!r})(output, context)"
     if found := _JAVASCRIPT_FILE.fullmatch(code):

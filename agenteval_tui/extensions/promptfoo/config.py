@@ -711,8 +711,8 @@ def as_ours(text: str) -> str:
 
 
 def without_values(text: str, variables: Mapping[str, Any]) -> dict[str, str]:
-    """The variables that a template names and nobody gave: empty, as in promptfoo. Raises `AgentevalError` for one that
-    promptfoo gives while it runs, and for a template that Jinja2 can't read."""
+    """The variables of a template that have no value: empty, as in promptfoo. Raises `AgentevalError` for one that
+    promptfoo sets while it runs, and for a template that Jinja2 can't read."""
     values: dict[str, str] = {}
     for problem in template_problems(text, variables):
         name = text[problem.start : problem.end]

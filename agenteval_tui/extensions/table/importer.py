@@ -53,7 +53,7 @@ _KEYWORDS = (
 )
 _DESCRIBED = re.compile(r"expected_|expectation|criteria|rubric|grading_|success_|erwart")
 _WINDOWS = "windows-1252"
-"""What Excel writes where it does not write UTF-8: nobody can be asked."""
+"""What Excel writes where it does not write UTF-8. The file does not say so."""
 _ASSERTIONS = ("assertion_class", "assertion_params")  # Vizra's own convention
 _OF_VIZRA = {*_ASSERTIONS, "scenario_type", "expected_behavior", "expected_context"}
 _MADE_BY_VIZRA = {"prompt", "expected_response", "description"}

@@ -138,7 +138,7 @@ class ReportFigures(Struct, frozen=True):
 
     @property
     def version(self) -> str:
-        """The commits that it began with, and its metadata; "" where nothing is known."""
+        """The commits that it started with, and its metadata; "" where nothing is known."""
         return ", ".join(version_words(self.execution))
 
     @property

@@ -36,7 +36,7 @@ def is_result(value: Any) -> bool:
 
 
 def result_recording(value: Mapping[str, Any]) -> Recording:
-    """The run that a result is. Raises `AgentevalError` for an answer that is no conversation."""
+    """The run that a result is. Raises `AgentevalError` for an answer that is not a conversation."""
     name = plain_text(value.get("custom_id", value.get("key")))
     notes: list[str] = []
     answer, error = _answer(value)

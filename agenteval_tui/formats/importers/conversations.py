@@ -1,4 +1,4 @@
-"""One conversation with what stands beside its messages: a server's answer with its request, a run's document, or what
+"""One conversation with what is beside its messages: a server's answer with its request, a run's document, or what
 somebody wrote by hand."""
 
 from __future__ import annotations

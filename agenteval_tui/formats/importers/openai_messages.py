@@ -148,7 +148,7 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
 
 
 def _began(value: Any, about: Mapping[str, Any]) -> float | None:
-    """When a conversation started: as given beside its messages, or in the first message that says it."""
+    """When a conversation started: as written beside its messages, or in the first message with a time."""
     messages = value if isinstance(value, list) else about.get("messages")
     first = next(
         (message for message in messages or () if isinstance(message, (dict, Mapping)) and "timestamp" in message), {}

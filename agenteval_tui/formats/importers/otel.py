@@ -453,7 +453,7 @@ def _is_answer(message: Mapping[str, Any]) -> bool:
 
 
 def _one_after_another(lines: Sequence[tuple[Span, list[dict[str, Any]]]]) -> list[dict[str, Any]]:
-    """The conversations of several agents. One that begins with all that was said before only goes on with it."""
+    """The conversations of several agents. One that starts with everything said before continues it."""
     merged: list[dict[str, Any]] = []
     spoken = 0
     for agent, line in lines:

@@ -147,7 +147,7 @@ def _without_models(models: Sequence[Span], top: Span | None) -> tuple[Span, ...
 
 
 def tells_calls(answered: Any) -> bool:
-    """Whether what came out is recorded in a form that has its tool calls in it: messages, and not a text."""
+    """Whether an output is recorded in a form that includes its tool calls: messages, and not a text."""
     value = decoded(answered)
     if isinstance(value, Mapping) and (answer_messages(value) is not None or _is_candidate(value)):
         return True

@@ -14,7 +14,7 @@ from agenteval_tui.transcripts.request_changes import changes_since
 
 
 def as_asked(messages: Sequence[Any]) -> list[dict[str, Any]] | None:
-    """Messages in any dialect as OpenAI chat messages; None where nobody can read them."""
+    """Messages in any dialect as OpenAI chat messages; None if they can't be read."""
     try:
         return to_openai_messages(transcript_of(list(messages))) if messages else []
     except AgentevalError:

@@ -24,8 +24,7 @@ MOST_FILES = 20_000
 
 
 class WorkdirError(AgentevalError):
-    """A working folder that can't be made. `why` is a word for it: missing, link, special, size, history, unreadable,
-    full."""
+    """A working folder that can't be created. `why`: missing, link, special, size, history, unreadable, full."""
 
     def __init__(self, why: str, what: str, *, where: str = "", fix: str = "") -> None:
         super().__init__(what, where=where, fix=fix)

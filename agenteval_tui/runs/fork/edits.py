@@ -178,7 +178,7 @@ def _in_order(transcript: Transcript, end: int) -> list[int]:
 
 def told_before(transcript: Transcript, end: int) -> dict[int, list[Message]]:
     """What the model saw when it answered the conversation up to message `end`, and the transcript does not have: a
-    summary, a shortened text; by the message that it stands behind."""
+    summary, a shortened text; by the message before it."""
     if transcript.requests is None:
         return {}
     sight = Sight(transcript)

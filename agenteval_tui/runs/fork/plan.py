@@ -62,8 +62,8 @@ class Question(Struct, frozen=True):
     """A conversation to continue. `step` and `edits` say how it was made of the run's transcript; `label` is what a
     person calls it, where several are asked. `unseen`: how many messages it is without, or has with another text,
     because the model did not see them as the transcript has them; `only_told`: how many the transcript does not
-    have. `answers`: the run's program starts anew, and gets so many answers from its tape (`tape`); None: the agent is
-    told the conversation."""
+    have. `answers`: the run's program starts anew, and gets this many answers from its tape (`tape`); None: the agent
+    is told the conversation."""
 
     conversation: Conversation
     step: int = 0
@@ -287,7 +287,7 @@ def fork_plan(
 
 def question_of(source: Source, conversation: Conversation, answers: int | None = None) -> str:
     """A hash that is equal for equal questions: the same conversation, agent, context, variables and criteria; with
-    `answers` of a tape another one than without."""
+    `answers` of a tape a different one than without."""
     run, agent = source.stored.run, source.agent
     messages = [[m.role, m.content, m.tool_calls, m.tool_call, m.name] for m in conversation.messages]
     calls = [[c.name, c.arguments, c.result, c.status] for c in conversation.tool_calls]
@@ -306,7 +306,7 @@ def question_of(source: Source, conversation: Conversation, answers: int | None 
 
 
 def title_of(row: RunRow, purpose: Purpose = "fork") -> str:
-    """The title of an execution that continues a run, where nobody gives one."""
+    """The title of an execution that continues a run, if it is given none."""
     return f"{purpose} of {one_line(row.test_name or row.test_id, 80)}, run {short_id(row.id)}"
 
 

@@ -74,7 +74,7 @@ def looked_rows(
     most: int | None = None,
 ) -> PaneLines:
     """The same with what rows stand for; with `facts` also what people and judges said of it. `keys`: as `KEYS`.
-    `most`: at most so many conditions of each metric."""
+    `most`: the most conditions of each metric."""
     pane_lines = PaneLines()
     foreign = (
         [other for other in others if other.source and other.outcome in ("failed", "error")] if result.neutral else []

@@ -213,7 +213,7 @@ class TranscriptPane(TitledPane[None]):
 
 
 LayOut = Callable[[int, int | None], tuple[list[Line], dict[int, Target]]]
-"""The lines of evidence in so many cells, with at most so many conditions of each metric, and what its rows mean."""
+"""The lines of evidence in this many cells, with at most this many conditions a metric, and what its rows mean."""
 
 
 class EvidencePane(TitledPane[InspectController]):
