@@ -28,7 +28,8 @@ from agenteval_tui.suites.callable_name import callable_problem, parse_callable
 from agenteval_tui.suites.config_source import ConfigSource, source_of
 from agenteval_tui.suites.dataset_check import DatasetCheck, check_dataset
 from agenteval_tui.suites.decode import quoted
-from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suites, unreadable
+from agenteval_tui.suites.files import unreadable
+from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suites
 from agenteval_tui.suites.message_files import attached, is_address
 from agenteval_tui.suites.model import AgentConfig, Dataset, Suite, Test
 from agenteval_tui.suites.templates import MAX_SECONDS, refusal, template_problems

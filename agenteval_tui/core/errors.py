@@ -144,6 +144,32 @@ class Problem(Struct, frozen=True, forbid_unknown_fields=True):
     message: str
     fix: str | None = None
 
+    @classmethod
+    def at(
+        cls,
+        file: Path | str,
+        start: tuple[int, int],
+        code: str,
+        message: str,
+        fix: str | None = None,
+        *,
+        end: tuple[int, int] | None = None,
+        severity: Severity = "error",
+    ) -> Problem:
+        """What is wrong from `start` to `end` (line and column), or at `start`."""
+        end = end or start
+        return cls(
+            str(file),
+            line=start[0],
+            column=start[1],
+            end_line=end[0],
+            end_column=end[1],
+            severity=severity,
+            code=code,
+            message=message,
+            fix=fix,
+        )
+
     def __str__(self) -> str:
         remedy = f" ({self.fix})" if self.fix else ""
         return f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.message}{remedy}"

@@ -35,20 +35,7 @@ def read_criteria(path: Path, data: bytes | None = None) -> list[CriterionSpec]:
     places = LineIndex(text)
 
     def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
-        line, column = places.line_and_column(start)
-        problems.append(
-            Problem(
-                str(path),
-                line=line,
-                column=column,
-                end_line=line,
-                end_column=column,
-                severity="error",
-                code=code,
-                message=message,
-                fix=fix,
-            )
-        )
+        problems.append(places.problem(path, code, start, end, message, fix))
 
     criteria = _from_json(text, path)
     if criteria is None:

@@ -49,21 +49,7 @@ def read_agents_file(path: Path) -> tuple[dict[str, AgentConfig], tuple[Problem,
     problems: list[Problem] = []
 
     def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
-        line, column = places.line_and_column(start)
-        end_line, end_column = places.line_and_column(end)
-        problems.append(
-            Problem(
-                str(path),
-                line=line,
-                column=column,
-                end_line=end_line,
-                end_column=end_column,
-                severity="error",
-                code=code,
-                message=message,
-                fix=fix,
-            )
-        )
+        problems.append(places.problem(path, code, start, end, message, fix))
 
     root, _ = compose(text, report)
     if root is None or is_null(root):

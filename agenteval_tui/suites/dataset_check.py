@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.suites.datasets import DatasetRow, LineReader, dataset_path, has_prompt, rows_and_problems
+from agenteval_tui.suites.files import unreadable
 from agenteval_tui.suites.model import Dataset
 from agenteval_tui.suites.row_keys import MissingId, RowKeys, describe_missing_key, describe_repeated_key
 
@@ -56,17 +57,7 @@ class DatasetCheck(Struct):
         self, line: int, code: str, message: str, fix: str | None = None, severity: Severity = "error"
     ) -> Problem:
         """A problem with a whole line of the dataset."""
-        return Problem(
-            str(self.path),
-            line=line,
-            column=1,
-            end_line=line,
-            end_column=1,
-            severity=severity,
-            code=code,
-            message=message,
-            fix=fix,
-        )
+        return Problem.at(self.path, (line, 1), code, message, fix, severity=severity)
 
     def prompt_problems(self) -> list[Problem]:
         """What is wrong where the rows must say what the agent is asked: at most one problem."""
@@ -164,7 +155,7 @@ def check_dataset(
                 break
     except AgentevalError as error:
         check.read = False
-        check.problems.append(_as_problem(path, error))
+        check.problems.append(unreadable(path, error))
     if lines and (assumed := lines[0].form.describe_assumed()):
         message = f"this dataset is read {assumed}"
         check.problems.append(check.problem(lines[0].header, "assumed-form", message, severity="info"))
@@ -207,21 +198,3 @@ def _note_missing(check: DatasetCheck, row: DatasetRow, present: list[Column]) -
     for name, column in check.columns.items():
         if column.missing_line is None and name not in row.variables:
             column.missing_line = row.line
-
-
-def _as_problem(path: Path, error: AgentevalError) -> Problem:
-    line, column = 1, 1
-    parts = error.where.rsplit(":", 2)
-    if len(parts) == 3 and parts[1].isdecimal() and parts[2].isdecimal():
-        line, column = int(parts[1]), int(parts[2])
-    return Problem(
-        str(path),
-        line=line,
-        column=column,
-        end_line=line,
-        end_column=column,
-        severity="error",
-        code="unreadable",
-        message=error.what,
-        fix=error.fix or None,
-    )

@@ -11,7 +11,7 @@ import json
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -464,19 +464,7 @@ class LineReader:
     ) -> None:
         """Note a problem on `line` (the last one if None)."""
         at = self.number if line is None else line
-        self.problems.append(
-            Problem(
-                self._file,
-                line=at,
-                column=column,
-                end_line=at,
-                end_column=end_column,
-                severity="error",
-                code=code,
-                message=message,
-                fix=fix,
-            )
-        )
+        self.problems.append(Problem.at(self._file, (at, column), code, message, fix, end=(at, end_column)))
 
     def taken(self) -> list[Problem]:
         """The problems since the last time this was asked."""
@@ -720,21 +708,7 @@ def _yaml_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
     text = decode_utf8(read_bytes(path), path)
     places = LineIndex(text)
 
-    def problem(code: str, start: int, end: int, message: str, fix: str | None) -> Problem:
-        line, column = places.line_and_column(start)
-        end_line, end_column = places.line_and_column(max(end, start))
-        return Problem(
-            str(path),
-            line=line,
-            column=column,
-            end_line=end_line,
-            end_column=end_column,
-            severity="error",
-            code=code,
-            message=message,
-            fix=fix,
-        )
-
+    problem = partial(places.problem, path)
     problems: list[Problem] = []
     root, whole = compose(text, lambda *details: problems.append(problem(*details)))
     if not whole or problems:

@@ -5,10 +5,20 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.errors import AgentevalError, Problem
 
 MAX_BYTES = 32 * 1024 * 1024
 BOM = b"\xef\xbb\xbf"
+
+
+def unreadable(path: Path, error: AgentevalError) -> Problem:
+    """What keeps a file from being read, as a problem of it, at the place that the error names (else at 1:1)."""
+    place = (1, 1)
+    head, _, last = error.where.rpartition(":")
+    before, _, number = head.rpartition(":")
+    if last.isdecimal() and number.isdecimal() and before:
+        place = (int(number), int(last))
+    return Problem.at(path, place, "unreadable", error.what, error.fix or None)
 
 
 def read_bytes(path: Path) -> bytes:

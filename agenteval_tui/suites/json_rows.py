@@ -24,18 +24,8 @@ def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
     places = LineIndex(text)
 
     def problem(code: str, at: int, message: str, fix: str = _FIX) -> Problem:
-        line, column = places.line_and_column(min(at, len(text)))
-        return Problem(
-            str(path),
-            line=line,
-            column=column,
-            end_line=line,
-            end_column=column + 1,
-            severity="error",
-            code=code,
-            message=message,
-            fix=fix,
-        )
+        line, column = places.line_and_column(at)
+        return Problem.at(path, (line, column), code, message, fix, end=(line, column + 1))
 
     if not text.strip():
         yield problem("empty", 0, "this dataset is empty")

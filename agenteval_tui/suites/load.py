@@ -32,7 +32,7 @@ from agenteval_tui.suites.decode import (
     unknown_key,
 )
 from agenteval_tui.suites.discover import discover
-from agenteval_tui.suites.files import BOM, decode_utf8, read_bytes
+from agenteval_tui.suites.files import BOM, decode_utf8, read_bytes, unreadable
 from agenteval_tui.suites.slugs import ID, name_from, slug
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import (
@@ -122,9 +122,7 @@ class LoadedSuite(Struct, frozen=True, eq=False):
         self, code: str, start: int, end: int, message: str, fix: str | None = None, severity: Severity = "error"
     ) -> Problem:
         """A problem at the offsets `start`..`end` of this file's text."""
-        return _problem(
-            str(self.path), self.places, code=code, start=start, end=end, message=message, fix=fix, severity=severity
-        )
+        return self.places.problem(self.path, code, start, end, message, fix, severity=severity)
 
 
 def load_suite(path: Path | str) -> LoadedSuite:
@@ -157,26 +155,6 @@ def _load_found(path: Path) -> LoadedSuite:
         )
 
 
-def unreadable(path: Path, error: AgentevalError) -> Problem:
-    """What keeps a file from being read, as a problem of it, at the place that the error names (else at 1:1)."""
-    line, column = 1, 1
-    head, _, last = error.where.rpartition(":")
-    before, _, number = head.rpartition(":")
-    if last.isdecimal() and number.isdecimal() and before:
-        line, column = int(number), int(last)
-    return Problem(
-        str(path),
-        line=line,
-        column=column,
-        end_line=line,
-        end_column=column,
-        severity="error",
-        code="unreadable",
-        message=error.what,
-        fix=error.fix or None,
-    )
-
-
 def load_bytes(data: bytes, path: Path) -> LoadedSuite:
     """Read a suite from a file's bytes. Raises `AgentevalError` when they are not UTF-8."""
     return _load(decode_utf8(data, path), path, hashlib.sha256(data).hexdigest(), data.startswith(BOM))
@@ -187,24 +165,6 @@ def load_text(text: str, path: Path | str) -> LoadedSuite:
     bom = text.startswith("\ufeff")
     data = text.encode("utf-8", "surrogatepass")
     return _load(text.removeprefix("\ufeff"), Path(path), hashlib.sha256(data).hexdigest(), bom)
-
-
-def _problem(
-    file: str, places: LineIndex, code: str, start: int, end: int, message: str, fix: str | None, severity: Severity
-) -> Problem:
-    line, column = places.line_and_column(start)
-    end_line, end_column = places.line_and_column(max(end, start))
-    return Problem(
-        file,
-        line=line,
-        column=column,
-        end_line=end_line,
-        end_column=end_column,
-        severity=severity,
-        code=code,
-        message=message,
-        fix=fix,
-    )
 
 
 def tree_of(text: str, report: Report) -> tuple[Node | None, bool, bool]:
@@ -231,14 +191,7 @@ def _load(text: str, path: Path, digest: str, bom: bool) -> LoadedSuite:
 
     def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
         if len(problems) < MAX_PROBLEMS:
-            problems.append(
-                (
-                    start,
-                    _problem(
-                        str(path), places, code=code, start=start, end=end, message=message, fix=fix, severity="error"
-                    ),
-                )
-            )
+            problems.append((start, places.problem(path, code, start, end, message, fix)))
 
     suite = None
     root, whole, cut = tree_of(text, report)

@@ -140,17 +140,7 @@ def _wrong_header(path: Path, line: int, names: Sequence[str]) -> Iterator[Probl
 
 
 def _problem(path: Path, line: int, code: str, message: str, fix: str, *, column: int = 1) -> Problem:
-    return Problem(
-        str(path),
-        line=line,
-        column=column,
-        end_line=line,
-        end_column=column + 1,
-        severity="error",
-        code=code,
-        message=message,
-        fix=fix,
-    )
+    return Problem.at(path, (line, column), code, message, fix, end=(line, column + 1))
 
 
 def _plain(value: Any) -> object:

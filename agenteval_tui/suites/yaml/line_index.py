@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from pathlib import Path
+
+from agenteval_tui.core.errors import Problem, Severity
 
 
 class LineIndex:
@@ -24,6 +27,20 @@ class LineIndex:
         offset = min(max(offset, 0), self.length)
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
+
+    def problem(
+        self,
+        file: Path | str,
+        code: str,
+        start: int,
+        end: int,
+        message: str,
+        fix: str | None = None,
+        severity: Severity = "error",
+    ) -> Problem:
+        """What is wrong in the text of `file` between two offsets."""
+        places = self.line_and_column(start), self.line_and_column(max(end, start))
+        return Problem.at(file, places[0], code, message, fix, end=places[1], severity=severity)
 
     def offset(self, line: int, column: int) -> int:
         """The offset of a 1-based place, inside of the text."""

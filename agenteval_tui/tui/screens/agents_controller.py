@@ -24,7 +24,7 @@ from agenteval_tui.runs.agent_surroundings import Surrounding
 from agenteval_tui.runs.chat_session import Conversation
 from agenteval_tui.runs.trust_check import check_agents
 from agenteval_tui.suites.environment import environment_for
-from agenteval_tui.suites.load import unreadable
+from agenteval_tui.suites.files import unreadable
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.presenters.agent_rows import AgentRows, agent_lines, chat_heading, chat_status, problem_lines
 from agenteval_tui.tui.presenters.pane_title import Much

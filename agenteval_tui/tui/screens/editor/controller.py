@@ -645,14 +645,5 @@ def validate_form(
     except AgentevalError as error:
         sentence = f"{error.what} ({error.fix})" if error.fix else error.what
         return Validation([], sentence, bad, diagnostics)
-    path = str(loaded.path)
-    problems += [
-        FieldProblem(
-            Problem(
-                path, line=1, column=1, end_line=1, end_column=1, severity="error", code="syntax", message=sentence
-            ),
-            key,
-        )
-        for key, sentence in bad.items()
-    ]
+    problems += [FieldProblem(Problem.at(loaded.path, (1, 1), "syntax", text), key) for key, text in bad.items()]
     return Validation(problems, "", bad, diagnostics)
