@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 from msgspec import Struct, field
@@ -669,53 +670,27 @@ def _plain_value(expected: Expected) -> tuple[Any, bool]:
 
 def _leaf(name: str, path: str, expected: object, actual: object) -> ArgumentDifference:
     """A plain expected value that differs from a plain value."""
-    phrase = shown(expected)
-    if not (isinstance(expected, str) and isinstance(actual, str)):
-        hint = _other_form(lambda value: same_json(expected, value), actual)
-        cost = 0.3 if hint else 0.9
-        return ArgumentDifference(
-            "differs",
-            name=name,
-            path=path,
-            expected=phrase,
-            got=actual,
-            hint=hint,
-            cost=cost,
-            wanted=expected,
-            is_plain=True,
-        )
-    at = text_difference(expected, actual)
-    steps = would_match(expected, actual)
-    if steps:
-        hint = {"steps": steps, **_around(expected, actual, at)}
-        return ArgumentDifference(
-            "differs",
-            name=name,
-            path=path,
-            expected=phrase,
-            got=actual,
-            hint=hint,
-            cost=0.1,
-            at=at,
-            wanted=expected,
-            is_plain=True,
-        )
-    likeness = _likeness(expected, actual)
-    alike = max(len(expected), len(actual)) > _SHORT and likeness > 0.5
-    hint = {**_parting(expected, actual, at), **_around(expected, actual, at)} if alike else {}
-    cost = 0.2 + 0.8 * (1 - likeness)
-    return ArgumentDifference(
+    difference = partial(
+        ArgumentDifference,
         "differs",
         name=name,
         path=path,
-        expected=phrase,
+        expected=shown(expected),
         got=actual,
-        hint=hint,
-        cost=cost,
-        at=at,
         wanted=expected,
         is_plain=True,
     )
+    if not (isinstance(expected, str) and isinstance(actual, str)):
+        hint = _other_form(lambda value: same_json(expected, value), actual)
+        return difference(hint=hint, cost=0.3 if hint else 0.9)
+    at = text_difference(expected, actual)
+    steps = would_match(expected, actual)
+    if steps:
+        return difference(hint={"steps": steps, **_around(expected, actual, at)}, cost=0.1, at=at)
+    likeness = _likeness(expected, actual)
+    alike = max(len(expected), len(actual)) > _SHORT and likeness > 0.5
+    hint = {**_parting(expected, actual, at), **_around(expected, actual, at)} if alike else {}
+    return difference(hint=hint, cost=0.2 + 0.8 * (1 - likeness), at=at)
 
 
 def _around(expected: str, actual: str, at: int) -> dict[str, Any]:
