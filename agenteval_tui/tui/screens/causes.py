@@ -14,8 +14,6 @@ from textual.widgets import Input
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.history.errors import NothingRanError
-from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.tui.actions import bindings, named_keys
 from agenteval_tui.tui.causes_scope import CauseScope
 from agenteval_tui.tui.presenters.cause_rows import PURPOSE, CauseRow
@@ -24,8 +22,6 @@ from agenteval_tui.tui.presenters.text_layout import (
     SUITES_KEY,
     empty_state,
     error_lines,
-    nothing_here,
-    nothing_ran,
 )
 from agenteval_tui.tui.screen_registry import ask
 from agenteval_tui.tui.screens.causes_controller import (
@@ -35,7 +31,7 @@ from agenteval_tui.tui.screens.causes_controller import (
     read_causes,
     read_example,
 )
-from agenteval_tui.tui.screens.filterable_screen import FilteredScreen
+from agenteval_tui.tui.screens.filterable_screen import FilteredScreen, without_runs
 from agenteval_tui.tui.styled_text import Cell
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -126,11 +122,8 @@ class CausesScreen(FilteredScreen):
         if self.controller.found is not None:
             self.agenteval.say_error(error)
             return
-        if isinstance(error, NothingHereError):
-            lines = nothing_here(error.elsewhere, PURPOSE)
-        elif isinstance(error, NothingRanError):
-            lines = nothing_ran(PURPOSE)
-        else:
+        lines = without_runs(error, PURPOSE)
+        if lines is None:
             rows = error_lines(error, max(self.size.width - 4, 20))
             lines = [(), *(((" ", ""), *line) for line in rows), *empty_state("", "", *SUITES_KEY)[2:]]
         self._list.set_empty(lines)
@@ -170,10 +163,6 @@ class CausesScreen(FilteredScreen):
             super().on_line_block_clicked(event)
 
     # The chosen cause
-
-    @property
-    def _list(self) -> VirtualList:
-        return self.query_one("#causes", VirtualList)
 
     def _row(self) -> CauseRow | None:
         return self.controller.row_at(self._list.cursor)
@@ -304,10 +293,6 @@ class CausesScreen(FilteredScreen):
         if row is not None:
             command = f"agenteval triage {row.group.cause.id} "
             self.agenteval.copy(command, command)
-
-    def action_next_pane(self) -> None:
-        view, details = self._list, self.query_one("#details", LinesView)
-        (view if details.has_focus else details).focus()
 
     def step_back(self) -> bool:
         if super().step_back():

@@ -6,18 +6,41 @@ from typing import ClassVar
 
 from textual.widgets import Input
 
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.errors import NothingRanError
+from agenteval_tui.history.references import NothingHereError
+from agenteval_tui.tui.presenters.text_layout import nothing_here, nothing_ran
 from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 
+def without_runs(error: AgentevalError, purpose: str) -> list[Line] | None:
+    """What a screen about runs lists if the error is that there are none; None for any other error."""
+    if isinstance(error, NothingHereError):
+        return nothing_here(error.elsewhere, purpose)
+    return nothing_ran(purpose) if isinstance(error, NothingRanError) else None
+
+
 class FilteredScreen(FrameScreen):
-    """What Compare and Causes have in common. The box is `#search`; `LIST` says which list it filters."""
+    """What Compare and Causes have in common. The box is `#search`; `LIST` says which list it filters, and `#details`
+    is beside it."""
 
     LIST: ClassVar[str]
 
     def __init__(self) -> None:
         super().__init__()
         self._words = ""
+
+    @property
+    def _list(self) -> VirtualList:
+        return self.query_one(self.LIST, VirtualList)
+
+    def action_next_pane(self) -> None:
+        """Between the list and the details."""
+        details = self.query_one("#details", LinesView)
+        (self._list if details.has_focus else details).focus()
 
     def show_filtered(self) -> None:
         """Show what has the words. Subclasses say how."""
@@ -26,7 +49,7 @@ class FilteredScreen(FrameScreen):
     def hide_filter(self) -> None:
         """At the start: no box, and the list has the keys."""
         self.query_one("#search", Input).display = False
-        self.query_one(self.LIST, VirtualList).focus()
+        self._list.focus()
 
     def action_filter(self) -> None:
         box = self.query_one("#search", Input)
@@ -34,7 +57,7 @@ class FilteredScreen(FrameScreen):
         box.focus()
 
     def leave_text(self) -> None:
-        self.query_one(self.LIST, VirtualList).focus()
+        self._list.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Every letter filters."""

@@ -20,15 +20,13 @@ from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, moment, percent
 from agenteval_tui.history.comparison_queries import ComparedRun
-from agenteval_tui.history.errors import NothingRanError
 from agenteval_tui.history.quarantines import ActiveQuarantines, active
 from agenteval_tui.history.records import ExecutionRow, RunFilter
-from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.actions import bindings, keyed, named_keys
 from agenteval_tui.tui.presenters.comparison import CompareRow
 from agenteval_tui.tui.presenters.status_style import UNICODE
-from agenteval_tui.tui.presenters.text_layout import empty_state, error_lines, nothing_here, nothing_ran
+from agenteval_tui.tui.presenters.text_layout import empty_state, error_lines
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.baseline_dialogs import ask_for_baseline, ask_to_clear
 from agenteval_tui.tui.screens.compare.controller import (
@@ -42,7 +40,7 @@ from agenteval_tui.tui.screens.compare.controller import (
     read_versions,
 )
 from agenteval_tui.tui.screens.criterion_versions import show_versions
-from agenteval_tui.tui.screens.filterable_screen import FilteredScreen
+from agenteval_tui.tui.screens.filterable_screen import FilteredScreen, without_runs
 from agenteval_tui.tui.screens.select_dialog import Choice, SelectScreen
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -100,10 +98,6 @@ class CompareScreen(FilteredScreen):
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width < self.NARROW, "narrow")
         self.set_class(event.size.width >= WIDE, "wide")
-
-    @property
-    def _list(self) -> VirtualList:
-        return self.query_one("#changes", VirtualList)
 
     @property
     def _row(self) -> CompareRow | None:
@@ -273,10 +267,8 @@ class CompareScreen(FilteredScreen):
             self.agenteval.say_error(error)
             return
         self.add_class("nothing")
-        if isinstance(error, NothingHereError):
-            self._list.set_empty(nothing_here(error.elsewhere, PURPOSE))
-        elif isinstance(error, NothingRanError):
-            self._list.set_empty(nothing_ran(PURPOSE))
+        if (lines := without_runs(error, PURPOSE)) is not None:
+            self._list.set_empty(lines)
         elif isinstance(error, NothingBeforeError):
             self._list.set_empty(empty_state(PURPOSE, *NOTHING_BEFORE))
         else:
@@ -479,10 +471,6 @@ class CompareScreen(FilteredScreen):
 
     def _say_nothing_is_compared(self) -> None:
         self.agenteval.say("Nothing is compared yet. Press {compare.left} or {compare.right} to choose an execution.")
-
-    def action_next_pane(self) -> None:
-        details = self.query_one("#details", LinesView)
-        (self._list if details.has_focus else details).focus()
 
 
 def _choices_of(store: Store, comparison: Comparison | None, side: str, projects: tuple[str, ...] = ()) -> list[Choice]:
