@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.permission import Permission
@@ -62,18 +64,7 @@ def program_for(
             where=f"test {run.ref.test}",
             fix="start its server under your debugger, then run the test; `debug` is for the kinds python and command",
         )
-    if tape is None:
-        return program
-    return Program(
-        program.argv,
-        program.cwd,
-        program.env,
-        upstreams(program.env),
-        cassette=tape,
-        on_miss="live",
-        reads=program.reads,
-        given=program.given,
-    )
+    return program if tape is None else replace(program, cassette=tape, on_miss="live")
 
 
 async def make_run(program: Program, permission: Permission) -> tuple[int, Session]:
