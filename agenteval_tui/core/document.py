@@ -45,8 +45,10 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True):
 _D = TypeVar("_D", bound=Struct)
 
 
-def extended(kind: type[_D], record: object, **fields: Any) -> _D:
-    """A document made of a record: what `record` has of its fields (a property, too), and the `fields` that only the
-    document has, or that it has in words."""
-    names = [name for name in kind.__struct_fields__ if name not in fields and hasattr(record, name)]
-    return kind(**{name: getattr(record, name) for name in names}, **fields)
+def extended(kind: type[_D], *records: object, **fields: Any) -> _D:
+    """A document made of records: what they have of its fields (properties, too; the first that has one counts), and
+    the `fields` that only the document has, or that it has in words."""
+    for record in records:
+        names = [name for name in kind.__struct_fields__ if name not in fields and hasattr(record, name)]
+        fields |= {name: getattr(record, name) for name in names}
+    return kind(**fields)

@@ -140,18 +140,10 @@ class RepeatedJudgment(Document, frozen=True, kw_only=True):
 
 def judged_criterion(figures: JudgeFigures) -> JudgedCriterion:
     """A criterion of a judge report."""
-    agreement = figures.agreement
     return extended(
         JudgedCriterion,
         figures,
-        n=agreement.n,
-        both_yes=agreement.both_yes,
-        both_no=agreement.both_no,
-        only_judge=agreement.only_judge,
-        only_person=agreement.only_person,
-        accuracy=agreement.accuracy,
-        interval=agreement.interval,
-        kappa=agreement.kappa,
+        figures.agreement,
         differ=tuple(figures.differ),
         silent_n=figures.unsaid.n,
         silent_right=figures.unsaid.both_yes + figures.unsaid.both_no,
@@ -160,15 +152,7 @@ def judged_criterion(figures: JudgeFigures) -> JudgedCriterion:
 
 
 def _version(version: VersionFigures) -> JudgedVersion:
-    agreement = version.agreement
-    return extended(
-        JudgedVersion,
-        version,
-        n=agreement.n,
-        accuracy=agreement.accuracy,
-        interval=agreement.interval,
-        kappa=agreement.kappa,
-    )
+    return extended(JudgedVersion, version, version.agreement)
 
 
 def judge_replies(run: str, result: CriterionResult, label: Label | None, replies: list[StoredReply]) -> JudgeReplies:
