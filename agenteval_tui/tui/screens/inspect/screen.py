@@ -78,7 +78,6 @@ from agenteval_tui.tui.screens.inspect.forks import (
     step_at,
     stop_execution,
 )
-from agenteval_tui.tui.screens.inspect.output_pane import OutputPane
 from agenteval_tui.tui.screens.inspect.panes import (
     ROOMY,
     TALL,
@@ -90,8 +89,8 @@ from agenteval_tui.tui.screens.inspect.panes import (
 )
 from agenteval_tui.tui.screens.inspect.places import Place, Places
 from agenteval_tui.tui.screens.inspect.run_pair import RunPair, pair_reader
+from agenteval_tui.tui.screens.inspect.run_panes import OutputPane, StatePane
 from agenteval_tui.tui.screens.inspect.run_views import BranchesPane, DifferencePane, RunWanted
-from agenteval_tui.tui.screens.inspect.state_pane import StatePane
 from agenteval_tui.tui.screens.json_viewer import JsonViewerScreen
 from agenteval_tui.tui.screens.judge_log import JudgeLogScreen
 from agenteval_tui.tui.screens.relax import RelaxScreen
