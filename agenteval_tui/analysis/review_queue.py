@@ -14,7 +14,7 @@ from agenteval_tui.analysis.agreement import judge_figures, sole_of_results
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.sentences import metric_sentence
 from agenteval_tui.history.labels import Label, label_of
-from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.history.store import Store
 
 if TYPE_CHECKING:
@@ -40,6 +40,21 @@ class QueueItem(Struct, frozen=True):
     position: int = -1
     criterion: str = ""
     question: str = ""
+
+    @classmethod
+    def of(cls, row: RunRow, why: Why, position: int = -1, criterion: str = "", question: str = "") -> QueueItem:
+        """A run, or a criterion of it."""
+        return cls(
+            row.id,
+            row.suite_name,
+            row.test_id,
+            row.test_name,
+            row.status,
+            why=why,
+            position=position,
+            criterion=criterion,
+            question=question,
+        )
 
     @property
     def address(self) -> str:
@@ -121,19 +136,7 @@ def _of_results(store: Store, runs: RunFilter, why: Why) -> list[QueueItem]:
             question = ""
             if why == "needs_review" and position >= 0:
                 question = _question_of(store, row.id, position)
-            items.append(
-                QueueItem(
-                    row.id,
-                    suite=row.suite_name,
-                    test_id=row.test_id,
-                    test_name=row.test_name,
-                    status=row.status,
-                    why=why,
-                    position=position,
-                    criterion=name,
-                    question=question,
-                )
-            )
+            items.append(QueueItem.of(row, why, position, name, question))
     return items
 
 
@@ -164,18 +167,7 @@ def _differing(store: Store, labels: dict[str, list[Label]], only: RunFilter) ->
         for address in figures.differ:
             run, _, number = address.partition("/")
             row, position = by_id[run], int(number) - 1
-            items.append(
-                QueueItem(
-                    row.id,
-                    suite=row.suite_name,
-                    test_id=row.test_id,
-                    test_name=row.test_name,
-                    status=row.status,
-                    why="disagreement",
-                    position=position,
-                    criterion=figures.criterion,
-                )
-            )
+            items.append(QueueItem.of(row, "disagreement", position, figures.criterion))
     return items
 
 
@@ -196,7 +188,4 @@ def _sampled(store: Store, review_filter: ReviewFilter, labels: Iterable[str]) -
         for row in store.run_rows([ids[at] for at in order])
         if row.id not in labelled and (review_filter.execution_id or not row.superseded)
     ]
-    return [
-        QueueItem(row.id, row.suite_name, row.test_id, row.test_name, row.status, "sample")
-        for row in rows[: review_filter.sample]
-    ]
+    return [QueueItem.of(row, "sample") for row in rows[: review_filter.sample]]
