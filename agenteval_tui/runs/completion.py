@@ -106,15 +106,7 @@ class RunCompletion:
     def tell_graded(self, run: str, judged: GradedRun, duration_ms: float) -> None:
         """The run's end is on the disk: count it, and tell the watchers."""
         self._state.totals.count(judged.status)
-        self._tell(
-            Graded,
-            run,
-            outcome=judged.status,
-            score=judged.score,
-            failed=judged.failed,
-            duration_ms=duration_ms,
-            not_made=judged.not_made,
-        )
+        self._tell(Graded, run, duration_ms=duration_ms, **judged.as_event)
 
     def stop(self, attempts: RunAttempts, reason: str, error: RunError | None = None) -> None:
         """End a run in flight from outside: its time is over ("timeout"), the user wants it ("cancelled"), or a service

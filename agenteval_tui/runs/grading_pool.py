@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct
 
@@ -41,6 +42,11 @@ class GradedRun(Struct, frozen=True):
     def nothing(cls, status: str, why: str = "") -> GradedRun:
         """There is nothing to grade."""
         return cls(status, None, (), 0, why)
+
+    @property
+    def as_event(self) -> dict[str, Any]:
+        """What a `Graded` says of it."""
+        return {"outcome": self.status, "score": self.score, "failed": self.failed, "not_made": self.not_made}
 
     @property
     def failed(self) -> tuple[tuple[str, str], ...]:

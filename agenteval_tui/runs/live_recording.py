@@ -88,15 +88,7 @@ class LiveRecording:
         run, used, error = self.run, transcript.usage, transcript.error
         self._events.tell(UsageCounted, run, used.input_tokens, used.output_tokens, used.cost)
         self._events.tell(AgentFinished, run, duration_ms, "" if error is None else error.message)
-        self._events.tell(
-            Graded,
-            run,
-            outcome=judged.status,
-            score=judged.score,
-            failed=judged.failed,
-            duration_ms=duration_ms,
-            not_made=judged.not_made,
-        )
+        self._events.tell(Graded, run, duration_ms=duration_ms, **judged.as_event)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -299,15 +299,7 @@ class Listener:
             key = run.planned.id
             self._events.tell(UsageCounted, key, usage.input_tokens, usage.output_tokens, usage.cost)
             self._events.tell(AgentFinished, key, duration, message)
-            self._events.tell(
-                Graded,
-                key,
-                outcome=graded.status,
-                score=graded.score,
-                failed=graded.failed,
-                duration_ms=duration,
-                not_made=graded.not_made,
-            )
+            self._events.tell(Graded, key, duration_ms=duration, **graded.as_event)
         run.state.parts = []  # the history has them
 
     def _ended(self, planned: PlannedRun, recording: Recording) -> RunEnded:
