@@ -18,10 +18,10 @@ from msgspec import Struct
 from agenteval_tui.history import baselines
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.process_liveness import is_alive
-from agenteval_tui.history.recordings import ASKED, mark_superseded
+from agenteval_tui.history.recordings import mark_superseded
 from agenteval_tui.history.replies import forget_runs
 from agenteval_tui.history.resume import forget_transcript
-from agenteval_tui.history.run_writes import TOTAL_OF, withdraw
+from agenteval_tui.history.run_writes import withdraw
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.workdirs import sweep_workdirs
 from agenteval_tui.history.writer import Totals
@@ -124,17 +124,8 @@ class _Remove(Struct):
         rows = [row for row in self._rows(connection) if row[1] not in busy]
         runs = [row[0] for row in rows]
         attempts = spent_by_attempts(connection, runs)
-        for run, execution, test, status, cached, *spent, _, _, _ in rows:
-            if status in TOTAL_OF:
-                withdraw(
-                    connection,
-                    totals,
-                    run=run,
-                    execution=execution,
-                    test=test,
-                    status=status,
-                    spent=() if cached else spent,
-                )
+        for run, execution, *_ in rows:
+            withdraw(connection, totals, run)
             totals.add(execution, "runs", -1)
             for column, number in attempts.get(run, ()):
                 totals.add(execution, column, -number)
@@ -169,8 +160,8 @@ class _Remove(Struct):
             return []
         unless = f" AND NOT ({self.unless})" if self.unless else ""
         return connection.execute(
-            f"SELECT id, execution, test, status, {ASKED}, input_tokens, output_tokens, cost, transcript, recording,"
-            f" uid FROM runs WHERE id IN ({','.join('?' * len(self.runs))}){unless}",
+            "SELECT id, execution, transcript, recording, uid FROM runs"
+            f" WHERE id IN ({','.join('?' * len(self.runs))}){unless}",
             list(self.runs),
         ).fetchall()
 

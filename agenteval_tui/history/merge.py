@@ -28,7 +28,7 @@ from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.delete_runs import running_executions, spent_by_attempts
 from agenteval_tui.history.errors import HistoryError, explain, refuse_unreleased
 from agenteval_tui.history.rebuild_totals import LOST
-from agenteval_tui.history.recordings import ASKED, FORK, mark_superseded
+from agenteval_tui.history.recordings import FORK, mark_superseded
 from agenteval_tui.history.run_writes import TOTAL_OF, withdraw
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.writer import Totals
@@ -314,19 +314,7 @@ class _Merge(Struct):
         connection.execute("DELETE FROM failed_attempts WHERE run = ?", (run,))
         connection.execute("DELETE FROM tapes WHERE run = ?", (run,))
         connection.execute("DELETE FROM run_replies WHERE run = ?", (run,))
-        test, status, cached, *spent = connection.execute(
-            f"SELECT test, status, {ASKED}, input_tokens, output_tokens, cost FROM runs WHERE id = ?", (run,)
-        ).fetchone()
-        if status == "cancelled":
-            withdraw(
-                connection,
-                totals,
-                run=run,
-                execution=execution,
-                test=test,
-                status=status,
-                spent=() if cached else spent,
-            )
+        withdraw(connection, totals, run)
 
 
 # Rows of another history file: read by the execution that they belong to, and put in under numbers of this one

@@ -19,7 +19,7 @@ from agenteval_tui.history.run_writes import TOTAL_OF, keep_attempts, withdraw
 from agenteval_tui.history.writer import Totals
 
 _ROWS = (
-    "SELECT id, uid, test, status, cached, transcript, error_kind, error_message, why, started_ms, duration_ms,"
+    "SELECT id, uid, status, cached, transcript, error_kind, error_message, why, started_ms, duration_ms,"
     " input_tokens, output_tokens, cost FROM runs WHERE execution = ?"
 )
 
@@ -48,13 +48,12 @@ class Resume(Struct):
         again = {clean(run_id) for run_id in self.again}
         queued = 0
         for row in connection.execute(_ROWS, (execution,)).fetchall():
-            run, uid, test, was, cached, transcript, *rest = row
+            run, uid, was, cached, transcript, *rest = row
             if was in TOTAL_OF and was != "cancelled" and uid not in again:
                 continue
             queued += 1
             if was in TOTAL_OF:
-                spent = () if cached else rest[-3:]
-                withdraw(connection, totals, run=run, execution=execution, test=test, status=was, spent=spent)
+                withdraw(connection, totals, run)
                 if not cached:
                     _keep_what_was_paid(connection, totals, execution, run, rest)
             connection.execute(

@@ -24,7 +24,7 @@ from agenteval_tui.history.blobs import (
 from agenteval_tui.history.bulk_sql import look_up, write_rows
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.execution_writes import plan_with
-from agenteval_tui.history.recordings import mark_superseded
+from agenteval_tui.history.recordings import ASKED, mark_superseded
 from agenteval_tui.history.records import HEAD, FailedAttempt, RunEnded
 from agenteval_tui.history.tapes import pack_tape
 from agenteval_tui.history.writer import Totals
@@ -162,8 +162,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
             for (text,) in look_up(
                 connection,
                 "SELECT json_group_array(json_array("
-                "uid, id, execution, test, plan, status, cached, input_tokens, output_tokens, cost,"
-                " recording))"
+                "uid, id, execution, test, plan, status, cached, recording))"
                 " FROM runs WHERE uid IN {keys}",
                 [end.ended.run_id for end in ends],
             )
@@ -177,21 +176,13 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
         ended, transcript = end.ended, end.ended.transcript
         if ended.run_id not in planned:
             raise HistoryError(f"there is no planned run {ended.run_id}")
-        run, execution, test, plan, was, was_cached, *spent_before, recording = planned[ended.run_id]
+        run, execution, test, plan, was, was_cached, recording = planned[ended.run_id]
         if ended.asked is not None:
             plan = plan_with(connection, plan, *ended.asked)
             connection.execute("UPDATE runs SET plan = ? WHERE id = ?", (plan, run))
         # Before the new row is written: what search has of the run is rebuilt from its old transcript.
         if was in TOTAL_OF:
-            withdraw(
-                connection,
-                totals,
-                run=run,
-                execution=execution,
-                test=test,
-                status=was,
-                spent=() if was_cached or recording else spent_before,
-            )
+            withdraw(connection, totals, run)
         cached = ended.cached or bool(was_cached)  # graded again it is still an answer that was known before
         usage, error = transcript.usage, transcript.error
         updates.append(
@@ -308,16 +299,14 @@ def planned_prompt(connection: sqlite3.Connection, plan: int) -> str:
     return str(row[0]) if row else ""
 
 
-def withdraw(
-    connection: sqlite3.Connection,
-    totals: Totals,
-    run: int,
-    execution: int,
-    test: int,
-    status: str,
-    spent: Sequence[float | None],
-) -> None:
-    """Take an ended run's results, search entry and share of the totals (`spent`: tokens, cost) away; its row stays."""
+def withdraw(connection: sqlite3.Connection, totals: Totals, run: int) -> None:
+    """Take a run's results, search entry and share of the totals away, if it has ended; its row stays."""
+    execution, test, status, asked_nobody, *spent = connection.execute(
+        f"SELECT execution, test, status, {ASKED}, input_tokens, output_tokens, cost FROM runs WHERE id = ?",  # noqa: S608 - words of ours
+        (run,),
+    ).fetchone()
+    if status not in TOTAL_OF:
+        return
     entry = _stored_document(connection, run)
     if entry is not None:
         # The index keeps no texts: it forgets an entry only if it gets the same texts again.
@@ -327,7 +316,7 @@ def withdraw(
     connection.execute("DELETE FROM criterion_results WHERE run = ?", (run,))
     connection.execute("DELETE FROM evidence WHERE run = ?", (run,))
     totals.add(execution, TOTAL_OF[status], -1)
-    for column, number in zip(_SPENT, spent, strict=False):
+    for column, number in zip(_SPENT, () if asked_nobody else spent, strict=False):
         if number is not None:
             totals.add(execution, column, -number)
     if status != "cancelled":

@@ -14,10 +14,9 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import baselines, queries
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.recordings import ASKED
 from agenteval_tui.history.replies import forget_runs
 from agenteval_tui.history.resume import forget_transcript
-from agenteval_tui.history.run_writes import TOTAL_OF, EndRuns, StartRun, end_runs, start_runs, withdraw
+from agenteval_tui.history.run_writes import EndRuns, StartRun, end_runs, start_runs, withdraw
 from agenteval_tui.history.writer import Operation, Totals
 
 
@@ -152,22 +151,9 @@ class DeleteExecution(Struct):
         if row is None:
             return 0
         execution: int = row[0]
-        rows = connection.execute(
-            f"SELECT id, test, status, {ASKED}, input_tokens, output_tokens, cost, transcript FROM runs"
-            " WHERE execution = ?",
-            (execution,),
-        ).fetchall()
-        for run, test, status, cached, *spent, _ in rows:
-            if status in TOTAL_OF:
-                withdraw(
-                    connection,
-                    totals,
-                    run=run,
-                    execution=execution,
-                    test=test,
-                    status=status,
-                    spent=() if cached else spent,
-                )
+        rows = connection.execute("SELECT id, transcript FROM runs WHERE execution = ?", (execution,)).fetchall()
+        for run, _ in rows:
+            withdraw(connection, totals, run)
         forget_runs(connection, [row[0] for row in rows])
         baselines.delete_baselines_of(connection, execution, [row[0] for row in rows])
         gone = [(row[0],) for row in rows]
