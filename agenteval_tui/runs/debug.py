@@ -6,13 +6,11 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
-from agenteval_tui.agents.base import AgentRequest
+from agenteval_tui.agents.base import AgentRequest, AgentSetup
 from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.command import input_of, words_for
@@ -49,15 +47,11 @@ def program_for(
     permission.require_agent(agent.config, agent.base_dir, env)
     config = expanded(agent, env)
     kind = config.get("kind")
-    request = run.request(config)
+    request, setup = run.request(config), AgentSetup(agent.name, config, agent.base_dir, env, permission=permission)
     if kind == "python":
-        program = _python(
-            request, agent.name, base_dir=agent.base_dir, config=config, env=env, permission=permission, listen=listen
-        )
+        program = _python(request, setup, listen)
     elif kind == "command":
-        program = _command(
-            request, agent.name, base_dir=agent.base_dir, config=config, env=env, permission=permission, listen=listen
-        )
+        program = _command(request, setup, listen)
     else:
         raise AgentevalError(
             f"agent {agent.name!r} is of the kind {kind}, whose code does not run here",
@@ -87,22 +81,14 @@ async def make_run(program: Program, permission: Permission) -> tuple[int, Sessi
     return code, session
 
 
-def _python(
-    request: AgentRequest,
-    name: str,
-    base_dir: Path,
-    config: Mapping[str, Any],
-    env: Mapping[str, str],
-    permission: Permission,
-    listen: int | None,
-) -> Program:
-    options = read_options(PythonOptions, name, config)
+def _python(request: AgentRequest, setup: AgentSetup, listen: int | None) -> Program:
+    options = read_options(PythonOptions, setup.name, setup.config)
     project = project_environment(
-        base_dir,
+        setup.base_dir,
         targets=(options.callable,),
         interpreter=options.python,
-        path=places_of(options.callable, options.path, base_dir, permission.trusted),
-        config=config,
+        path=places_of(options.callable, options.path, setup.base_dir, setup.trusted),
+        config=setup.config,
     )
     document = request_document(request, options.settings)
     job = {
@@ -120,26 +106,18 @@ def _python(
     python = [project.program] if project.program else [sys.executable, "-P"]
     if listen is not None:
         python += ["-X", "frozen_modules=off"]  # debugpy can't stop in modules that are frozen into the interpreter
-    variables = {**project.variables({**env, **options.env})}
+    variables = {**project.variables({**setup.env, **options.env})}
     return Program((*python, str(_DEBUGGED), file.name), project.folder, variables, upstreams(variables))
 
 
-def _command(
-    request: AgentRequest,
-    name: str,
-    base_dir: Path,
-    config: Mapping[str, Any],
-    env: Mapping[str, str],
-    permission: Permission,
-    listen: int | None,
-) -> Program:
+def _command(request: AgentRequest, setup: AgentSetup, listen: int | None) -> Program:
     if listen is not None:
         raise AgentevalError(
-            f"agent {name!r} is a program: agenteval can't make it wait for an editor",
+            f"agent {setup.name!r} is a program: agenteval can't make it wait for an editor",
             fix="write that into its command: [python, -m, debugpy, --listen, '5678', --wait-for-client, agent.py]",
         )
-    options = read_options(CommandOptions, name, config)
-    folder = folder_of(options.cwd, base_dir, permission.trusted)
-    variables = {**env, **options.env}
+    options = read_options(CommandOptions, setup.name, setup.config)
+    folder = folder_of(options.cwd, setup.base_dir, setup.trusted)
+    variables = {**setup.env, **options.env}
     argv = tuple(words_for(request, options))
     return Program(argv, folder, variables, upstreams(variables), reads=False, given=input_of(request, options))
