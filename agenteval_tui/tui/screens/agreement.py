@@ -16,7 +16,6 @@ from agenteval_tui.core.numbers import count, interval_phrase, percent
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Cell, Line, right, spread
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -62,7 +61,7 @@ class AgreementScreen(Sheet["tuple[str, ...]"]):
         )
 
     def compose(self) -> ComposeResult:
-        keymap = services(self).keymap
+        keymap = self.agenteval.keymap
         label = key_of("inspect.label", keymap)
         empty = [
             ((" Nothing to compare yet: label some runs first.", ""),),

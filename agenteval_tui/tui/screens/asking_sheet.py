@@ -6,7 +6,6 @@ import asyncio
 
 from agenteval_tui.tui.reading_time import READ_FIRST, ReadingTime
 from agenteval_tui.tui.screens.asking_controller import AskingController
-from agenteval_tui.tui.services import services
 from agenteval_tui.tui.terminal.sheet import Sheet, T
 from agenteval_tui.tui.workers import PaintedWork, start_worker
 
@@ -38,7 +37,7 @@ class AskingSheet(Sheet[T]):
         if not controller.can_ask:
             return
         if controller.may_cost and not self._reading.is_over:
-            services(self).say(READ_FIRST)
+            self.agenteval.say(READ_FIRST)
             return
         controller.begin()
         self._work.begin(controller.run)

@@ -16,7 +16,6 @@ from agenteval_tui.formats.exporters.export import export_run, file_name, forms
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.form_sheet import FormSheet
-from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
@@ -65,7 +64,7 @@ class ExportScreen(FormSheet[Path | None]):
         if self._over != str(path) and os.path.exists(path):  # noqa: PTH110 - see typed_path
             self._over = str(path)
             raise AgentevalError("this file exists", fix="press enter again to overwrite it")
-        export_run(services(self).session.store, self._run.id, form, path, force=self._over == str(path))
+        export_run(self.agenteval.session.store, self._run.id, form, path, force=self._over == str(path))
         return path
 
     def _said(self, width: int) -> list[Line]:

@@ -22,7 +22,6 @@ from agenteval_tui.runs.fork.sweep import blocks_of, lines_of, read_sweep
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
-from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -141,11 +140,11 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
         if self._pricing is None or self._pricing.is_finished:
             self._look()
         if self._pricing is not None:
-            services(self).keys_wait_for(self._pricing)
+            self.agenteval.keys_wait_for(self._pricing)
 
     def _start(self, request: ForkRequest) -> None:
         if self._error is not None:
-            services(self).say_error(self._error)
+            self.agenteval.say_error(self._error)
         else:
             self.dismiss((request, not self._is_known))
 
@@ -155,7 +154,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
         if price is None or self._is_known or price.takes.whole_cost == 0:
             self._start(request)
         else:
-            services(self).say(READ_FIRST)
+            self.agenteval.say(READ_FIRST)
 
     @property
     def _is_known(self) -> bool:
@@ -201,14 +200,14 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
         error: AgentevalError | None = None
         try:
             request = self._asked()
-            price = await asyncio.to_thread(partial(services(self).session.workspace.price_of_fork, request))
+            price = await asyncio.to_thread(partial(self.agenteval.session.workspace.price_of_fork, request))
         except AgentevalError as raised:
             error = raised
         self._price, self._error, self._priced = price, error, request
         self._retell()
         if request is not None and error is None and request.agent != self._looked_at:
             self._gone = ""
-            work = partial(services(self).session.workspace.gone_tools, self._run, self._step, request.agent)
+            work = partial(self.agenteval.session.workspace.gone_tools, self._run, self._step, request.agent)
             self._gone, self._looked_at = gone_tools_text(*await asyncio.to_thread(work)), request.agent
             if self._gone:
                 self._retell()

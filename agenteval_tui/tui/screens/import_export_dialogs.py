@@ -27,7 +27,6 @@ from agenteval_tui.formats.import_file import ImportReport, import_file, open_so
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
-from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -63,11 +62,6 @@ class _FileScreen(Sheet["ImportOutcome | str | None"]):
         self._lines: list[tuple[str, str]] = []
         self._busy = False
         self._over = ""  # the file that is there, and may be written over
-
-    @property
-    def agenteval(self) -> Services:
-        """The app, typed."""
-        return services(self)
 
     def fields(self) -> list[Field]:
         """What is asked."""

@@ -10,7 +10,6 @@ from textual.binding import Binding, BindingType
 
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.tui.presenters.json_document import JsonDocument
-from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.blocks_view import BlocksView
@@ -66,4 +65,4 @@ class JsonViewerScreen(Sheet[None]):
     def action_copy(self) -> None:
         """What is selected, else the part under the cursor."""
         text = self.query_one("#json", JsonView).selected_text
-        services(self).copy(displayable(text), f"{len(text):,} characters of JSON.")
+        self.agenteval.copy(displayable(text), f"{len(text):,} characters of JSON.")

@@ -10,7 +10,6 @@ from textual.binding import Binding, BindingType
 
 from agenteval_tui.core.display import displayable
 from agenteval_tui.tui.presenters.judge_log import LogEntry, entry_lines
-from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -62,4 +61,4 @@ class JudgeLogScreen(Sheet[None]):
     def action_copy(self) -> None:
         """The question and the reply at the top, whole."""
         text = displayable(self._entries[self._here()].text)
-        services(self).copy(text, "this question with its reply.")
+        self.agenteval.copy(text, "this question with its reply.")

@@ -21,7 +21,6 @@ from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.status_style import glyph
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -149,7 +148,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
         start_worker(self, partial(self._write, label), group="write", awaited=True)
 
     async def _write(self, label: Label) -> None:
-        session = services(self).session
+        session = self.agenteval.session
         try:
             label_saved = await asyncio.to_thread(lambda: give_label(session.store, label))
         except AgentevalError as error:

@@ -15,7 +15,6 @@ from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.form_sheet import FormSheet
-from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
@@ -56,7 +55,7 @@ class MakeTestScreen(FormSheet["tuple[str, str] | None"]):
 
     async def _read(self) -> None:
         try:
-            loaded_suites = await asyncio.to_thread(self._app.session.workspace.suites)
+            loaded_suites = await asyncio.to_thread(self.agenteval.session.workspace.suites)
             test = await asyncio.to_thread(drafted_test, self._runs)
         except AgentevalError as error:
             self.complain(error)
@@ -85,7 +84,7 @@ class MakeTestScreen(FormSheet["tuple[str, str] | None"]):
         if not self._is_read:
             problems["suite"] = "the suites are still loading"
         elif not values["suite"]:
-            key = key_of("suites.new", self._app.keymap)
+            key = key_of("suites.new", self.agenteval.keymap)
             problems["suite"] = f"there is no suite yet: press {key} on Suites to make one"
         self.form.complain(problems)
         if not problems:
@@ -93,13 +92,9 @@ class MakeTestScreen(FormSheet["tuple[str, str] | None"]):
 
     def _write(self, values: dict[str, str]) -> tuple[str, str]:
         suite = next(suite for suite in self._suites if suite.key == values["suite"])
-        write = self._app.session.workspace.make_test
+        write = self.agenteval.session.workspace.make_test
         saved, test = write(self._runs, suite.path, values["id"], values["name"])
         return saved.key, test
-
-    @property
-    def _app(self) -> Services:
-        return services(self)
 
     def _estimate_lines(self, width: int) -> list[Line]:
         sentence = "It asks the same question. Start with these criteria and refine them afterwards:"

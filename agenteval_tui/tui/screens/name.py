@@ -14,7 +14,6 @@ from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.form_sheet import FormSheet
-from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock, Note
@@ -69,7 +68,7 @@ class NameScreen(FormSheet["str | None"]):
         return DescribeExecution(self._execution.id, values["name"], values["note"], {**meta, **gone})
 
     def _write(self, change: DescribeExecution) -> str | None:
-        services(self).session.store.write(change).result()
+        self.agenteval.session.store.write(change).result()
         return change.name
 
     def _commits(self, width: int) -> list[Line]:

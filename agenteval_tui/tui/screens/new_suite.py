@@ -12,7 +12,6 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.new_suite import file_for
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.form_sheet import FormSheet
-from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
@@ -27,7 +26,7 @@ class NewSuiteScreen(FormSheet["tuple[str, str] | None"]):
 
     def compose(self) -> ComposeResult:
         try:
-            folder = end_of_path(self._app.session.workspace.folder_for_new(), 44)
+            folder = end_of_path(self.agenteval.session.workspace.folder_for_new(), 44)
         except AgentevalError:
             folder = ""  # what reads the agents for it says so
         fields = [
@@ -47,7 +46,7 @@ class NewSuiteScreen(FormSheet["tuple[str, str] | None"]):
 
     async def _offer_agents(self) -> None:
         try:
-            offered = await asyncio.to_thread(self._app.session.workspace.agents_for_new)
+            offered = await asyncio.to_thread(self.agenteval.session.workspace.agents_for_new)
         except AgentevalError as error:
             self.complain(error)
             return
@@ -65,11 +64,7 @@ class NewSuiteScreen(FormSheet["tuple[str, str] | None"]):
         event.form.complain(missing)
         if not missing:
             texts = (values[name] for name in ("name", "file", "agent", "test", "prompt"))
-            self.finish(partial(self._app.session.workspace.new_suite, *texts))
-
-    @property
-    def _app(self) -> Services:
-        return services(self)
+            self.finish(partial(self.agenteval.session.workspace.new_suite, *texts))
 
     def _said(self, width: int) -> list[Line]:
         values = self.values

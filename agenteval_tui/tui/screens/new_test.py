@@ -11,7 +11,6 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.form_sheet import FormSheet
-from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
@@ -48,7 +47,7 @@ class NewTestScreen(FormSheet["str | None"]):
             return
         event.form.complain(missing)
         if not missing:
-            new_test = services(self).session.workspace.new_test
+            new_test = self.agenteval.session.workspace.new_test
             self.finish(partial(new_test, self._loaded.path, values["name"], values["prompt"], values["id"]))
 
     def _said(self, width: int) -> list[Line]:

@@ -20,7 +20,6 @@ from agenteval_tui.suites.model import Suite, Test
 from agenteval_tui.tui.presenters.plan_options import CACHES, NO, STOPS, default_agent, read_options
 from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.presenters.view_lines import view_lines
-from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -102,7 +101,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
     async def _offer_agents(self) -> None:
         """The user's own agents too; reading them takes a moment."""
         try:
-            agents, _problems = await asyncio.to_thread(self._app.session.workspace.agents)
+            agents, _problems = await asyncio.to_thread(self.agenteval.session.workspace.agents)
         except AgentevalError:
             return  # planning says what is wrong
         names = self._agent_names(agents)
@@ -135,7 +134,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         error: AgentevalError | None = None
         preview = None
         try:
-            preview = await asyncio.to_thread(self._app.session.workspace.preview, self._paths, options)
+            preview = await asyncio.to_thread(self.agenteval.session.workspace.preview, self._paths, options)
         except AgentevalError as wrong:
             error = wrong
         self._estimating = False
@@ -147,7 +146,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         if not was_wanted:
             return
         if preview is not None and preview.estimate.whole_cost != 0:
-            self._app.say(READ_FIRST)
+            self.agenteval.say(READ_FIRST)
         else:
             self._start()
 
@@ -156,7 +155,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         if self._planned is not None and self._estimating:
             self._wanted = True
             if self._counting is not None:
-                self._app.keys_wait_for(self._counting)
+                self.agenteval.keys_wait_for(self._counting)
         else:
             self._start()
 
@@ -167,10 +166,6 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         self.dismiss(self._planned)
 
     # Lines
-
-    @property
-    def _app(self) -> Services:
-        return services(self)
 
     def _estimate_lines(self, width: int) -> list[Line]:
         lines: list[Line] = []

@@ -17,7 +17,6 @@ from agenteval_tui.history.search import moment
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
-from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -47,11 +46,6 @@ class PruneScreen(Sheet["bool | None"]):
         self._going = ""
         self._stop = False
         self._changed = False
-
-    @property
-    def agenteval(self) -> Services:
-        """The app, typed."""
-        return services(self)
 
     def compose(self) -> ComposeResult:
         fields = [

@@ -21,7 +21,6 @@ from agenteval_tui.suites.model import Test
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.form_sheet import FormSheet
-from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock, Note
@@ -136,7 +135,7 @@ class QuarantineScreen(FormSheet["str | None"]):
 
     @property
     def _store(self) -> Store:
-        return services(self).session.store
+        return self.agenteval.session.store
 
     def _show(self) -> None:
         self.query_one(Note).show_again()

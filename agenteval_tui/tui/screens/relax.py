@@ -18,7 +18,6 @@ from agenteval_tui.tui.presenters.edit_preview import preview_lines
 from agenteval_tui.tui.presenters.impact import gain
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.status_style import WARNING
-from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Cell, Line, spread
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -93,7 +92,7 @@ class RelaxScreen(Sheet[str]):
         try:
             self._suggestions = await self._alone(lambda: next(counting, ()))
         except AgentevalError as error:
-            services(self).say_error(error)
+            self.agenteval.say_error(error)
             return
         self._show()
         start_worker(self, partial(self._count, counting), group="count")
@@ -104,7 +103,7 @@ class RelaxScreen(Sheet[str]):
             while await self._alone(lambda: next(counting, None)) is not None:
                 rows.refresh_rows()
         except AgentevalError as error:
-            services(self).say_error(error)
+            self.agenteval.say_error(error)
 
     def _show(self) -> None:
         rows, suggestions = self.query_one("#relaxations", VirtualList), self._suggestions

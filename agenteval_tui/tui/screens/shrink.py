@@ -15,7 +15,6 @@ from agenteval_tui.tui.presenters.text_layout import error_lines, indented, para
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.screens.asking_sheet import AskingSheet
 from agenteval_tui.tui.screens.shrink_controller import ShrinkController
-from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
@@ -81,7 +80,7 @@ class ShrinkScreen(AskingSheet[None]):
         return bool(controller.shrunk.removed) and not controller.saved
 
     async def _save(self) -> None:
-        controller, session = self.controller, services(self).session
+        controller, session = self.controller, self.agenteval.session
 
         def work() -> None:
             if (path := controller.save()) is not None:

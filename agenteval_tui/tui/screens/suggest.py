@@ -24,7 +24,6 @@ from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.presenters.view_lines import line, view_lines
 from agenteval_tui.tui.presenters.wrapped_lines import shown_line
 from agenteval_tui.tui.screens.suggest_controller import SuggestController, SuggestedState
-from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -144,7 +143,7 @@ class SuggestScreen(Sheet[Starter | None]):
         if self._may_add:
             self.dismiss(controller.starter(event.index))
         else:
-            services(self).say("This test is not in a suite file, so you can't add a criterion.", severity="warning")
+            self.agenteval.say("This test is not in a suite file, so you can't add a criterion.", severity="warning")
 
     # Reading, in a thread: up to some tenths of a second
 

@@ -32,7 +32,7 @@ from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import ModalScreen, Screen
 from textual.worker import Worker, WorkerState
 
-from agenteval_tui.tui.services import services
+from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.terminal.mounting import DISPATCHES, drop_messages, is_there
 
 T = TypeVar("T")
@@ -118,6 +118,11 @@ class Sheet(ModalScreen[T]):
         super().__init__()
         self._leaving: SheetExit = SheetExit(self)
 
+    @property
+    def agenteval(self) -> Services:
+        """What the app offers."""
+        return services(self)
+
     def render(self) -> RenderableType:
         """What lies under it."""
         return _veiled(super().render())
@@ -156,7 +161,7 @@ class Sheet(ModalScreen[T]):
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A worker that broke: say it once; the sheet stays open."""
         if event.state is WorkerState.ERROR and event.worker.error is not None:
-            services(self).say_bug(event.worker.error, event.worker.name)
+            self.agenteval.say_bug(event.worker.error, event.worker.name)
 
 
 class _Commands(CommandList):
