@@ -6,7 +6,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -181,6 +181,7 @@ def test_what_is_cut_ends_in_no_joiner(text: str, width: int) -> None:
 @given(
     st.text(alphabet=st.sampled_from("कष\u094d\u200d\u200cبآ👩💻🏽\u034f\ufe0f\u0301\x1b\x85\u2028 a日"), max_size=30)
 )
+@example("a\u0301\u0301\u094d\u200c")  # a mark that is too many, and a joiner that only it lets stand
 def test_the_last_filter_keeps_the_cells(text: str) -> None:
     line = sanitize(text)
     assert cell_len(line) == cell_len(text)

@@ -55,6 +55,9 @@ def _is_harmless(text: str) -> bool:
     return displayable(text) == text and not _MOVES.search(text)
 
 
+_END = 16  # characters: a letter with more marks and joiners than are kept
+
+
 def sanitize(text: str) -> str:
     """`text` (a piece of one line) without anything that a terminal acts on, in as many cells as it had."""
     # Marks that are too many on one letter are dropped by `displayable`; they take no cell. Those on no letter it would
@@ -72,11 +75,17 @@ def sanitize(text: str) -> str:
             continue
         visible = "" if char in "\n\t" else stand_in(char)
         if visible == char:
-            if not is_mark(char) or (clean and not clean[-1].isspace()):
+            if not is_mark(char) or (clean and not clean[-1].isspace() and _keeps(clean, char)):
                 clean += char
         elif (width := cell_len(char)) > 0:
             clean += (visible or "·").ljust(width)[:width]
     return displayable(clean)
+
+
+def _keeps(text: str, mark: str) -> bool:
+    """Whether `displayable` keeps a mark behind this text. A joiner behind a dropped mark would be shown as a dot."""
+    end = text[-_END:]
+    return displayable(end + mark) != displayable(end)
 
 
 def as_ascii(text: str) -> str:
