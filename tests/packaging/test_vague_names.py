@@ -23,7 +23,7 @@ CEILINGS = {
     "history": 1.1,
     "pytest_plugin": 4.5,
     "runs": 1.1,
-    "tui": 1.5,
+    "tui": 0.3,
 }
 """{a folder of the package: the most of a hundred bound names that may be vague}. Lower it when the share falls."""
 ELSEWHERE = 1.0
