@@ -84,6 +84,11 @@ def test_the_list_gives_its_tests_the_room_below_it() -> None:
     assert controller.tests_of(row) == tests
     assert controller.tests_heading() == ("tests", "1 test · 0 tokens · $0.75")
     assert controller.tests_of(replace(row, status="running")) is None, "more runs may have ended"
+    partial = replace(row, id="F", status="running", runs=1)
+    assert controller.take_tests(partial, tests[:0])
+    assert controller.tests_of(replace(partial, status="finished")) is None, "it ended with more than was read"
+    assert controller.tests_of(replace(row, runs=3)) is None, "it was resumed meanwhile"
+    controller.take_tests(row, tests)
     controller.take_tests(replace(row, runs=MOST_RUNS + 1), [])
     assert plain(controller.test_lines(80, 10)[0]).strip() == "2,001 runs: press enter to list them."
     for number in range(EXECUTIONS_KEPT + 5):

@@ -222,7 +222,7 @@ class HistoryController:
         self._cursors: dict[str, str] = {}  # the row to come back to, by the kind of rows
         self._listed: tuple[object, ...] = ()  # what the list is of
         self._wanted: list[int] = []  # pages to read, the most wanted last
-        self._tests: dict[str, list[TestOutcome]] = {}  # of executions, by their ids
+        self._tests: dict[str, tuple[ExecutionRow, list[TestOutcome]]] = {}  # of executions as they were, by their ids
         self._shown: tuple[ExecutionRow, list[TestOutcome]] | None = None  # whose tests are below the list
 
     # What is listed
@@ -408,15 +408,17 @@ class HistoryController:
 
     def tests_of(self, row: ExecutionRow) -> list[TestOutcome] | None:
         """What is known of an execution's tests; None: nothing yet, or it may have changed."""
-        return self._tests.get(row.id) if row.status != "running" else None
+        before, tests = self._tests.get(row.id, (None, None))
+        return tests if before == row and row.status != "running" else None
 
     def take_tests(self, row: ExecutionRow, tests: list[TestOutcome]) -> bool:
         """The tests of an execution, which is the chosen one now. False: it is shown as it is already."""
-        while len(self._tests) >= EXECUTIONS_KEPT:
-            self._tests.pop(next(iter(self._tests)))
-        earlier, self._shown = self._shown, (row, self._tests.setdefault(row.id, tests))
-        if row.status == "running":
-            self._shown = (row, tests)
+        # Of one that runs nothing is kept: when it has ended, these are not its tests any more.
+        if row.status != "running":
+            while len(self._tests) >= EXECUTIONS_KEPT:
+                self._tests.pop(next(iter(self._tests)))
+            self._tests[row.id] = row, tests
+        earlier, self._shown = self._shown, (row, tests)
         return earlier != self._shown
 
     def tests_heading(self) -> tuple[str, str]:
