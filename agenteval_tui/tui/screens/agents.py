@@ -288,6 +288,7 @@ class AgentsScreen(FrameScreen):
         session = self.agenteval.session
         chat = self.controller.begin_turn(agent, permission, lambda: session.store)
         box = self.query_one("#prompt", Input)
+        # Something else may have been written while a person was asked about trust.
         if box.value == text:
             box.value = ""
         self._show_chat()

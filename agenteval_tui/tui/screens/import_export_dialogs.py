@@ -204,6 +204,7 @@ class ImportScreen(_FileScreen):
             self.dismiss(ImportOutcome(self._done, opens=not self._many))
             return
         self._busy, self._stop = True, False
+        # Else it would be written over by what the file is.
         self.workers.cancel_group(self, "look")
         start_worker(self, partial(self._bring, path), group="bring", awaited=True, exclusive=False)
 
@@ -309,6 +310,7 @@ def _what_lies_there(text: str) -> list[tuple[str, str]]:
 
 def _common(names: list[str]) -> str:
     """What all names begin with."""
+    # What the first and the last by the alphabet share, all between them share.
     first, last = min(names), max(names)
     same = next((place for place, char in enumerate(first) if not last.startswith(char, place)), len(first))
     return first[:same]

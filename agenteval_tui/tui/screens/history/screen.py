@@ -136,6 +136,7 @@ class HistoryScreen(FrameScreen):
             return
 
         def then(row: ExecutionRow) -> None:
+            # This start may be of another project.
             if in_scope(row.project, session.projects):
                 self.controller.open(row)
             self.reload()

@@ -126,6 +126,7 @@ class TranscriptPane(TitledPane[None]):
         """Search for this, as if a person had typed it."""
         field = self._field
         field.display = True
+        # Else it would be searched for twice.
         with field.prevent(Input.Changed):
             field.value = term
         self.search(term)
@@ -157,6 +158,7 @@ class TranscriptPane(TitledPane[None]):
         document = view.document
         for _ in view.searching(words):
             self._count_hits(whole=False)
+            # Between two slices keys are read, and what was found is painted.
             await asyncio.sleep(0)
             if view.document is not document:
                 # Raw or not, or another run: what is shown now is searched by who showed it.
