@@ -299,7 +299,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return prestarted.stand_in(tmp_path_factory.mktemp("installed")).parent
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def shared() -> Path:
     """The recordings and contract pages beside the project; the test is skipped where they are not."""
     if not SHARED.is_dir():

@@ -58,6 +58,8 @@ def losses(file: Path) -> Iterator[Answered]:
         if made is None:
             continue
         exchanges, at, lost = made
+        if not _VALUE.search(lost):
+            continue  # before all of it is read
         transcript = transcript_of(exchanges)
         assert transcript.requests is not None
         later = "\n".join(

@@ -23,6 +23,7 @@ from benchmarks.accuracy.blame import (
     SHOWN_BEGIN,
     SHOWN_END,
     TAU,
+    Case,
     Outcome,
     Score,
     cases_of,
@@ -38,9 +39,15 @@ from benchmarks.accuracy.blame import (
 )
 
 
+@pytest.fixture(scope="module")
+def cases(shared: Path) -> list[Case]:
+    """All failures that people labelled, with our answers."""
+    return cases_of(shared / "data")
+
+
 @pytest.mark.shared
-def test_what_decides_is_as_reliable_as_the_page_says(shared: Path) -> None:
-    outcomes = outcomes_of(cases_of(shared / "data"), shared / "data")
+def test_what_decides_is_as_reliable_as_the_page_says(shared: Path, cases: list[Case]) -> None:
+    outcomes = outcomes_of(cases, shared / "data")
     counts = counts_of(outcomes)
     page = PAGE.read_text(encoding="utf-8")
     assert measurements_text(counts) == MEASUREMENTS_FILE.read_text(encoding="utf-8")
@@ -86,8 +93,7 @@ def test_evidence_decides_if_it_was_right_in_four_of_five_of_each_set_and_surely
 
 
 @pytest.mark.shared
-def test_accuracy_is_what_the_page_says(shared: Path) -> None:
-    cases = cases_of(shared / "data")
+def test_accuracy_is_what_the_page_says(cases: list[Case]) -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert table(cases) == page.partition(BEGIN)[2].partition(END)[0].strip()
     assert held_out_table(cases) == page.partition(HELD_BEGIN)[2].partition(HELD_END)[0].strip()
