@@ -37,18 +37,24 @@ settings.load_profile("house")
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
 
-# `EXAMPLES_TIMES=40 pytest tests/grading/test_never_raises.py`: so many times the examples of each property.
-TIMES = int(os.environ.get("EXAMPLES_TIMES", "1"))
+# Of the examples that a property names (or hypothesis's hundred) a run tries this share, and the next run others. CI
+# tries all once, `EXAMPLES_TIMES=1 pytest ...` too, and `EXAMPLES_TIMES=40 pytest tests/grading/test_never_raises.py`
+# forty times as many.
+TIMES = float(os.environ.get("EXAMPLES_TIMES", "0.25"))
+FEWEST = 20
 DOZEN = 12
 
 
-def more_examples(items: list[pytest.Item]) -> None:
-    """Each property of these tests is tried with `TIMES` its examples, and no time limit."""
+def set_examples(items: list[pytest.Item]) -> None:
+    """Each property is tried with `TIMES` its examples, though with `FEWEST` if it names as many; and where these are
+    more than it names, without a time limit."""
     for test in {inner for item in items if (inner := getattr(item, "obj", None)) and is_hypothesis_test(inner)}:
         own = getattr(test, "_hypothesis_internal_use_settings", None) or settings.default
-        test._hypothesis_internal_use_settings = settings(own, max_examples=own.max_examples * TIMES)
-    for item in items:
-        item.add_marker(pytest.mark.timeout(0))
+        examples = max(round(own.max_examples * TIMES), min(own.max_examples, FEWEST))
+        test._hypothesis_internal_use_settings = settings(own, max_examples=examples)
+    if TIMES > 1:
+        for item in items:
+            item.add_marker(pytest.mark.timeout(0))
 
 
 def by_the_dozen(items: list[pytest.Item]) -> None:
@@ -72,8 +78,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     All else is mixed, a file at a time and always in the same way: tests of one folder often wait for the same
     (processes, terminals, servers), and where all workers wait at once, the processors have nothing to do.
     """
-    if TIMES > 1:
-        more_examples(items)
+    if TIMES != 1:
+        set_examples(items)
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return
 
