@@ -9,6 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from sources import modules, of_all_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = re.compile(r"`((?:[A-Za-z_]\w*\.)+)([A-Za-z_]\w*)(?:\([^`]*\))?`")
@@ -50,22 +51,19 @@ def test_a_module_that_is_named_has_what_is_named(sources: dict[Path, str]) -> N
     assert not wrong
 
 
-def test_a_parameter_that_a_docstring_explains_is_there(sources: dict[Path, str]) -> None:
+@of_all_sources
+def test_a_parameter_that_a_docstring_explains_is_there() -> None:
     """A parameter that was renamed is easily forgotten in the docstring."""
     wrong = []
-    for path, text in sources.items():
-        for function in ast.walk(ast.parse(text)):
+    for path, nodes in modules().items():
+        for function in nodes:
             if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
-            docstring = ast.get_docstring(function, clean=False)
-            if docstring is None:
+            explained = EXPLAINED.findall(ast.get_docstring(function, clean=False) or "")
+            if not explained:
                 continue
             code = "\n".join(map(ast.unparse, (function.args, *function.body[1:])))
-            wrong += [
-                f"{path.relative_to(ROOT)} {function.name} `{name}`"
-                for name in EXPLAINED.findall(docstring)
-                if not re.search(rf"\b{name}\b", code)
-            ]
+            wrong += [f"{path} {function.name} `{name}`" for name in explained if not re.search(rf"\b{name}\b", code)]
     assert not wrong
 
 

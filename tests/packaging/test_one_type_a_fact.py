@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from itertools import combinations
-from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[2] / "agenteval_tui"
+from sources import modules, of_all_sources
+
 LEAST = 4
 """Fields from which on two records are compared."""
 SHARED = 0.6
@@ -57,12 +57,13 @@ def fields_of(node: ast.ClassDef) -> frozenset[str]:
 
 
 def records() -> Iterator[tuple[str, frozenset[str]]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for nodes in modules().values():
+        for node in nodes:
             if isinstance(node, ast.ClassDef) and len(fields := fields_of(node)) >= LEAST:
                 yield node.name, fields
 
 
+@of_all_sources
 def test_no_record_repeats_another() -> None:
     alike = {
         tuple(sorted((name, other)))
