@@ -325,7 +325,9 @@ def _is_same_message(message: Mapping[str, Any], other: Mapping[str, Any]) -> bo
     if message.get("role") != other.get("role"):
         return False
     if message.get("role") == "tool":
-        return bool(message.get("tool_call_id")) and message.get("tool_call_id") == other.get("tool_call_id")
+        if message.get("tool_call_id") or other.get("tool_call_id"):
+            return message.get("tool_call_id") == other.get("tool_call_id")
+        return message.get("name") == other.get("name")  # Gemini's have no ids, as a rule
     calls = message.get("tool_calls")
     if calls:
         return bool(calls == other.get("tool_calls"))

@@ -16,19 +16,22 @@ Messages = list[dict[str, Any]]
 
 @st.composite
 def conversations(draw: st.DrawFn) -> Messages:
-    """A conversation of several turns, some with a call of a tool and its result. No two messages are equal."""
+    """A conversation of several turns, some with a call of a tool and its result. No two messages are equal. Calls of
+    Gemini have no ids."""
     made: Messages = []
+    has_ids = draw(st.booleans())
     for turn in range(draw(st.integers(2, 6))):
         made.append({"role": "user", "content": f"question {turn}: {draw(st.text(max_size=40))}"})
         if draw(st.booleans()):
             call = {
-                "id": f"call_{turn}",
+                "id": f"call_{turn}" if has_ids else "",
                 "type": "function",
                 "function": {"name": "find", "arguments": f'{{"q": {turn}}}'},
             }
             made.append({"role": "assistant", "content": "", "tool_calls": [call]})
             result = f"result {turn} " + "row " * draw(st.integers(20, 60))
-            made.append({"role": "tool", "tool_call_id": f"call_{turn}", "content": result})
+            about = {"tool_call_id": f"call_{turn}"} if has_ids else {"name": "find"}
+            made.append({"role": "tool", "content": result, **about})
         made.append({"role": "assistant", "content": f"answer {turn}: {draw(st.text(max_size=40))}"})
     return made
 
