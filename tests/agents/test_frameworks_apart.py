@@ -382,8 +382,18 @@ def test_litellm_has_its_tests_in_its_own_environment() -> None:
     run_tests_of("litellm", "tests/extensions/litellm/test_agent.py")
 
 
-def test_tools_of_mcp_and_the_server_work_with_the_first_version_of_the_package() -> None:
-    run_tests_of("mcp", "tests/agents/test_mcp.py", "tests/extensions/mcp/test_server.py")
+@pytest.mark.parametrize("name", ["mcp", "mcp-lowest"])
+def test_tools_of_mcp_and_the_server_work_with_the_first_version_of_the_package(name: str) -> None:
+    run_tests_of(name, "tests/agents/test_mcp.py", "tests/extensions/mcp/test_server.py")
+
+
+def test_the_lowest_version_of_mcp_is_the_one_that_is_tried() -> None:
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    (needed,) = project["optional-dependencies"]["mcp"]
+    tried = (FOLDER / "install.py").read_text("utf-8")
+    (lowest,) = [each.version for each in Requirement(needed).specifier if each.operator == ">="]
+    assert f'"mcp=={lowest}.0"' in tried
 
 
 def test_the_extra_leaves_frameworks_the_version_of_mcp_that_they_need() -> None:

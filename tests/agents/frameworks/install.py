@@ -33,6 +33,15 @@ PACKAGES = {
     "litellm": (f"agenteval-tui[litellm] @ {ROOT.as_uri()}", "pytest", "pytest-asyncio", "pytest-xdist", "hypothesis"),
     # The newest of the version before the one that agenteval is developed with.
     "mcp": (f"agenteval-tui[mcp] @ {ROOT.as_uri()}", "mcp<2", "pytest", "pytest-asyncio", "pytest-xdist", "hypothesis"),
+    # The lowest that the extra takes.
+    "mcp-lowest": (
+        f"agenteval-tui[mcp] @ {ROOT.as_uri()}",
+        "mcp==1.24.0",
+        "pytest",
+        "pytest-asyncio",
+        "pytest-xdist",
+        "hypothesis",
+    ),
 }
 
 
