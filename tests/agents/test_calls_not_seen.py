@@ -33,9 +33,25 @@ TOLD = {
     "messages": "return [{'role': 'assistant', 'content': 'hi'}]",
     "events": "yield {'type': 'text', 'text': 'hi'}",
     "calls beside the answer": "return {'answer': 'hi', 'tool_calls': []}",
-    "completion": "return {'choices': [{'message': {'content': 'hi'}, 'finish_reason': 'stop'}]}",
     "text, then messages": "yield 'hi'\n    yield [{'role': 'assistant', 'content': 'hi'}]",
 }
+
+
+LAST = {
+    "completion": "return {'choices': [{'message': {'content': 'hi'}, 'finish_reason': 'stop'}]}",
+    "message": "return {'role': 'assistant', 'content': 'hi'}",
+    "message of Gemini": "return {'role': 'model', 'parts': [{'text': 'hi'}]}",
+    "item": "return {'type': 'message', 'role': 'assistant', 'content': [{'type': 'output_text', 'text': 'hi'}]}",
+}
+"""What a model gives last: the calls before it are not in it."""
+
+
+@pytest.mark.parametrize("code", LAST.values(), ids=LAST)
+async def test_the_last_piece_of_an_agent(run_agent: Run, tmp_path: Path, code: str) -> None:
+    (tmp_path / "mine.py").write_text(f"def agent(prompt):\n    {code}\n")
+    ran = await run_agent({"kind": "python", "callable": "mine:agent"})
+    assert (ran.transcript.error, ran.transcript.final_output) == (None, "hi")
+    assert [note.code for note in ran.transcript.notes] == ["unread_calls"]
 
 
 @pytest.mark.parametrize(

@@ -287,8 +287,7 @@ class TestOpenAIAgents:
         assert openai_agents[0][name].raised == ""
         transcript = openai_agents[0][name].transcript
         assert transcript.final_output == "3 pairs"
-        if name != "completion_chunks":
-            assert [note.code for note in transcript.notes] == ["unread_calls"]
+        assert [note.code for note in transcript.notes] == ["unread_calls"]
         if name != "completion_message":
             assert (transcript.usage.input_tokens, transcript.usage.output_tokens) == (20, 2)
             assert transcript.model == "m"

@@ -262,12 +262,9 @@ class Reader:
             self._answer(piece, streamed)
 
     def _of_model(self) -> None:
-        """A whole reply of a server. One that the code wrote as a dict tells the whole run; an object is what a client
-        of a model gave last."""
-        if self._foreign:
-            self._last = self._last or "those before " + pieces.article(self._foreign) + "; " + _ALL
-        else:
-            self._told_whole = True
+        """A whole reply of a server, which is what a model gave last."""
+        name = self._foreign or "reply"
+        self._last = self._last or "those before " + pieces.article(name) + "; " + _ALL
 
     def _item(self, piece: object, streamed: bool) -> None:
         if streamed:
