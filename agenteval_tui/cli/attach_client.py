@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import select
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from types import FrameType
 
 from msgspec import Struct
 
@@ -98,6 +102,7 @@ def handle_interrupt(
             continue
         try:
             loop.add_signal_handler(number, stop)
+            signal.signal(number, _let_go)  # the loop is woken all the same
             added.append(number)
         except (NotImplementedError, RuntimeError, ValueError):
             break  # not the main thread: whoever called us has the signals
@@ -106,6 +111,18 @@ def handle_interrupt(
     finally:
         for number in added:
             loop.remove_signal_handler(number)
+
+
+def _let_go(number: int, frame: FrameType | None) -> None:
+    """A terminal that takes nothing, such as a connection that hangs, holds up what would end this process: from now
+    on, what it is told goes nowhere."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            descriptor = stream.fileno()
+            if os.isatty(descriptor) and not select.select([], [descriptor], [], 0)[1]:
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, descriptor)  # the write that waits is tried again, by the same number
+                os.close(nowhere)
 
 
 def print_view(every: list[Live]) -> list[ExecutionView | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -196,3 +197,26 @@ def test_ctrl_c_ends_a_watch_and_nothing_is_left(cli: Callable[..., Any], folder
             watch.send_signal(2)
     assert watch.wait(60) == 0
     assert lines[-1]["event"] == "change"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what a process waits in is read from /proc")
+def test_a_watch_on_a_terminal_that_takes_nothing_can_be_ended(cli: Callable[..., Any], folder: Path) -> None:
+    cli("run", "--trust")
+    arguments = [sys.executable, "-m", "agenteval_tui", "run", "--watch", "--trust"]
+    with Terminal(arguments, columns=120, rows=40, env=dict(os.environ)) as it:
+        it.wait_for(lambda terminal: b"q quit" in terminal.written, what="the first check")
+        os.write(it.fd, STOP_OUTPUT)
+        edit(folder, "Say: ", "Now say: ")
+        it.wait_for(lambda terminal: waits_in(terminal.pid) == "wait_woken", what="a write that waits")
+        os.kill(it.pid, signal.SIGTERM)
+        it.wait_for_end()
+        assert it.exit_code() == 0
+
+
+STOP_OUTPUT = b"\x13"
+"""Ctrl-S."""
+
+
+def waits_in(pid: int) -> str:
+    """The function of the system that the main thread of a process waits in; of a terminal it is `wait_woken`."""
+    return Path(f"/proc/{pid}/wchan").read_text()
