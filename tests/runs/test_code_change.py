@@ -491,6 +491,23 @@ async def test_a_broken_import_leaves_the_last_state(
     assert effects(change) == {"shouts": "passes", "polite": "fails"}
 
 
+async def test_a_module_that_is_deleted_and_written_anew_is_one_save(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    await project.record()
+    it = watching()
+    await it.change(1)
+    text = (project.folder / "agent.py").read_text()
+    (project.folder / "agent.py").unlink()
+    await it.until(lambda: [event for event in it.events if isinstance(event, Saved) and event.files])
+    project.write("agent.py", text.replace(".lower()", ""))
+    change = await it.change(2)
+    assert change.error == ""
+    assert effects(change) == {"shouts": "passes", "polite": "fails"}
+    (project.folder / "agent.py").unlink()
+    assert "agent" in (await it.change(3)).error
+
+
 async def test_a_newer_save_ends_the_runs_of_the_older(
     server: ScriptedServer, project: Project, watching: Callable[[], Watched]
 ) -> None:

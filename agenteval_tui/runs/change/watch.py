@@ -31,6 +31,8 @@ from agenteval_tui.suites.discover import is_suite_name
 from agenteval_tui.suites.trust import working_copy_of
 from agenteval_tui.suites.watch import BESIDE
 
+_GONE_S = 0.3
+"""How long a file may be away: some editors, and a checkout, delete it before they write it anew."""
 _AGAIN = 2  # times that a file changes while runs are made: then it is they that write it
 
 
@@ -231,6 +233,8 @@ class Watch:
     async def _checked(
         self, files: tuple[str, ...], runs: Sequence[RecordedRun], options: CheckOptions, beside: CodeChange | None
     ) -> None:
+        if any(not Path(file).exists() for file in files):  # noqa: ASYNC240 - a look at a few names
+            await asyncio.sleep(_GONE_S)  # a newer save ends this
         try:
             change = await self._check.run(
                 runs,
