@@ -210,6 +210,22 @@ async def test_live_requests_keep_to_the_limit_on_cost(server: ScriptedServer, p
     assert set(effects(change).values()) == {"needs_model"}, "a limit says nothing of the code"
 
 
+async def test_runs_that_failed_come_first_and_each_test_before_repetitions(
+    server: ScriptedServer, project: Project
+) -> None:
+    project.suite = SUITE.replace("tests:\n", "defaults: {repeat: 2}\ntests:\n") + (
+        "  - id: kind\n"
+        "    prompt: please\n"
+        "    criteria:\n"
+        "      - name: Please\n"
+        "        prototype_class: TextResponse\n"
+        "        config_uxon: {metrics: [{type: TextMatch, contains: please}]}\n"
+    )
+    await project.record()
+    order = [(run.test, run.repetition) for run in (await project.check()).runs]
+    assert order == [("shouts", 1), ("shouts", 2), ("polite", 1), ("kind", 1), ("polite", 2), ("kind", 2)]
+
+
 async def test_the_runs_count_nowhere(server: ScriptedServer, project: Project) -> None:
     await project.record()
     project.edit(".lower()", "")

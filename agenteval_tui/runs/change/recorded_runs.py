@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 
@@ -89,8 +89,20 @@ def recorded_runs(store: Store, runs: Sequence[RunPlan]) -> RecordedRuns:
         RecordedRun(wanted[key], row, _twins(row, of_test[key[:4]])) for key, row in rows.items() if key in wanted
     ]
     order = {id(run): place for place, run in enumerate(runs)}
-    recorded.sort(key=lambda run: (not run.failed, order[id(run.plan)]))
-    return RecordedRuns(tuple(recorded), tuple([run for key, run in wanted.items() if key not in rows]))
+    recorded.sort(key=lambda run: order[id(run.plan)])
+    return RecordedRuns(_most_telling_first(recorded), tuple([run for key, run in wanted.items() if key not in rows]))
+
+
+def _most_telling_first(runs: Sequence[RecordedRun]) -> tuple[RecordedRun, ...]:
+    """Those that failed come first; among them, and among the others, a run of each test before a second one of any:
+    repetitions of a test mostly say the same."""
+    places: list[tuple[bool, int, int]] = []
+    seen: Counter[tuple[object, ...]] = Counter()
+    for place, run in enumerate(runs):
+        alike = (run.failed, *_test_of(run), run.row.agent)
+        places.append((not run.failed, seen[alike], place))
+        seen[alike] += 1
+    return tuple([runs[place] for _, _, place in sorted(places)])
 
 
 def _twins(row: RunRow, others: Iterable[RunRow]) -> tuple[RunRow, ...]:
