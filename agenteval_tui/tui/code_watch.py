@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import DecodeError, Struct, ValidationError
+from msgspec.json import Decoder
 
 from agenteval_tui.core.directories import own_command, own_environment
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
@@ -18,6 +18,9 @@ from agenteval_tui.runs.change.model import WatchEvent
 
 _LONGEST = 64_000_000  # bytes of an event
 _END_S = 5.0
+
+
+_event_of = Decoder(WatchEvent).decode  # a save with 2,000 runs is 1 MB: 8 ms by way of dicts, in the loop of the keys
 
 
 class WatchRequest(Struct, frozen=True):
@@ -69,8 +72,8 @@ class CodeWatch:
         # Read beside the events: a pipe that nobody reads fills, and the process would stop.
         stderr_text = asyncio.create_task(process.stderr.read())
         async for line in process.stdout:
-            with contextlib.suppress(ValidationError, ValueError):
-                yield convert(json.loads(line), WatchEvent)
+            with contextlib.suppress(DecodeError, ValidationError, ValueError):
+                yield _event_of(line)
         error = (await stderr_text).decode("utf-8", "replace").strip()
         if await process.wait() and error:
             raise _told(error)

@@ -84,6 +84,20 @@ def controller(*events: WatchEvent) -> WatchController:
     return made
 
 
+def test_the_list_is_put_together_once_for_each_state() -> None:
+    it = controller(*EVENTS)
+    rows = it.rows()
+    assert it.rows() is rows
+    it.everything = True
+    assert it.rows().count() == rows.count() + 1
+    it.everything = False
+    it.take(Saved(files=("/shop/agent.py",), runs=4))
+    it.take(RunChecked(change=replace(FAILS, effect="passes")))
+    assert [run.effect for run in it.rows().runs] == ["passes", "passes", "needs_model"]
+    it.take(Checked(change=code_change((), (SAME,), duration_ms=1.0)))
+    assert it.rows().count() == 0
+
+
 def lines(made: WatchController) -> str:
     return "\n".join("".join(text for text, _ in line) for line in made.lines(120))
 

@@ -8,9 +8,10 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.runs.change.model import RunChange
+from agenteval_tui.runs.change.model import RunChange, RunChecked
 from agenteval_tui.tui.actions import bindings, named_keys
 from agenteval_tui.tui.code_watch import CodeWatch, WatchRequest
+from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.watch_controller import MessageDifference, WatchController, read_difference
 from agenteval_tui.tui.styled_text import Cell
@@ -18,6 +19,8 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
+
+_GATHER_S = 0.05
 
 
 class WatchScreen(FrameScreen):
@@ -32,6 +35,7 @@ class WatchScreen(FrameScreen):
         self.controller = WatchController()
         self._watch: CodeWatch | None = None
         self._composed = False
+        self._gathers = False
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -92,7 +96,10 @@ class WatchScreen(FrameScreen):
                 if self._watch is not watch:
                     return
                 self.controller.take(event)
-                self._show()
+                if isinstance(event, RunChecked):
+                    self._show_gathered()
+                else:
+                    self._show()
             if self._watch is watch:
                 self.controller.ended = "This is not watched any more."
         except AgentevalError as error:
@@ -105,7 +112,14 @@ class WatchScreen(FrameScreen):
     def on_unmount(self) -> None:
         self._watch = None
 
+    def _show_gathered(self) -> None:
+        """Runs end by the hundred in a second: what ends within 50 ms is shown at once."""
+        if not self._gathers:
+            self._gathers = True
+            call_after(self, _GATHER_S, self._show)
+
     def _show(self) -> None:
+        self._gathers = False
         if not self._composed:
             return
         rows, view = self.controller.rows(), self._list

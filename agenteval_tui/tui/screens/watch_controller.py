@@ -76,6 +76,7 @@ class WatchController:
         self._differences: dict[tuple[str, str], MessageDifference | None] = {}
         self.everything = everything
         """Whether unchanged runs are listed, too."""
+        self._listed: tuple[tuple[object, ...], WatchRows] | None = None
 
     def take(self, event: WatchEvent) -> None:
         """One more event."""
@@ -97,7 +98,15 @@ class WatchController:
                 self.ignored.append(file)
 
     def rows(self) -> WatchRows:
-        """The runs: while some are being made, those that have ended in place of what they were."""
+        """The runs: while some are being made, those that have ended in place of what they were. They are put together
+        once for each state: there may be thousands."""
+        state = (self.change, len(self.running), self.busy, self.everything)
+        if self._listed is not None and self._listed[0][0] is state[0] and self._listed[0][1:] == state[1:]:
+            return self._listed[1]
+        self._listed = state, self._rows()
+        return self._listed[1]
+
+    def _rows(self) -> WatchRows:
         runs = list(self.change.runs) if self.change is not None else []
         if self.busy and self.running:
             before = {run.before for run in runs}
