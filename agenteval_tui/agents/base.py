@@ -369,6 +369,25 @@ class ReadsFiles(Protocol):
 
 
 @runtime_checkable
+class TellsServers(Protocol):
+    """An agent that sees which servers of models it asks past the proxy that it was led to."""
+
+    def asked_past(self, run: str) -> tuple[str, ...]:
+        """Their names, for a run that has ended; once."""
+        ...
+
+
+@runtime_checkable
+class AsksUnrecorded(Protocol):
+    """An agent that is recorded, as far as it can be."""
+
+    @property
+    def unrecorded(self) -> frozenset[str]:
+        """The servers of models that runs have asked of which nothing could be recorded."""
+        ...
+
+
+@runtime_checkable
 class Agent(Protocol):
     """A kind of agent, made once an execution from its configuration, used by many runs at once.
 

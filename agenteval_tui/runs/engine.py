@@ -15,11 +15,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agenteval_tui.agents.base import PaidRequests
+from agenteval_tui.agents.base import AsksUnrecorded, PaidRequests
 from agenteval_tui.agents.process.python_tree import starts
 from agenteval_tui.agents.recording.answers import RecordedAnswers
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.phrasing import listed
 from agenteval_tui.history.execution_names import KeepCommits
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
@@ -612,6 +613,13 @@ class Engine:
             names = ", ".join(sorted(totals.unpriced))
             remarks.append(f"the limit on cost did not count {names}: what its tokens cost is not known")
         remarks += filter(None, (start.remark() for start in starts()))
+        remarks += [
+            f"{prepared.name}: what it asks {listed(sorted(prepared.agent.unrecorded), 3)} is not recorded: its client "
+            "can't be sent through the proxy; `capture: model` records clients that take their server's address from a "
+            "variable"
+            for prepared in self.state.agents.values()
+            if isinstance(prepared.agent, AsksUnrecorded) and prepared.agent.unrecorded
+        ]
         failed = () if self._around is None else self._around.failed_after
         remarks += [hook.error.message for hook in failed if hook.error is not None]
         return remarks

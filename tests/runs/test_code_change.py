@@ -397,6 +397,54 @@ async def test_a_failure_of_the_code_is_a_failure(server: ScriptedServer, projec
     assert of(change, "shouts").effect == "unchanged"
 
 
+# What can't be recorded
+
+LOOKS_UP = """
+import socket, sys
+def nowhere(host, port, *_, **__):
+    sys.audit("socket.getaddrinfo", host, port, 0, 0, 0)
+    raise socket.gaierror("no network here")
+socket.getaddrinfo = nowhere
+"""
+ASKS = """
+import contextlib
+def answer(prompt):
+    with contextlib.suppress(OSError):
+        socket.create_connection((HOST, 443))
+    return prompt
+"""
+TRACES = """
+import contextlib, httpx
+def answer(prompt):
+    with contextlib.suppress(httpx.HTTPError):
+        httpx.post("https://api.openai.com/v1/traces/ingest", json={})
+    return prompt
+"""
+
+
+async def test_a_model_that_was_asked_past_the_proxy_is_remarked_once(tmp_path: Path, store: Store) -> None:
+    for host, is_said in (("api.cohere.com", True), ("docs.example.org", False), ("api.smith.langchain.com", False)):
+        project = Project(tmp_path / host, store, suite=SUITE, capture="auto")
+        project.folder.mkdir()
+        await project.record(agent=f"HOST = {host!r}\n{LOOKS_UP}{ASKS}")
+        message = store.execution("last").message
+        assert message.count(host) == is_said
+        assert ("is not recorded" in message) == is_said
+
+
+async def test_what_is_recorded_is_not_remarked(server: ScriptedServer, tmp_path: Path, store: Store) -> None:
+    project = Project(tmp_path, store, suite=SUITE, capture="auto")
+    await project.record()
+    assert "is not recorded" not in store.execution("last").message
+
+
+async def test_traces_that_go_to_a_server_of_models_are_not_remarked(tmp_path: Path, store: Store) -> None:
+    pytest.importorskip("httpx")
+    project = Project(tmp_path, store, suite=SUITE, capture="auto")
+    await project.record(agent=LOOKS_UP + TRACES)
+    assert "is not recorded" not in store.execution("last").message
+
+
 # Watching
 
 

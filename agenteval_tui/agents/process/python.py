@@ -92,6 +92,7 @@ class PythonAgent:
         self._reused: dict[tuple[Any, ...], ReusedHosts] = {}
         self._closed = False
         self._read: frozenset[str] = frozenset()
+        self._asked_past: dict[str, tuple[str, ...]] = {}
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One call of the function: its events as it gives them."""
@@ -158,6 +159,10 @@ class PythonAgent:
         """The files of the project that its processes have imported or read by now."""
         trees = () if self._lease is None else self._lease.used
         return self._read.union(*(tree.files for tree in trees))
+
+    def asked_past(self, run: str) -> tuple[str, ...]:
+        """The servers of models that a run asked past the proxy that it was led to; once."""
+        return self._asked_past.pop(run, ())
 
     def _reused_hosts(self, options: PythonOptions) -> ReusedHosts:
         hosts = self._reused.get(sort := _sort(options))
@@ -233,6 +238,8 @@ class PythonAgent:
                             answer = await anext(answers)
                     if "returned" in answer:
                         self._read = self._read.union(answer.get("files", ()))
+                        if request.proxy and answer.get("asked_past"):
+                            self._asked_past[request.run] = tuple(answer["asked_past"])
                         break
                     if "prepared" in answer:
                         watch.close()

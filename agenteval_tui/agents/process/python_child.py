@@ -184,6 +184,9 @@ def _answer(request: dict[str, Any], do: Callable[[dict[str, Any]], object]) -> 
         files = tracked.more(_files)
         if files:
             answer["files"] = files
+        clients = sys.modules.get("_agenteval_python_http_clients")
+        if clients is not None and tracked.hosts:
+            answer["asked_past"] = clients.asked_past(tracked.hosts)
     _say(request["id"], **answer)
 
 
@@ -318,7 +321,7 @@ def _do_prepare(request: dict[str, Any]) -> dict[str, Any]:
     files, folders = tracked.files()
     # A run tells the files that it reads beside these.
     _files = files
-    for records in (tracked.effects, tracked.read, tracked.listed):
+    for records in (tracked.effects, tracked.read, tracked.listed, tracked.hosts):
         records.clear()
     # Each fork of this process goes on noting what it reads, and says it with its answer.
     if not shared["unsafe"]:

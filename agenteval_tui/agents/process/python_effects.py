@@ -70,6 +70,8 @@ class Effects:
         self.read: dict[str, None] = {}
         self.listed: dict[str, None] = {}
         self.effects: list[list[str]] = []
+        self.hosts: dict[str, None] = {}
+        """The names of servers whose addresses were looked up."""
         self._modules = 0
         self.available = hasattr(sys, "addaudithook")
         if self.available:
@@ -93,6 +95,9 @@ class Effects:
         elif event in ("os.listdir", "os.scandir"):
             if arguments and isinstance(arguments[0], (str, bytes)) and len(self.listed) < _MOST:
                 self.listed[os.path.abspath(os.fsdecode(arguments[0]))] = None  # noqa: PTH100
+        elif event == "socket.getaddrinfo":
+            if isinstance(arguments[0], (str, bytes)) and len(self.hosts) < _MOST:
+                self.hosts[os.fsdecode(arguments[0])] = None
         elif event in _EFFECTS:
             first = arguments[0] if arguments and isinstance(arguments[0], (str, bytes)) else ""
             if not (event in ("os.rename", "os.remove") and _is_exempt(os.fsdecode(first))):

@@ -17,7 +17,7 @@ import os
 import re
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 SERVER = "x-agenteval-server"
@@ -32,6 +32,18 @@ _GEMINI = re.compile(
     "(.*?)(/v1(?:beta|alpha)?/(?:models|tunedModels)/[^/]+"
     ":(?:generateContent|streamGenerateContent|embedContent|batchEmbedContents))"
 )
+_SERVERS = re.compile(
+    r"api\.(?:openai|anthropic|groq|mistral|deepseek|fireworks|perplexity|cerebras|cohere|together|x)\.(?:com|ai|xyz)"
+    r"|generativelanguage\.googleapis\.com|[\w-]*aiplatform\.googleapis\.com|[\w-]+\.openai\.azure\.com"
+    r"|bedrock-runtime[\w-]*\.[\w-]+\.amazonaws\.com|openrouter\.ai"
+)
+"""The names of servers of models."""
+_KNOWN = re.compile(
+    r"api\.(?:openai|anthropic|groq)\.com|generativelanguage\.googleapis\.com|[\w-]+\.openai\.azure\.com"
+)
+"""Those of which each request to a model has a path that is known here."""
+_left_alone: set[str] = set()
+"""The servers that were asked something else, such as to take traces."""
 _proxy = ""
 """The proxy of the call that is running: the address that is the run's own. "": there is none."""
 _added: set[str] = set()  # the libraries whose requests are seen
@@ -94,8 +106,23 @@ class _Late:
 _late: Any = _Late()
 
 
+def asked_past(hosts: Iterable[str]) -> list[str]:
+    """Those of the servers, whose addresses were looked up, that were asked for a model past the proxy. A request that
+    goes to the proxy looks up nothing."""
+    return sorted(host for host in hosts if _SERVERS.fullmatch(host) and host not in _left_alone)
+
+
 def detour(method: str, url: str, body: object, is_anthropic: Callable[[], bool]) -> tuple[str, str] | None:
     """(The address of a request at the proxy, what is before that path at its server), where it is one to a model."""
+    way = _detour(method, url, body, is_anthropic)
+    if way is None and _proxy:
+        host = url.partition("://")[2].partition("/")[0].rpartition("@")[2].partition(":")[0]
+        if _KNOWN.fullmatch(host):
+            _left_alone.add(host)
+    return way
+
+
+def _detour(method: str, url: str, body: object, is_anthropic: Callable[[], bool]) -> tuple[str, str] | None:
     # A body that is made while it is sent can't be sent twice, where the proxy doesn't reach the server.
     size = len(body) if isinstance(body, (bytes, str)) else 0
     if not _proxy or method.upper() != "POST" or not size or size > _MOST:

@@ -27,6 +27,7 @@ from agenteval_tui.agents.base import (
     Closable,
     Done,
     Failed,
+    TellsServers,
     UsageReported,
 )
 from agenteval_tui.agents.options import AgentOptions
@@ -49,6 +50,7 @@ class AutoCapturingAgent:
         self._is_command = setup.config.get("kind") == "command"
         self._socket: socket.socket | None = None
         self._own_network: bool | None = None
+        self._unrecorded: set[str] = set()
         self._proxy: asyncio.Task[RunProxy] | None = None
         self._open: dict[str, OpenRun] = {}  # those that may ask now, by their secret
         self._runs: dict[str, OpenRun] = {}  # by `AgentRequest.run`
@@ -71,6 +73,8 @@ class AutoCapturingAgent:
                     elif isinstance(event, Done | Failed):
                         has_ended = True
                         recorded = await self._recorded(run)
+                        if not recorded and run.recorded is None and isinstance(self._inner, TellsServers):
+                            self._unrecorded.update(self._inner.asked_past(request.run))
                         for before in recorded or usage:
                             yield before
                         if (proxy := self._started_proxy()) is not None:
@@ -118,6 +122,11 @@ class AutoCapturingAgent:
         """The files of the project that the agent's processes have imported or read by now."""
         files: frozenset[str] = getattr(self._inner, "files", frozenset())
         return files
+
+    @property
+    def unrecorded(self) -> frozenset[str]:
+        """The servers of models that were asked in runs of which nothing was recorded."""
+        return frozenset(self._unrecorded)
 
     def _run_of(self, request: AgentRequest) -> OpenRun:
         """The run: a new one in each attempt, the same in all turns."""
