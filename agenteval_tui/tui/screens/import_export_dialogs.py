@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -21,10 +21,11 @@ from agenteval_tui.core.numbers import count, file_size
 from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.formats.detect import detect
 from agenteval_tui.formats.exporters.export import Losses, exporter_named, exporters, stored_runs
-from agenteval_tui.formats.exporters.share_html import Share, share, share_name
+from agenteval_tui.formats.exporters.share_html import share, share_name
 from agenteval_tui.formats.folder import folder_of
 from agenteval_tui.formats.import_file import ImportReport, import_file, open_source
 from agenteval_tui.history.records import ExecutionRow, RunRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.styled_text import Line
@@ -44,6 +45,13 @@ class ImportOutcome(NamedTuple):
 
     execution: str
     opens: bool = False
+
+
+class Written(NamedTuple):
+    """A file that was written, and what is said of it."""
+
+    path: str
+    message: str
 
 
 class _Stopped(AgentevalError):  # noqa: N818  (nothing went wrong)
@@ -91,8 +99,10 @@ class _FileScreen(Sheet["ImportOutcome | str | None"]):
             self.query_one(SheetFrame).retell()
 
     def writable(self, named: str) -> Path | None:
-        """The file of this name; None, and why it is said: it can't be a name, or it is there and enter was pressed
-        only once."""
+        """The file of this name, to be written now. None where another is being written, or nothing is named; and, with
+        the reason shown, where it can't be a name, or is there and enter was pressed only once."""
+        if self._busy or not named.strip():
+            return None
         try:
             path = typed_path(named)
         except AgentevalError as error:
@@ -103,6 +113,23 @@ class _FileScreen(Sheet["ImportOutcome | str | None"]):
             self.tell((f"{one_line(str(path), 200)} exists. Press enter again to overwrite it.", "failed"))
             return None
         return path
+
+    def write(self, work: Callable[[], Written]) -> None:
+        """Write a file in a thread, say so, and close."""
+        self._busy = True
+        start_worker(self, partial(self._write, work), group="write", awaited=True, exclusive=False)
+
+    async def _write(self, work: Callable[[], Written]) -> None:
+        self.tell(("Writing …", "running"))
+        try:
+            written = await asyncio.to_thread(work)
+        except AgentevalError as error:
+            self.tell(error=error)
+            return
+        finally:
+            self._busy = False
+        self.agenteval.say(written.message, place=NotificationSource("file", written.path))
+        self.dismiss(written.path)
 
     def _said(self, width: int) -> list[Line]:
         if self._error is not None:
@@ -375,36 +402,17 @@ class ExportScreen(_FileScreen):
         """Write it; over an existing file only after a second enter."""
         event.stop()
         values = event.form.values()
-        if self._busy or not values["path"].strip():
-            return
-        if (path := self.writable(values["path"])) is None:
-            return
-        self._busy = True
-        start_worker(self, partial(self._write, path, values["format"]), group="write", awaited=True, exclusive=False)
+        if (path := self.writable(values["path"])) is not None:
+            self.write(partial(self._export, self.agenteval.session.store, path, values["format"]))
 
-    async def _write(self, path: Path, name: str) -> None:
-        store, runs = self.agenteval.session.store, self._runs
+    def _export(self, store: Store, path: Path, name: str) -> Written:
         exporter = exporter_named(name)
         losses = Losses(exporter)
-
-        def work() -> Path:
-            pieces = exporter.pieces(losses.over(stored_runs(store, runs)))
-            write_pieces(path, pieces, force=bool(self._over))
-            return path.resolve()
-
-        self.tell(("Writing …", "running"))
-        try:
-            written = await asyncio.to_thread(work)
-        except AgentevalError as error:
-            self.tell(error=error)
-            return
-        finally:
-            self._busy = False
+        pieces = exporter.pieces(losses.over(stored_runs(store, self._runs)))
+        write_pieces(path, pieces, force=bool(self._over))
         lost = "".join(f"; {line}" for line in losses.lines())
-        self.agenteval.say(
-            f"{count(len(runs), 'run')} written: {written}{lost}", place=NotificationSource("file", str(written))
-        )
-        self.dismiss(str(written))
+        written = str(path.resolve())
+        return Written(written, f"{count(len(self._runs), 'run')} written: {written}{lost}")
 
 
 class ShareScreen(_FileScreen):
@@ -442,31 +450,13 @@ class ShareScreen(_FileScreen):
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Write it; over an existing file only after a second enter."""
         event.stop()
-        named = event.form.values()["path"]
-        if self._busy or not named.strip():
-            return
-        if (path := self.writable(named)) is None:
-            return
-        self._busy = True
-        start_worker(self, partial(self._write, path), group="write", awaited=True, exclusive=False)
+        if (path := self.writable(event.form.values()["path"])) is not None:
+            self.write(partial(self._share, self.agenteval.session.store, path))
 
-    async def _write(self, path: Path) -> None:
-        store, target = self.agenteval.session.store, self._target
-
-        def work() -> tuple[Share, str]:
-            shared = share(store, target)
-            write_pieces(path, shared.pieces, force=bool(self._over))
-            return shared, str(path.resolve())
-
-        self.tell(("Writing …", "running"))
-        try:
-            made, written = await asyncio.to_thread(work)
-        except AgentevalError as error:
-            self.tell(error=error)
-            return
-        finally:
-            self._busy = False
-        missing = f"; not in it: {made.missing}" if made.missing else ""
-        sentence = f"{count(made.runs, 'run')}, {file_size(made.size)}, written to {written}{missing}"
-        self.agenteval.say(sentence, place=NotificationSource("file", written))
-        self.dismiss(written)
+    def _share(self, store: Store, path: Path) -> Written:
+        shared = share(store, self._target)
+        write_pieces(path, shared.pieces, force=bool(self._over))
+        missing = f"; not in it: {shared.missing}" if shared.missing else ""
+        written = str(path.resolve())
+        size = file_size(shared.size)
+        return Written(written, f"{count(shared.runs, 'run')}, {size}, written to {written}{missing}")
