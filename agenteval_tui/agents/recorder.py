@@ -246,12 +246,12 @@ class Recorder:
         of its answer, its time and its error; else as `transcript`, with the requests that the agent told of."""
         recorded = self.transcript()
         tells_calls = self._tells_calls(recorded)
-        captured = self._captured
-        if captured is None and not tells_calls:
-            captured = self._asked_for(recorded)
+        captured, is_beside = self._captured, self._captured_beside
+        if captured is None and (not tells_calls or len(recorded.tool_calls) <= len(self._given_calls)):
+            captured, is_beside = self._asked_for(recorded), True
         if captured is None or not captured.messages:
             return self._with_told_requests(recorded)
-        if self._captured_beside and tells_calls and not self._made_others(recorded, captured):
+        if is_beside and tells_calls and not self._made_others(recorded, captured):
             return self._with_captured_requests(self._with_told_requests(recorded), captured)
 
         def at(moment: float | None) -> float | None:

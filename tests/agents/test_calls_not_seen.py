@@ -159,14 +159,16 @@ CALLED = [
 ]
 
 
-def test_what_a_framework_told_of_its_requests_is_enough() -> None:
-    """A function that returns an answer alone, of a framework whose hooks say what its model was asked."""
+@pytest.mark.parametrize("notes", [[Noted(Note("unread_calls", "those before an AIMessage"))], []])
+def test_what_a_framework_told_of_its_requests_is_enough(notes: list[Noted]) -> None:
+    """A function that returns an answer alone, or a graph whose state hides what a graph in it did, of a framework
+    whose hooks say what its model was asked."""
     recorder = Recorder((Message("user", "x"),))
     for event in (
         ModelAsked(CALLED[:1], answer=CALLED[1]),
         ModelAsked(CALLED, answer={"role": "assistant", "content": "Done"}),
         TextDelta("Done"),
-        Noted(Note("unread_calls", "those before an AIMessage")),
+        *notes,
         Done(),
     ):
         recorder.apply(event)

@@ -175,15 +175,17 @@ GRAPH = (
 )
 GRAPH_ALONE = (
     *("answer_alone", "answer_in_a_list", "answer_in_a_state", "answer_dumped", "answer_as_openai"),
-    *("answer_yielded", "chunks_of_the_answer", "parts_of_the_answer", "answer_of_a_chain"),
+    *("answer_yielded", "chunks_of_the_answer", "parts_of_the_answer", "answer_of_a_chain", "answer_in_a_tuple"),
+    "answer_in_a_dict",
 )
+HIDING = ("hiding", "hiding_state", "last_update")
 GRAPH_ANSWERS = ("other_values", "other_updates", "other_state", "chain_stream", "chain")
 
 
 @pytest.fixture(scope="module")
 def langgraph() -> Any:
     return asyncio.run(
-        play_all("of_langgraph", (*GRAPH, *GRAPH_ANSWERS, *GRAPH_ALONE, *SAID, *ODD_GRAPH, "hosted_call"), {})
+        play_all("of_langgraph", (*GRAPH, *GRAPH_ANSWERS, *GRAPH_ALONE, *SAID, *HIDING, *ODD_GRAPH, "hosted_call"), {})
     )[0]
 
 
@@ -209,6 +211,12 @@ class TestLangGraph:
         assert langgraph[name].raised == ""
         assert_shop(langgraph[name].transcript)
         assert [call.status for call in langgraph[name].transcript.tool_calls] == ["ok", "error"]
+
+    @pytest.mark.parametrize("name", HIDING)
+    def test_what_a_state_hides_is_known_by_the_hooks(self, langgraph: Any, name: str) -> None:
+        assert langgraph[name].told.tool_calls == ()
+        assert [call.name for call in langgraph[name].transcript.tool_calls] == ["find", "bad"]
+        assert langgraph[name].transcript.final_output == "3 pairs"
 
     def test_calls_of_a_server_beside_the_content(self, langgraph: Any) -> None:
         assert [call.name for call in langgraph["hosted_call"].transcript.tool_calls] == ["web_search"]

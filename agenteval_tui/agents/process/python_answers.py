@@ -203,9 +203,9 @@ class Reader:
     def _of_framework(self, piece: Any, streamed: bool) -> bool:
         """Read what only one framework has; False where this is something else."""
         if isinstance(piece, tuple):
-            is_whole = self._part_of_stream(piece, streamed)
-            self._told_whole = self._told_whole or is_whole
-            return is_whole
+            is_part = self._part_of_stream(piece, streamed)
+            self._told_whole = self._told_whole or (is_part and streamed)
+            return is_part
         # By the package that made it, and not by its form: objects of several frameworks have the same attributes.
         if pieces.made_by(piece, "pydantic_ai", "pydantic_graph"):
             return self._pydantic(piece, streamed)
@@ -730,6 +730,8 @@ class Reader:
         if calls:
             self.said.append(self._messages([{"role": "assistant", "tool_calls": calls, "content": ""}]))
         value = piece[answer]
+        if pieces.is_message(value):
+            value = pieces.message_of(value, self._note)["text"]
         if isinstance(value, str) or (isinstance(value, (list, tuple)) and value and isinstance(value[0], dict)):
             self.said.text(pieces.content_of(value, self._note)[0])
         else:

@@ -379,3 +379,32 @@ def hosted_call(prompt):
     """Of the Responses API, as LangChain once kept it."""
     call = {"type": "web_search_call", "id": "w", "status": "completed", "action": {"query": "socks"}}
     return [HumanMessage(prompt), AIMessage("3 pairs", additional_kwargs={"tool_outputs": [call]})]
+
+
+def build_hiding():
+    """A graph whose state does not have what a graph in it did."""
+    made = StateGraph(MessagesState)
+    made.add_node("shop", lambda state: {"messages": invoke(state["messages"][-1].content)["messages"][-1:]})
+    made.add_edge(START, "shop")
+    made.add_edge("shop", END)
+    return made.compile()
+
+
+hiding = build_hiding()
+
+
+def hiding_state(prompt):
+    return hiding.invoke(asked(prompt))
+
+
+def last_update(prompt):
+    *_, last = graph.stream(asked(prompt), stream_mode="updates")
+    yield last
+
+
+def answer_in_a_tuple(prompt):
+    return answer_alone(prompt), {"pairs": 3}
+
+
+def answer_in_a_dict(prompt):
+    return {"answer": answer_alone(prompt), "pairs": 3}
