@@ -46,6 +46,7 @@ def write_whole(
         raise OSError(errno.EINVAL, "it is a device or a pipe, not a file")
     draft = draft_path(path, suffix)
     try:
+        # Where the permissions are set later, nobody else may open it until then.
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else PRIVATE)
         with os.fdopen(descriptor, "wb") as stream:
             for piece in pieces:
@@ -54,6 +55,7 @@ def write_whole(
             if like is not None and (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
                 with contextlib.suppress(PermissionError):
                     os.fchown(descriptor, like.st_uid, like.st_gid)
+            # After the change of the owner, which may take some of the bits away.
             if mode is not None:
                 os.fchmod(descriptor, mode)
             if durable:
@@ -65,6 +67,7 @@ def write_whole(
         else:
             os.link(draft, path)  # fails where there is a file, also one that came this moment
     finally:
+        # After an error; or `os.link` gave the file a second name, and this one is left over.
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
     if durable:
@@ -135,6 +138,7 @@ def locked(path: Path, *, needed: bool = True) -> Iterator[None]:
 
     Raises OSError; where `needed` is not set, a file system that knows no locks is passed without one.
     """
+    # O_NONBLOCK: a FIFO in its place must not hold this up.
     flags = os.O_RDONLY if path.is_dir() else os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK
     descriptor = os.open(path, flags | os.O_CLOEXEC, PRIVATE)
     try:
@@ -142,4 +146,5 @@ def locked(path: Path, *, needed: bool = True) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
+        # This gives the lock back, and so does the end of the process.
         os.close(descriptor)

@@ -69,7 +69,7 @@ def runtime_dir() -> Path:
 
 
 def history_file(path: str | os.PathLike[str] | None = None) -> Path:
-    """The history file: `given` (from `--db`), else `AGENTEVAL_DB`, else `history.db` in the data folder."""
+    """The history file: `path` (from `--db`), else `AGENTEVAL_DB`, else `history.db` in the data folder."""
     if path:
         return Path(path)
     override = os.environ.get("AGENTEVAL_DB")

@@ -46,6 +46,7 @@ def read_small_bytes(path: Path, what: str, largest: int = LARGEST) -> bytes | N
         if not stat.S_ISREG(status.st_mode):
             raise AgentevalError(f"{what} is not a regular file", where=str(path), fix="move it away")
         data = bytearray()
+        # A byte more than is allowed is enough to see that the file is larger.
         while len(data) <= largest and (piece := os.read(descriptor, largest + 1 - len(data))):
             data += piece
     except OSError as error:
@@ -85,6 +86,7 @@ def make_missing(folder: Path) -> None:
         try:
             path.mkdir(mode=0o700)
         except FileExistsError:
+            # Another process may have made it in the meantime.
             if not path.is_dir():
                 raise
         else:

@@ -58,8 +58,9 @@ class Redactor:
         end that may be the beginning of a secret, to be put before the next piece. Of the last one `ending` is
         shown."""
         text = self._without_known(text)
-        held = self.open_end(text)
-        ready, rest = (text[:-held], text[-held:]) if held else (text, "")
+        open_size = self.open_end(text)
+        ready, rest = (text[:-open_size], text[-open_size:]) if open_size else (text, "")
+        # Keys are not looked for in `rest`: one that has begun may go on in the next piece.
         return without_keys(ready), rest
 
     def ending(self, rest: str) -> str:
@@ -90,10 +91,12 @@ class Redactor:
 
         What holds a secret below `DEEPEST` levels becomes `***` as a whole.
         """
+        # Looked through first, as data without a secret need not be copied.
         return self._copied(value, DEEPEST) if self.inside(value) else value
 
     def inside(self, value: object) -> bool:
         """Whether a secret is in a text or a key of JSON data."""
+        # Without recursion: data from elsewhere may be nested deeper than Python can call.
         waiting = [value]
         while waiting:
             current = waiting.pop()

@@ -154,6 +154,7 @@ class CommitReading:
         commit, branch = headers.get("branch.oid", ""), headers.get("branch.head", "")
         if not commit or commit == "(initial)":
             return None
+        # Untracked files are not in the status, and a suite may be one.
         if not dirty and place.suites:
             code, output = self._run(git, env, place, "ls-files", "-z", "--others", "--", *place.suites)
             dirty = code == 0 and bool(output)
@@ -168,6 +169,7 @@ class CommitReading:
     def _filters(self, git: str, env: Mapping[str, str], place: Place) -> bool:
         """Whether the repository's own configuration has filters, or that can't be known. The user's own are theirs."""
         code, output = self._run(git, env, place, "config", "--show-scope", "--get-regexp", r"^filter\.")
+        # 1: there are none.
         if code not in (0, 1):
             return True
         scopes = {line.split(b"\t", 1)[0] for line in output.splitlines()}
@@ -175,6 +177,7 @@ class CommitReading:
 
     def _run(self, git: str, env: Mapping[str, str], place: Place, *words: str) -> tuple[int, bytes]:
         """The exit code and what it printed. Raises OSError, subprocess.SubprocessError."""
+        # Held until it has begun, or `_close` could miss it.
         with self._guard:
             if self._closed:
                 raise subprocess.SubprocessError

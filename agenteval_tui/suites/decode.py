@@ -65,7 +65,7 @@ def read_model(model: type[M], node: Node, name: str, report: Report) -> M | Non
 
 
 def read_value(value_type: Any, node: Node, name: str, report: Report) -> object:
-    """`node` as a value of the type `wanted`, with its models; `WRONG` when something is wrong, which was reported."""
+    """`node` as a value of this type, with its models; `WRONG` when something is wrong, which was reported."""
     problems = 0
 
     def counted(code: str, start: int, end: int, message: str, fix: str | None) -> None:

@@ -157,6 +157,7 @@ def duplicate_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> tuple[Loade
     tree = _tree(loaded)
     used_ids = set(loaded.test_nodes)
     new_ids: list[str] = []
+    # From the last on: a copy moves only the tests behind it.
     for place, test_id in sorted(((place_of(loaded, test_id), test_id) for test_id in test_ids), reverse=True):
         new_id = _free(test_id, used_ids)
         used_ids.add(new_id.casefold())
@@ -182,6 +183,7 @@ def delete_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> LoadedSuite:
             where=str(loaded.path),
             fix="delete the file, or add another test first",
         )
+    # From the last on, as those behind one that goes move up.
     for place in places:
         tree.delete(["tests"], place)
     return _write(loaded, tree.text, gone=test_ids)
@@ -324,6 +326,7 @@ def _write(loaded: LoadedSuite, text: str, gone: Iterable[str] = (), there: Iter
     expected_ids.update(new_ids)
     saved_ids = {test.id.casefold() for test in saved.suite.tests} if saved.suite is not None else set()
     if expected_ids - saved_ids:
+        # The file may have had problems before: named is one that this edit brings.
         messages = {problem.message for problem in loaded.problems}
         why = next(
             (problem.message for problem in saved.problems if problem.message not in messages),

@@ -150,9 +150,11 @@ def _size(value: object) -> int:
         bits = value.bit_length()
         if bits > _BITS:
             raise TooLargeError
+        # About as many as it has digits: to count them, it would have to be written out.
         return 1 + bits // 3
     if not isinstance(value, list | tuple | dict | set | frozenset):
         return 1
+    # Without recursion: lists of a template can be nested as deep as it likes.
     total = 0
     waiting: list[Iterator[Any]] = [_items(value)]
     while waiting:
@@ -164,6 +166,7 @@ def _size(value: object) -> int:
             total += len(item) if isinstance(item, str | bytes) else 1
         else:
             waiting.pop()
+        # On the way, as what is in it many times could take too long to count to its end.
         _fits(total)
     return total
 
@@ -258,6 +261,7 @@ def _check_filter(name: str, value: object, arguments: list[Any], named: Mapping
 
 
 def _guarded_filter(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    # A filter that Jinja2 passes a context has its value behind it.
     before = 1 if hasattr(real, "jinja_pass_arg") else 0
 
     @wraps(real)

@@ -44,6 +44,7 @@ async def watch(
                 break
         else:
             return
+        # Between one watch and the next a change goes unseen: all that is there counts as changed.
         if back := {path for path in map(Path, paths) if path.exists()}:
             yield back
 

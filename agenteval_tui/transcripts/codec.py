@@ -225,6 +225,7 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
         name = item.get("name")
         if role in ("tool", "function"):
             answered = _answered(calls, open_calls, call_id, name)
+            # A second result of a call that has one is no result without a call.
             if answered is None and not any(call_id is None or call.id == call_id for call in calls):
                 whose = one_line(str(name or call_id or "tool"), 40)
                 notes.append(Note(UNMATCHED_RESULT, whose, message_place(number)))
@@ -450,6 +451,7 @@ def _call_from_openai(raw: object, *, fallback_id: str, message: int) -> ToolCal
 
 
 def _answered(calls: list[ToolCall], open_calls: list[int], call_id: Any, name: Any) -> int | None:
+    # Of calls with one id, the first that is not answered yet.
     for index in open_calls:
         if call_id is not None and calls[index].id == call_id:
             open_calls.remove(index)

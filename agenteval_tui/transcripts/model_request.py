@@ -248,6 +248,7 @@ class _Table:
     def place(self, entry: object) -> int:
         cached = self._known.get(id(entry))
         if cached is None:
+            # The entry is kept with its place, as the id of one that is gone may be given to another.
             cached = self._known[id(entry)] = entry, self._place(entry)
         return cached[1]
 

@@ -54,6 +54,7 @@ class TranscriptRedactor(Redactor):
         # Messages quote what a server said, cut to a length.
         redacted = self.text(text)
         body = redacted.rstrip("…") if redacted.endswith("…") else redacted
+        # Without the mark of the cut, behind which a beginning of a secret would not be at the end.
         if (cut := self.cut(body)) is not body:
             redacted = cut + redacted[len(body) :]
         text = redacted
@@ -67,6 +68,7 @@ class TranscriptRedactor(Redactor):
             return transcript
         changed: dict[str, Any] = {}
         messages = [self._message(message) for message in transcript.messages]
+        # By identity: what has no secret comes back as the same object.
         if any(new is not old for new, old in zip(messages, transcript.messages, strict=True)):
             changed["messages"] = tuple(messages)
         calls = [self._call(call) for call in transcript.tool_calls]

@@ -80,6 +80,7 @@ def changes_since(requests: ModelRequests, number: int) -> RequestDifference | N
     was, now = requests.references[earlier - 1], requests.references[number - 1]
     if now.previous:
         return _of_kept(requests.request(earlier), requests.request(number))
+    # The usual case, which places in the tables tell without a look at the texts.
     same = (was.model, was.system, was.tools, was.parameters) == (now.model, now.system, now.tools, now.parameters)
     if same and _grew(was.messages, now.messages):
         sizes = [sum(end - first for first, end in request_reference.messages) for request_reference in (was, now)]
@@ -276,6 +277,7 @@ def _unmatched(
             if tag == "equal":
                 continue
             old, new = between[i1:i2], against[j1:j2]
+            # Each is compared with each, which of very many would take too long.
             for place in list(old) if len(old) * len(new) <= _MOST_PAIRS else ():
                 twin = next((other for other in new if _is_same_message(before[place], after[other])), None)
                 if twin is not None:
@@ -332,6 +334,7 @@ def _is_same_message(message: Mapping[str, Any], other: Mapping[str, Any]) -> bo
     if calls:
         return bool(calls == other.get("tool_calls"))
     texts = content_of(message), content_of(other)
+    # Half of the other text is enough: one that was cut may end with words that say so.
     return (
         bool(texts[1]) and texts[0].startswith(texts[1][: max(20, len(texts[1]) // 2)]) and not other.get("tool_calls")
     )

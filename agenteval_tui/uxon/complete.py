@@ -97,7 +97,9 @@ def complete(
     if cursor is None:
         return ()
     before, after = text[: cursor.start], text[cursor.end :]
+    # A mark stands for what is being written, so the parser tells what may be at this place.
     document = parse(f"{before} {quote(_MARK)} {after}")
+    # Behind the blank and the quote: in the mark.
     spot = spot_at(document, schema, cursor.start + 2)
     if spot is None:
         return ()

@@ -33,9 +33,9 @@ from agenteval_tui.uxon.tree import MULTILINE, Document, Member, Node, NodeKind,
 
 _OPENING = {"}": "{", "]": "["}
 MAX_DEPTH = 100
+"""Objects and lists inside each other; what is deeper is skipped with a diagnostic."""
 COMMENT_MARKS = ("//", "/*", "*/")
 """What a property's name begins with that is a comment, or begins or ends one."""
-"""Objects and lists inside each other; what is deeper is skipped with a diagnostic."""
 _CLOSING = {"{": "}", "[": "]"}
 _VALUE_TOKENS = ("string", "number", "literal", "error", "key")
 # What an open object or list waits for.

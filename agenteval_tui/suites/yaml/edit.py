@@ -122,6 +122,7 @@ class ValueEdits:
 
     def _mapping(self, node: MappingNode, value: dict[str, Any], in_flow: bool) -> bool:
         pairs = own_pairs(node)
+        # A key that `<<` brought is not written here, and where no key stays there is no place for the new ones.
         if len(pairs) != len(node.pairs) or not any(key.text in value for key, _ in pairs):
             return False
         inside = in_flow or node.flow
@@ -144,6 +145,7 @@ class ValueEdits:
 
     def _sequence(self, node: SequenceNode, value: list[Any], in_flow: bool) -> None:
         old = [plain_data(item) for item in node.items]
+        # Equal items at both ends are not touched, so what is written around them stays.
         head = 0
         while head < min(len(old), len(value)) and same(old[head], value[head]):
             head += 1
@@ -180,6 +182,7 @@ class ValueEdits:
             if keep:
                 continue
             if index < first:
+                # No entry that stays is before it, so there is no end of one to cut from.
                 start, end = spans[index][0], spans[index + 1][0]
             elif flow:
                 start, end = spans[index - 1][1], spans[index][1]
@@ -350,6 +353,7 @@ def remove_key(text: str, owner: MappingNode, key: str) -> Iterator[str]:
     if following >= 0:
         yield apply_edits(text, [TextEdit(line, following + 1, "")])
     else:
+        # The last line has no line end of its own: the one above it goes.
         cut = line - 2 if text[:line].endswith("\r\n") else max(line - 1, 0)
         yield apply_edits(text, [TextEdit(cut, behind, "")])
 

@@ -36,6 +36,7 @@ def splice(text: str, root: Node, node: Node, new_text: str) -> str | None:
     that it had, or as a literal block where it has several lines. The result's value equals `new_text` exactly.
     """
     ways = _Ways(text, root, node)
+    # A value that serves several places can't be changed for one of them alone.
     if ways.uses != 1 or ways.key is None:
         return None
     new_text = new_text.replace("\r\n", "\n").replace("\r", "\n")
@@ -226,6 +227,7 @@ class _Ways:
             rest = self.text[end : line_end(self.text, end)]
             end += len(rest)
         rest = rest.rstrip()
+        # Anything but a comment would become part of the block's head.
         if rest.strip() and not rest.lstrip().startswith("#"):
             return None
         literal = write.literal(new, indent=indent, parent=parent, eol=self.eol, header_rest=rest)
