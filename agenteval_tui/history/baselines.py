@@ -139,21 +139,21 @@ class _SetExecution(Struct):
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> BaselineSet:
         """Set it for each test that has a decided run."""
-        found = connection.execute(
+        execution_row = connection.execute(
             "SELECT id, kind, status, owner FROM executions WHERE uid = ?", (clean(self.execution_id),)
         ).fetchone()
-        if found is None:
+        if execution_row is None:
             raise AgentevalError(f"there is no execution {self.execution_id}", fix="see agenteval history")
-        if found[1] == "fork":
+        if execution_row[1] == "fork":
             raise AgentevalError(
                 f"execution {self.execution_id} can't be a baseline: its runs are {_FORKS}", fix=_OTHER
             )
-        _refuse_unfinished(connection, self.execution_id, *found)
+        _refuse_unfinished(connection, self.execution_id, *execution_row)
         rows = connection.execute(
             "SELECT s.key, t.test_id, t.id, count(*) FILTER (WHERE r.status IN (?, ?, ?)) FROM runs r"
             " JOIN tests t ON t.id = r.test JOIN suites s ON s.id = t.suite WHERE r.execution = ?"
             " GROUP BY t.id ORDER BY min(r.position)",
-            (*_TELLING, found[0]),
+            (*_TELLING, execution_row[0]),
         ).fetchall()
         if self.tests is not None:
             keys = {(clean(suite), clean(test)) for suite, test in self.tests}
@@ -166,7 +166,7 @@ class _SetExecution(Struct):
                 else f"execution {self.execution_id} has no run of these tests that passed or failed",
                 fix="choose one whose agent answered",
             )
-        _put(connection, [(row[2], found[0], None, clean(self.who), self.at_ms) for row in telling])
+        _put(connection, [(row[2], execution_row[0], None, clean(self.who), self.at_ms) for row in telling])
         return BaselineSet(
             tuple((row[0], row[1]) for row in telling), tuple((row[0], row[1]) for row in rows if not row[3])
         )
@@ -280,7 +280,7 @@ _FROM = (
 
 
 def read_all(connection: sqlite3.Connection, keys: set[TestKey] | None = None) -> list[Baseline]:
-    """All baselines (or those of `wanted`), by suite and test. One whose runs are lost is none."""
+    """All baselines (or those of `keys`), by suite and test. One whose runs are lost is none."""
     rows = connection.execute(
         f"{_RUNS} SELECT s.key, s.name, t.test_id, t.name, e.uid, CASE WHEN kept.single THEN r.uid ELSE '' END,"
         " b.who, b.at_ms, e.started_ms, count(*), sum(r.status = 'passed'), sum(r.status = 'error')"

@@ -185,14 +185,16 @@ class _Copy:
                         shutil.copyfile(f"{path}{end}", f"{scratch}{end}")
         with scratch.open("r+b") as file:
             length = file.seek(0, os.SEEK_END)
+            # The rest of a page that was cut off counts as a whole one: the number of pages is taken from the length.
             file.truncate(-(-length // size) * size)
         self._connection = self._open()
         try:
-            told = self._connection.execute("PRAGMA page_size").fetchone()[0]
+            stored_size = self._connection.execute("PRAGMA page_size").fetchone()[0]
             self._connection.execute("PRAGMA schema_version").fetchone()
         except sqlite3.DatabaseError as error:
-            told = 0 if result_code(error) == sqlite3.SQLITE_NOTADB else size
-        if told != size:
+            # Other damage is not in the head: the first page, with its list of tables, stays.
+            stored_size = 0 if result_code(error) == sqlite3.SQLITE_NOTADB else size
+        if stored_size != size:
             self._connection.close()
             self._write_first_page(log=Path(f"{scratch}-wal").exists())
             self._connection = self._open()
@@ -222,6 +224,7 @@ class _Copy:
         roots = [_entry(name, entries["table", name].root, table.columns) for name, table in tables.items()]
         self._list({(root.type, root.name): root for root in roots})
         for name, table in tables.items():
+            # Without an index that tells the keys of a table, the lowest ones are tried.
             ids: Sequence[int] = range(1, _FEW)
             if table.indexes:
                 ids = sorted({row[0] for row in table.indexes[0].rows})
@@ -291,6 +294,7 @@ class _Copy:
     def _list(self, entries: dict[tuple[str, str], _Entry]) -> None:
         """Let the copy list these, and nothing else."""
         self._connection.close()
+        # One that is left here could bring the former list back.
         for end in ("-wal", "-journal"):
             Path(f"{self._path}{end}").unlink(missing_ok=True)
         self._write_first_page()
@@ -308,6 +312,8 @@ class _Copy:
             empty.execute(f"PRAGMA page_size = {self._size}")
             empty.execute(f"PRAGMA user_version = {schema.newest()}")
             page = bytearray(empty.serialize())
+        # SQLite's format: at 18 how the file is written (2: with a log, which is read only then), at 28 how many pages
+        # it has.
         page[18:20] = b"\2\2" if log else b"\1\1"
         page[28:32] = (self._path.stat().st_size // self._size).to_bytes(4, "big")
         with self._path.open("r+b") as file:
@@ -315,6 +321,7 @@ class _Copy:
 
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None)
+        # Damaged bytes in a text must not end the statement that reads it.
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
         connection.execute("PRAGMA writable_schema = ON")  # so tables can be read although others can't
         return connection
@@ -383,6 +390,8 @@ class _Copy:
         if index is not None:
             columns, is_lost, free = index.columns, _is_in(index.rows), set[int]()
         elif of or table.name in _TELLING:
+            # Where rows share a key, that one is there says nothing of the others; those that are there are not
+            # inserted twice.
             there = set() if several else {row[0] for row in target.execute(f"SELECT {key} FROM {table.name}")}
             others = {row[0] for row in target.execute(f"SELECT id FROM {of}")} if of else None
             columns, is_lost, free = (key, column or key), _is_new(there, others), self._free_pages()
@@ -391,6 +400,7 @@ class _Copy:
         for kind in (_INNER_ROWS, _LEAVES[True]) if several else (_LEAVES[False],):
             for pages in _batches([page for page in self._pages_of(kind) if page not in free]):
                 self._list({("table", f"p{page}"): _entry(f"p{page}", page, table.columns) for page in pages})
+                # `_list` opened a new connection, which does not know the function.
                 self._connection.create_function("is_lost", len(columns), is_lost)
                 statement = _Statement(self, target, table, f"is_lost({', '.join(columns)}) AND ")
                 for page in pages:
@@ -451,6 +461,7 @@ class _Statement:
             connection.create_function(f"whole_{name}", -1, self._noting(is_whole))
             wrong.insert(0, f"NOT whole_{name}({names})")  # asked of each row
         self._values = ", ".join(values.values())
+        # IS NOT TRUE, as a condition on a column without a value gives NULL: such a row is kept.
         self._right = f"{key} BETWEEN ? AND ? AND {condition}({' OR '.join(wrong)}) IS NOT TRUE"
         self._several = _has_no_rowid(source)
         """Whether several rows may have one key."""
@@ -482,6 +493,7 @@ class _Statement:
             except _UnreadableError:
                 if ids:
                     self._copy.found.damaged.add(self._name)
+                # Where no key can be looked up, halving would try each of them in vain.
                 if some is not _ALL or self._leads_somewhere(source, ids):
                     pending += _halves(some, ids)
                 if singly or (len(some) == 1 and self._several):
@@ -576,9 +588,9 @@ def _as_stored(connection: sqlite3.Connection, table: str) -> tuple[_Column, ...
 
 @lru_cache(maxsize=2)
 def _our_columns(version: int) -> dict[str, tuple[_Column, ...]]:
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        schema.migrate(made, upto=version)
-        return _tables(made)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as memory:
+        schema.migrate(memory, upto=version)
+        return _tables(memory)
 
 
 def _has_no_rowid(columns: Sequence[_Column]) -> bool:
@@ -614,12 +626,12 @@ def _entry(name: str, root: int, columns: Sequence[_Column]) -> _Entry:
 @lru_cache(maxsize=2)
 def _layout(size: int, version: int, *, vacuumed: bool) -> list[_Entry]:
     """Where tables and indexes begin in a file with pages of this size that our program made."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        made.execute(f"PRAGMA page_size = {size}")
-        schema.migrate(made, upto=version)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as memory:
+        memory.execute(f"PRAGMA page_size = {size}")
+        schema.migrate(memory, upto=version)
         if vacuumed:
-            made.execute("VACUUM")
-        rows = made.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master").fetchall()
+            memory.execute("VACUUM")
+        rows = memory.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master").fetchall()
     return [_Entry(*row) for row in rows if not row[2].startswith("search")]
 
 
@@ -643,12 +655,13 @@ def _allow_table(action: int, *_: str | None) -> int:
 
 def _makes_our_columns(name: str, statement: str, *, newer: bool) -> bool:
     """Whether a statement makes a table with columns that are all ours; a newer program's may have more."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        made.set_authorizer(_allow_table)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as memory:
+        memory.set_authorizer(_allow_table)
         try:
-            made.execute(statement)
-            made.set_authorizer(None)
-            columns = _columns(made, name)
+            memory.execute(statement)
+            # Reading the columns is a pragma, which it denies.
+            memory.set_authorizer(None)
+            columns = _columns(memory, name)
         except sqlite3.Error:
             return False
     ours = _our_columns(schema.newest()).get(name, ())

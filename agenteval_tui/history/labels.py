@@ -83,30 +83,30 @@ class AddLabel(Struct):
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
         """Insert it; earlier ones stay, the last counts. Gives its number."""
-        one = self.label
-        run = connection.execute("SELECT id FROM runs WHERE uid = ?", (clean(one.run_id),)).fetchone()
+        label = self.label
+        run = connection.execute("SELECT id FROM runs WHERE uid = ?", (clean(label.run_id),)).fetchone()
         if run is None:
-            raise HistoryError(f"there is no run {one.run_id}")
+            raise HistoryError(f"there is no run {label.run_id}")
         criterion, name = None, None
-        if one.criterion or one.criterion_hash:
-            criterion, name = _criterion_in(connection, run[0], one)
+        if label.criterion or label.criterion_hash:
+            criterion, name = _criterion_in(connection, run[0], label)
         # What is said last counts, also where the clock went back, or another machine's is ahead.
         (last,) = connection.execute("SELECT max(at_ms) FROM labels WHERE run = ?", run).fetchone()
-        made = connection.execute(
+        label_row = connection.execute(
             "INSERT INTO labels (run, criterion, criterion_name, rating, passed, comment, who, at_ms)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
             (
                 run[0],
                 criterion,
                 name,
-                one.rating,
-                one.passed,
-                clean(one.comment),
-                clean(one.who),
-                one.at_ms or max(now_ms(), last or 0),
+                label.rating,
+                label.passed,
+                clean(label.comment),
+                clean(label.who),
+                label.at_ms or max(now_ms(), last or 0),
             ),
         ).fetchone()
-        return int(made[0])
+        return int(label_row[0])
 
 
 def _criterion_in(connection: sqlite3.Connection, run: int, label: Label) -> tuple[int | None, str]:
@@ -118,15 +118,15 @@ def _criterion_in(connection: sqlite3.Connection, run: int, label: Label) -> tup
         (run,),
     ).fetchall()
     if label.criterion:
-        found = [result for result in results if result[1] == clean(label.criterion)]
+        matches = [result for result in results if result[1] == clean(label.criterion)]
         what = label.criterion
     else:
-        found = [result for result in results if result[2] == label.criterion_hash]
+        matches = [result for result in results if result[2] == label.criterion_hash]
         what = label.criterion_hash
-    if len(found) == 1:
-        return found[0][0], found[0][1]
-    names = ", ".join(one[1] for one in found or results) or "none"
-    if found:
+    if len(matches) == 1:
+        return matches[0][0], matches[0][1]
+    names = ", ".join(entry[1] for entry in matches or results) or "none"
+    if matches:
         raise HistoryError(f"several criteria of run {label.run_id} have this content", fix=f"name one: {names}")
     raise HistoryError(f"there is no criterion {what} in run {label.run_id}", fix=f"its criteria: {names}")
 
@@ -179,16 +179,16 @@ def labels_of(connection: sqlite3.Connection, run_ids: Sequence[str] | None) -> 
         return [
             _label(row) for row in connection.execute(f"{select} WHERE l.key = '' ORDER BY l.at_ms, l.id").fetchall()
         ]
-    found: list[Label] = []
+    labels: list[Label] = []
     for chunk in batches(map(clean, run_ids), _CHUNK):
         where = f"{select} WHERE l.key = '' AND r.uid IN ({','.join('?' * len(chunk))}) ORDER BY l.at_ms, l.id"
-        found.extend(_label(row) for row in connection.execute(where, chunk).fetchall())
-    return found
+        labels.extend(_label(row) for row in connection.execute(where, chunk).fetchall())
+    return labels
 
 
 def _label(row: Sequence[Any]) -> Label:
     run, rating, criterion, comment, who, at_ms, passed, number, digest = row
-    given = None if passed is None else bool(passed)
+    verdict = None if passed is None else bool(passed)
     return Label(
         run,
         rating=rating,
@@ -196,7 +196,7 @@ def _label(row: Sequence[Any]) -> Label:
         comment=comment,
         who=who,
         at_ms=at_ms,
-        passed=given,
+        passed=verdict,
         id=number,
         criterion_hash=digest,
     )
@@ -219,6 +219,6 @@ def label_of(labels: Iterable[Label], criterion: str, sole: str) -> Label | None
     where it alone decides the run (`sole`, of `sole_criterion`), the last one of the run as a whole. None: it is not
     labelled."""
     listed = list(labels)
-    own = [one for one in listed if criterion and one.criterion == criterion]
-    chosen = own or [one for one in listed if one.whole and criterion and criterion == sole]
+    own = [label for label in listed if criterion and label.criterion == criterion]
+    chosen = own or [label for label in listed if label.whole and criterion and criterion == sole]
     return chosen[-1] if chosen else None

@@ -56,7 +56,7 @@ class Prunable(PrunableCounts, frozen=True, kw_only=True):
 
 
 def prunable(store: Store, pruning: Pruning) -> Prunable:
-    """Look what would go; changes nothing. Raises AgentevalError when `wanted` names no limit."""
+    """Look what would go; changes nothing. Raises AgentevalError when `pruning` names no limit."""
     if pruning.before_ms is None and pruning.keep is None:
         raise AgentevalError(
             "say what to remove", fix="by age (--older-than 90d), by count per test (--keep 100), both"
@@ -108,6 +108,7 @@ def _look(connection: sqlite3.Connection, pruning: Pruning) -> Prunable:
         values.append(pruning.before_ms)
     if pruning.keep is not None:
         # `newer`: runs of the test with an outcome that are as new or newer. One without an outcome is not counted.
+        # A cancelled run is not in its own `newer`: it goes as soon as `keep` others are newer.
         by_count = f"CASE WHEN runs.status IN {_UNENDED} THEN ? WHEN runs.status = 'cancelled' THEN newer >= ?"
         conditions.append(f"{by_count} ELSE newer > ? END")
         values += [int(pruning.before_ms is not None), pruning.keep, pruning.keep]

@@ -140,6 +140,7 @@ class References(Struct, frozen=True):
                 raise
             except AgentevalError as error:
                 refused.append(error)
+        # RUN/CRITERION with the shortest RUN is most likely meant; with FILE::ID the slashes may be those of the path.
         raise refused[0 if "::" in text or len(refused) == 1 else 1]
 
     def test(self, reference: str) -> tuple[str, str] | None:
@@ -185,6 +186,7 @@ class References(Struct, frozen=True):
         return NothingHereError(self.projects, elsewhere, self.option)
 
     def _newest_failure(self) -> RunRow:
+        # Called for its error where nothing ran, and for what it says of newer executions elsewhere.
         self._last()
         condition, values = runs_in(self.projects)
         run = self._one(
@@ -312,9 +314,13 @@ def _described(connection: Connection, reference: str, projects: Sequence[str]) 
     query = HistoryQuery.parse(reference)
     if not query.fields or not query.of_executions:
         return None
-    wanted = query.filter(0)
+    history_filter = query.filter(0)
     conditions, values = described_executions(
-        wanted.name_part, wanted.commit, wanted.meta, note_part=wanted.note_part, column="e.id"
+        history_filter.name_part,
+        history_filter.commit,
+        history_filter.meta,
+        note_part=history_filter.note_part,
+        column="e.id",
     )
     for of_projects, more in (executions_in(projects), ("1", [])):
         where = " AND ".join((COUNTED, of_projects, *conditions))

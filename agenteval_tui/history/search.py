@@ -64,46 +64,46 @@ def match_expression(text: str) -> str:
     return " AND ".join(parts) + (" *" if prefix and not text[-1:].isspace() else "")
 
 
-def run_conditions(wanted: RunFilter) -> tuple[list[str], list[str]]:
+def run_conditions(run_filter: RunFilter) -> tuple[list[str], list[str]]:
     """The conditions of a filter over table `runs` and the values for their `?`, in order; `text` is not among them."""
     conditions: list[str] = []
     values: list[str] = []
-    if wanted.outcomes:
-        conditions.append(f"status IN ({','.join('?' * len(wanted.outcomes))})")
-        values.extend(wanted.outcomes)
-    if wanted.agent:
+    if run_filter.outcomes:
+        conditions.append(f"status IN ({','.join('?' * len(run_filter.outcomes))})")
+        values.extend(run_filter.outcomes)
+    if run_filter.agent:
         conditions.append("agent = ?")
-        values.append(wanted.agent)
-    if wanted.suite_key or wanted.test_id:
+        values.append(run_filter.agent)
+    if run_filter.suite_key or run_filter.test_id:
         inner: list[str] = []
-        if wanted.suite_key:
+        if run_filter.suite_key:
             inner.append("suite = (SELECT id FROM suites WHERE key = ?)")
-            values.append(wanted.suite_key)
-        if wanted.test_id:
+            values.append(run_filter.suite_key)
+        if run_filter.test_id:
             inner.append("test_id = ?")
-            values.append(wanted.test_id)
+            values.append(run_filter.test_id)
         conditions.append(f"test IN (SELECT id FROM tests WHERE {' AND '.join(inner)})")
-    if wanted.execution_id:
+    if run_filter.execution_id:
         conditions.append("execution = (SELECT id FROM executions WHERE uid = ?)")
-        values.append(wanted.execution_id)
-    if wanted.counted:
+        values.append(run_filter.execution_id)
+    if run_filter.counted:
         conditions.append(f"superseded != {FORK}")
-    if wanted.kind:
+    if run_filter.kind:
         conditions.append("execution IN (SELECT id FROM executions WHERE kind = ?)")
-        values.append(wanted.kind)
+        values.append(run_filter.kind)
     for part, condition in (
-        (wanted.agent_part, "agent IN (SELECT DISTINCT agent FROM runs WHERE instr(lower(agent), ?))"),
+        (run_filter.agent_part, "agent IN (SELECT DISTINCT agent FROM runs WHERE instr(lower(agent), ?))"),
         (
-            wanted.test_part,
+            run_filter.test_part,
             "test IN (SELECT id FROM tests WHERE instr(lower(test_id || char(10) || name), ?))",
         ),
         (
-            wanted.suite_part,
+            run_filter.suite_part,
             "test IN (SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite"
             " WHERE instr(lower(s.key || char(10) || s.name), ?))",
         ),
         (
-            wanted.cause_part,
+            run_filter.cause_part,
             "id IN (SELECT run FROM criterion_results WHERE cause > '' AND instr(lower(cause), ?)"
             " UNION SELECT id FROM runs WHERE status = 'error' AND instr(lower(error_kind), ?))",
         ),
@@ -111,26 +111,28 @@ def run_conditions(wanted: RunFilter) -> tuple[list[str], list[str]]:
         if part:
             conditions.append(condition)
             values += [part.lower()] * conditions[-1].count("?")
-    described, parts = described_executions(wanted.name_part, wanted.commit, wanted.meta, note_part=wanted.note_part)
+    described, parts = described_executions(
+        run_filter.name_part, run_filter.commit, run_filter.meta, note_part=run_filter.note_part
+    )
     conditions += described
     values += parts
-    for tag in wanted.tags:
+    for tag in run_filter.tags:
         conditions.append(
             "plan IN (SELECT p.id FROM plans p, json_each(p.tags) AS one WHERE p.tags != '[]' AND lower(one.value) = ?)"
         )
         values.append(tag.lower())
-    for at, sign in ((wanted.since_ms, ">="), (wanted.before_ms, "<")):
+    for at, sign in ((run_filter.since_ms, ">="), (run_filter.before_ms, "<")):
         if at is not None:
             conditions.append(f"execution IN (SELECT id FROM executions WHERE started_ms {sign} {int(at)})")
-    if wanted.projects:
-        condition, of_projects = runs_in(wanted.projects)
+    if run_filter.projects:
+        condition, of_projects = runs_in(run_filter.projects)
         conditions.append(condition)
         values += of_projects
-    if wanted.baseline:
+    if run_filter.baseline:
         conditions.append(f"id IN ({KEPT_RUNS})")
-    if wanted.labelled:
+    if run_filter.labelled:
         conditions.append("id IN (SELECT run FROM labels WHERE key = '')")
-    if wanted.feedback:
+    if run_filter.feedback:
         conditions.append("id IN (SELECT run FROM labels WHERE key != '')")
     return conditions, [clean(value) for value in values]
 
@@ -146,14 +148,14 @@ class HistoryQuery(Struct, frozen=True):
         """Read what was typed. An unknown field counts as words; a field without a value (yet) is ignored."""
         words: list[str] = []
         fields: list[tuple[str, str]] = []
-        for found in _QUERY_PART.finditer(text):
-            name, value, _ = found.groups()
+        for match in _QUERY_PART.finditer(text):
+            name, value, _ = match.groups()
             if name is not None and (name.lower() in FIELDS or name.startswith(META)):
                 value = value.strip('"')
                 if value:
                     fields.append((name.lower(), value))
             else:
-                words.append(found.group())
+                words.append(match.group())
         # A space at the end says that the last word is whole.
         return cls(" ".join(words) + (" " if words and text[-1:].isspace() else ""), tuple(fields))
 
@@ -183,44 +185,47 @@ class HistoryQuery(Struct, frozen=True):
     def filter(self, now_ms: int, *, execution: str = "", failed_only: bool = False) -> RunFilter:
         """As the history understands it; what can't be understood lets nothing through that it would not."""
         outcomes: tuple[str, ...] = NOT_PASSED if failed_only else ()
-        made: dict[str, Any] = {"tags": (), "meta": ()}
+        filter_fields: dict[str, Any] = {"tags": (), "meta": ()}
         for name, value in self.fields:
             word = value.lower()
             if name == "outcome":
-                wanted = _outcomes(value)
-                both = tuple(one for one in wanted if one in outcomes) if outcomes else wanted
+                named_outcomes = _outcomes(value)
+                both = tuple(one for one in named_outcomes if one in outcomes) if outcomes else named_outcomes
+                # Without any in common, one that no run has: no outcome at all would mean every run.
                 outcomes = both or ("none",)
             elif name in ("agent", "test", "suite", "cause", "name", "note"):
-                made[f"{name}_part"] = value
+                filter_fields[f"{name}_part"] = value
             elif name == "commit":
-                made["commit"] = value
+                filter_fields["commit"] = value
             elif name.startswith(META):
-                made["meta"] += ((name.removeprefix(META), value),)
+                filter_fields["meta"] += ((name.removeprefix(META), value),)
             elif name == "tag":
-                made["tags"] += (value,)
+                filter_fields["tags"] += (value,)
             elif name in ("since", "before"):
-                made[f"{name}_ms"] = moment(value, now_ms)
+                filter_fields[f"{name}_ms"] = moment(value, now_ms)
             elif word in ("run", "import", "fork"):
-                made["kind"] = word
+                filter_fields["kind"] = word
             elif word in ("baseline", "labelled", "feedback"):
-                made[word] = True
-        return RunFilter(text=self.words, execution_id=execution, outcomes=outcomes, **made)
+                filter_fields[word] = True
+        return RunFilter(text=self.words, execution_id=execution, outcomes=outcomes, **filter_fields)
 
 
 def _outcomes(text: str) -> tuple[str, ...]:
     """The outcomes that one or several words (with commas) are the beginning of."""
-    found: list[str] = []
+    outcomes: list[str] = []
     for word in text.lower().split(","):
-        known = _SAID.get(word, word)
-        found += [one for one in _OUTCOMES if word and one.startswith(known) and one not in found]
-    return tuple(found)
+        beginning = _SAID.get(word, word)
+        outcomes += [
+            outcome for outcome in _OUTCOMES if word and outcome.startswith(beginning) and outcome not in outcomes
+        ]
+    return tuple(outcomes)
 
 
 def moment(text: str, now_ms: int) -> int | None:
     """The moment (milliseconds) that an age before now (24h, 7d) or a day means; None: neither."""
-    found = _AGE.fullmatch(text.lower())
-    if found:
-        return now_ms - int(found.group(1)) * _MINUTES[found.group(2)] * 60_000
+    age = _AGE.fullmatch(text.lower())
+    if age:
+        return now_ms - int(age.group(1)) * _MINUTES[age.group(2)] * 60_000
     try:
         return int(datetime.fromisoformat(text).timestamp() * 1000)
     except (ValueError, OverflowError, OSError):

@@ -120,10 +120,13 @@ class _Query:
         # 60 ms to import, for which nothing else of `db` waits.
         from sqlite_utils import Database
 
+        # Without plugins of sqlite-utils, which could change the connection.
         database = Database(self._connection, recursive_triggers=False, execute_plugins=False)
+        # Damaged bytes in a text must not end the query.
         self._connection.text_factory = lambda data: data.decode("utf-8", "replace")
         # Views for this connection alone: `query_only` would keep them out.
         database.execute("PRAGMA query_only = OFF")
+        # The file may be another's: its schema calls nothing that does more than compute.
         database.execute("PRAGMA trusted_schema = OFF")
         try:
             for view in VIEWS:
@@ -131,6 +134,7 @@ class _Query:
             database.execute("PRAGMA query_only = ON")
             tables = database.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall()
             self._tables = frozenset({"sqlite_master", *(name for (name,) in tables)})
+            # From here on a person's own words are run.
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             self._until = time.monotonic() + seconds
@@ -140,6 +144,7 @@ class _Query:
             if cursor.description is None:
                 raise QueryError("this query gives no rows", fix="begin with SELECT or WITH")
             columns = _unique([column[0] for column in cursor.description])
+            # One more than is shown tells whether there are more.
             read = _read(cursor, rows + 1)
             cursor.close()
         except (sqlite3.Error, sqlite3.Warning) as error:
