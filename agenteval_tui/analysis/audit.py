@@ -110,12 +110,12 @@ def _audit_test(loaded: LoadedSuite, test: Test, store: Store, *, runs: int = RU
         CriterionAudit(checker.spec.name, checker.spec.severity, loaded.line_of(test.id, number))
         for number, checker in enumerate(checkers)
     ]
-    asking = {number for number, one in enumerate(checkers) if one.asks}
+    asking = {number for number, compiled in enumerate(checkers) if compiled.asks}
     for number in asking:
         audit.criteria[
             number
         ].note = "not audited: it asks a judge or another service, which each mutation would have to ask again"
-    own = [(number, one) for number, one in enumerate(checkers) if number not in asking]
+    own = [(number, compiled) for number, compiled in enumerate(checkers) if number not in asking]
     table = _graded(audit, own, samples)
     audit.findings = [*_alone(audit, own), *_pairs(audit, own, table)]
     if not asking:
@@ -135,17 +135,18 @@ def _graded(
     table: list[dict[int, Outcome]] = []
     seen: set[str] = set()
     for row, transcript in samples:
-        outcomes = {number: _outcome(one, transcript, row.variables) for number, one in checkers}
+        outcomes = {number: _outcome(compiled, transcript, row.variables) for number, compiled in checkers}
         table.append(outcomes)
         for number, outcome in outcomes.items():
             audit.criteria[number].runs[outcome.value] += 1
+        # Mutations of a run that is like another would only show the same again.
         like = repr((transcript.final_output, [(call.name, call.arguments) for call in transcript.tool_calls]))
         if like in seen:
             continue
         seen.add(like)
         for mutant in mutations(transcript, _forbidden([checker for _, checker in checkers], row.variables)):
             audit.mutants += 1
-            outcomes = {number: _outcome(one, mutant.transcript, row.variables) for number, one in checkers}
+            outcomes = {number: _outcome(compiled, mutant.transcript, row.variables) for number, compiled in checkers}
             table.append(outcomes)
             for number, outcome in outcomes.items():
                 criterion = audit.criteria[number]
@@ -192,11 +193,11 @@ def _forbidden(checkers: Sequence[Checker], variables: Mapping[str, Any]) -> For
                 overlaps += [overlap] if overlap is not None else []
             elif kind == "Pii":
                 listed = metric.get("kinds")
-                wanted = set(EXAMPLES if listed is None else _strings(listed))
+                kinds = set(EXAMPLES if listed is None else _strings(listed))
                 allowed = {plain(string) for string in _strings(metric.get("allow"))}
                 for name, examples in EXAMPLES.items():
-                    known = next((example for example in examples if plain(example) not in allowed), None)
-                    leaks += [("personal-data", known)] if name in wanted and known is not None else []
+                    sample = next((example for example in examples if plain(example) not in allowed), None)
+                    leaks += [("personal-data", sample)] if name in kinds and sample is not None else []
             elif kind == "Injection":
                 leaks += [("canary", string) for string in _strings([metric.get("canary")])]
     most = {name: max(figures, default=0) for name, figures in bounds.items()}
@@ -244,29 +245,29 @@ def _metrics(checker: Checker, variables: Mapping[str, Any]) -> Iterator[tuple[s
 
 
 def _strings(listed: object) -> list[str]:
-    return [one for one in listed if isinstance(one, str) and one] if isinstance(listed, list) else []
+    return [string for string in listed if isinstance(string, str) and string] if isinstance(listed, list) else []
 
 
 def _alone(audit: TestAudit, checkers: Sequence[tuple[int, Checker]]) -> list[AuditFinding]:
-    found = [finding for number, _ in checkers if (finding := _about(audit, audit.criteria[number])) is not None]
-    return sorted(found, key=lambda finding: _FIRST.index(finding.kind))
+    findings = [finding for number, _ in checkers if (finding := _about(audit, audit.criteria[number])) is not None]
+    return sorted(findings, key=lambda finding: _FIRST.index(finding.kind))
 
 
-def _about(audit: TestAudit, one: CriterionAudit) -> AuditFinding | None:
-    seen = one.runs + one.mutants
-    tried = one.mutants.total()
-    failed = {kind: number for kind, (number, _) in one.noticed.items() if number}
+def _about(audit: TestAudit, criterion_audit: CriterionAudit) -> AuditFinding | None:
+    seen = criterion_audit.runs + criterion_audit.mutants
+    tried = criterion_audit.mutants.total()
+    failed = {kind: number for kind, (number, _) in criterion_audit.noticed.items() if number}
     kind: FindingKind
     if seen[Outcome.FAILED] == seen[Outcome.PASSED] == 0:
         kind = "always-error"
         message = "it never had a verdict"
     elif not seen[Outcome.FAILED]:
         kind = "never-fails"
-        message = f"no mutation made it fail ({tried} tried: {_kinds(one)}), and none of {_runs_of(audit)}"
-    elif not one.runs[Outcome.FAILED] and set(failed) == {"empty"} and len(one.noticed) > 1:
+        message = f"no mutation made it fail ({tried} tried: {_kinds(criterion_audit)}), and none of {_runs_of(audit)}"
+    elif not criterion_audit.runs[Outcome.FAILED] and set(failed) == {"empty"} and len(criterion_audit.noticed) > 1:
         kind = "only-empty"
         message = (
-            f"no mutation but the empty answer made it fail ({tried} tried: {_kinds(one)}),"
+            f"no mutation but the empty answer made it fail ({tried} tried: {_kinds(criterion_audit)}),"
             f" and none of {_runs_of(audit)}"
         )
     elif not seen[Outcome.PASSED]:
@@ -281,7 +282,12 @@ def _about(audit: TestAudit, one: CriterionAudit) -> AuditFinding | None:
     if errors := seen[Outcome.ERROR] if kind in ("never-fails", "only-empty") else 0:
         message += f"; {count(errors, 'time')} it could not be checked"
     return AuditFinding(
-        kind=kind, criterion=one.name, message=message, line=one.line, few_runs=audit.few_runs, evidence=dict(seen)
+        kind=kind,
+        criterion=criterion_audit.name,
+        message=message,
+        line=criterion_audit.line,
+        few_runs=audit.few_runs,
+        evidence=dict(seen),
     )
 
 
@@ -298,12 +304,13 @@ def _pairs(
     audit: TestAudit, checkers: Sequence[tuple[int, Checker]], table: Sequence[dict[int, Outcome]]
 ) -> Iterator[AuditFinding]:
     """Criteria that fail only if another criterion fails, too."""
-    told: set[int] = set()
+    reported: set[int] = set()
     for a, _ in checkers:
         for b, _ in checkers:
-            one, other = audit.criteria[a], audit.criteria[b]
-            weaker = _SEVERITIES.index(other.severity) < _SEVERITIES.index(one.severity)
-            if a == b or weaker or a in told:
+            criterion, other = audit.criteria[a], audit.criteria[b]
+            # One that weighs less does not make a heavier one needless.
+            weaker = _SEVERITIES.index(other.severity) < _SEVERITIES.index(criterion.severity)
+            if a == b or weaker or a in reported:
                 continue
             both = Counter((row[a], row[b]) for row in table if _decided(row[a]) and _decided(row[b]))
             a_failed = both[Outcome.FAILED, Outcome.FAILED] + both[Outcome.FAILED, Outcome.PASSED]
@@ -312,9 +319,9 @@ def _pairs(
             if a_failed < _LEAST_FAILURES or not b_passed or not a_passed or both[Outcome.FAILED, Outcome.PASSED]:
                 continue
             same = not both[Outcome.PASSED, Outcome.FAILED]
-            if same and b in told:
+            if same and b in reported:
                 continue
-            told.add(a)
+            reported.add(a)
             counts = {f"{left.value}/{right.value}": number for (left, right), number in both.items()}
             what = "they always agree" if same else f"it failed {a_failed} times, and each time that one failed too"
             verb = "says the same as" if same else "is implied by"
@@ -322,10 +329,10 @@ def _pairs(
             kind: FindingKind = "same" if same else "implied"
             yield AuditFinding(
                 kind=kind,
-                criterion=one.name,
+                criterion=criterion.name,
                 other=other.name,
                 message=message,
-                line=one.line,
+                line=criterion.line,
                 few_runs=audit.few_runs,
                 evidence=counts,
             )

@@ -303,6 +303,7 @@ def gate_problems(loaded: LoadedSuite, suite: Suite, test: Test) -> Iterator[Pro
         yield _at(loaded, _child(owner, "stop") or node, "gate-and-stop", message, fix, "warning")
     # How many rows a dataset has is another question; a variation of its own number is the author's decision.
     repeat = test.repeat or suite.defaults.repeat
+    # Less a little: a product of such fractions can lie just above the whole number that it is.
     if test.dataset is None and gate.pass_rate < 1 and math.ceil(gate.pass_rate * repeat - 1e-9) == repeat:
         runs = "its only run" if repeat == 1 else f"all {repeat} runs"
         message = f"the gate of {subject} changes nothing: with `repeat: {repeat}`, {gate.pass_rate:g} means {runs}"

@@ -184,11 +184,15 @@ def compare_to_baseline(
     if not {(run.suite_key, run.test_id) for run in runs} or not side.runs:
         return None
     baseline = replace(baseline, runs=runs, executions=tuple(dict.fromkeys(run.execution_id for run in runs)))
-    held = active(store) if quarantined is None else quarantined
-    comparison = compare(store, baseline, side, quarantined=held)
+    quarantines = active(store) if quarantined is None else quarantined
+    comparison = compare(store, baseline, side, quarantined=quarantines)
     gate = comparison
-    if any((run.suite_key, run.test_id) == key[:2] for run in side.runs for key in held.by_key):
-        sides = [replace(one, runs=tuple(_that_gate(store, one, held))) for one in (baseline, side)]
+    # A second comparison only where something in quarantine ran.
+    if any((run.suite_key, run.test_id) == key[:2] for run in side.runs for key in quarantines.by_key):
+        sides = [
+            replace(compared_side, runs=tuple(_that_gate(store, compared_side, quarantines)))
+            for compared_side in (baseline, side)
+        ]
         gate = compare(store, sides[0], sides[1])
     regressions = regressions_of(gate)
     fell = {case.test for case in regressions.by_chance} - regressions.tests

@@ -92,6 +92,7 @@ def queue(store: Store, review_filter: ReviewFilter | None = None) -> list[Queue
         items += _unlabelled(store, failed, labels)
     if review_filter.sample:
         items += _sampled(store, review_filter, labels)
+    # From the end, so the first of two that are the same stays.
     once = {(item.run_id, item.criterion): item for item in reversed(items)}
     return list(reversed(once.values()))
 
@@ -182,6 +183,7 @@ def _sampled(store: Store, review_filter: ReviewFilter, labels: Iterable[str]) -
         )
     )
     chooser = random.Random(review_filter.seed)  # noqa: S311  nothing secret: the same sample again
+    # As many more as labels could take out again.
     order = chooser.sample(range(len(ids)), min(len(ids), review_filter.sample + len(labelled)))
     rows = [
         row
