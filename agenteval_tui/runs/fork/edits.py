@@ -66,14 +66,16 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
     edited = {edit.step for edit in edits if not isinstance(edit, System | Tools)}
     edited |= {end_of_step(transcript, edit.step) for edit in edits if isinstance(edit, Insert)}
     unseen, shortened = unseen_before(transcript, end)
-    made = {
+    messages_by_number = {
         number: replace(message, content=shortened[number]) if number in shortened.keys() - edited else message
         for number, message in enumerate(messages[: end + 1])
         if number not in unseen - edited
     }
-    results = {message.tool_call: number for number, message in made.items() if message.tool_call is not None}
+    results = {
+        message.tool_call: number for number, message in messages_by_number.items() if message.tool_call is not None
+    }
     changed = [
-        replace(call, result=made[results[number]].content) if results.get(number) in shortened else call
+        replace(call, result=messages_by_number[results[number]].content) if results.get(number) in shortened else call
         for number, call in enumerate(calls)
     ]
     inserted: dict[int, list[Message]] = {}
@@ -88,54 +90,56 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
             case Tools(changes):
                 tools = changes
             case Text(at, text):
-                if made[at].role == "tool":
+                if messages_by_number[at].role == "tool":
                     raise _wrong(transcript, at, "a result of a tool", "set its result: tool_result")
-                made[at] = replace(made[at], content=text, reasoning="")
+                messages_by_number[at] = replace(messages_by_number[at], content=text, reasoning="")
             case Arguments(at, value, number):
-                own = made[at].tool_calls
+                own = messages_by_number[at].tool_calls
                 if not 0 <= number < len(own):
                     raise _wrong(transcript, at, count(len(own), "call"), "choose a step that calls a tool")
                 changed[own[number]] = replace(changed[own[number]], arguments=value, malformed=False)
             case Result(at, text, error):
-                if made[at].role != "tool":
+                if messages_by_number[at].role != "tool":
                     raise _wrong(transcript, at, "no result of a tool", "choose the step after the call")
-                made[at] = replace(made[at], content=text)
-                call = made[at].tool_call
+                messages_by_number[at] = replace(messages_by_number[at], content=text)
+                call = messages_by_number[at].tool_call
                 if call is not None:
                     changed[call] = replace(changed[call], result=text, status="error" if error else "ok")
             case Insert(at, role, text):
                 inserted.setdefault(end_of_step(transcript, at), []).append(Message(role, text))
             case Drop(at):
                 dropped.add(at)
-                answers = made[at].tool_call
-                gone = set(made[at].tool_calls) if answers is None else {answers}
+                answers = messages_by_number[at].tool_call
+                gone = set(messages_by_number[at].tool_calls) if answers is None else {answers}
                 without |= gone
                 dropped |= {results[call] for call in gone if call in results}
     # Before anything is put together: what is wrong is named by the steps of the run.
-    _require_results(transcript, made, results.keys() | without)
+    _require_results(transcript, messages_by_number, results.keys() | without)
     only_told = told_before(transcript, end)
     for number in unseen & edited:
         only_told.pop(number - 1, None)  # the text that stood in its place
-    told: list[Message] = [] if system is None else [Message("system", system)]
-    told += only_told.get(-1, ())
+    conversation: list[Message] = [] if system is None else [Message("system", system)]
+    conversation += only_told.get(-1, ())
     for number in _in_order(transcript, end):
-        if number not in made:
-            told += only_told.get(number, ())
+        if number not in messages_by_number:
+            conversation += only_told.get(number, ())
             continue
-        message = made[number]
-        kept = tuple(call for call in message.tool_calls if call not in without)
+        message = messages_by_number[number]
+        kept_calls = tuple(call for call in message.tool_calls if call not in without)
         # A message whose calls are all dropped, and that says nothing else, would be empty.
-        emptied = bool(message.tool_calls) and not kept and not message.content
+        emptied = bool(message.tool_calls) and not kept_calls and not message.content
         replaced = system is not None and message.role in PROMPTS
         if number not in dropped and not emptied and not replaced:
-            told.append(replace(message, tool_calls=kept) if kept != message.tool_calls else message)
-        told += only_told.get(number, ())
-        told += inserted.get(number, ())
-    if later and later[0].simulated and (not told or told[-1].role not in ANSWERED):
-        told.append(later[0])
+            conversation.append(
+                replace(message, tool_calls=kept_calls) if kept_calls != message.tool_calls else message
+            )
+        conversation += only_told.get(number, ())
+        conversation += inserted.get(number, ())
+    if later and later[0].simulated and (not conversation or conversation[-1].role not in ANSWERED):
+        conversation.append(later[0])
     return complete(
-        replace(_renumbered(told, changed), tools=tools, unseen_tools=unseen_tools(transcript, end)),
-        [one.content for one in later if not one.simulated],
+        replace(_renumbered(conversation, changed), tools=tools, unseen_tools=unseen_tools(transcript, end)),
+        [later_message.content for later_message in later if not later_message.simulated],
     )
 
 
@@ -149,13 +153,13 @@ def unseen_before(transcript: Transcript, end: int) -> tuple[frozenset[int], dic
     number = sight.request_at(end + 1)
     unseen, others = sight.out_of_sight(number), sight.other_results(number)
     messages = transcript.messages
-    prompts = {place for place, one in enumerate(messages[: end + 1]) if one.role in PROMPTS}
+    prompts = {place for place, message in enumerate(messages[: end + 1]) if message.role in PROMPTS}
     gone = {call for place in unseen for call in messages[place].tool_calls}
-    of_calls = {place: one.tool_call for place, one in enumerate(messages) if one.tool_call is not None}
+    of_calls = {place: message.tool_call for place, message in enumerate(messages) if message.tool_call is not None}
     results = {place for place, call in of_calls.items() if call in gone}
     # A result that is nowhere stays where its call is seen: no server takes a call without one.
-    kept = of_calls.keys() | (prompts if prompts <= unseen else set())
-    left_out = frozenset(place for place in (unseen - kept) | results if place <= end)
+    kept_places = of_calls.keys() | (prompts if prompts <= unseen else set())
+    left_out = frozenset(place for place in (unseen - kept_places) | results if place <= end)
     return left_out, {place: text for place, text in others.items() if place <= end and place not in left_out}
 
 
@@ -195,15 +199,15 @@ def unseen_tools(transcript: Transcript, end: int) -> tuple[str, ...]:
         return ()
     at = requests.references[number - 1]
     offered = {tool.name for tool in requests.tools[at.tools]}
-    same_agent = [one for one in requests.references if one.line == at.line]
-    others = dict.fromkeys(tool.name for one in same_agent for tool in requests.tools[one.tools])
+    same_agent = [reference for reference in requests.references if reference.line == at.line]
+    others = dict.fromkeys(tool.name for reference in same_agent for tool in requests.tools[reference.tools])
     return tuple(name for name in others if name not in offered)
 
 
-def _require_results(transcript: Transcript, told: Mapping[int, Message], known: Collection[int]) -> None:
+def _require_results(transcript: Transcript, messages: Mapping[int, Message], answered_calls: Collection[int]) -> None:
     """Raise `ResultWithoutCallError` for a call whose result was never recorded."""
-    for number, message in told.items():
-        names = [transcript.tool_calls[call].name for call in message.tool_calls if call not in known]
+    for number, message in messages.items():
+        names = [transcript.tool_calls[call].name for call in message.tool_calls if call not in answered_calls]
         if names:
             raise ResultWithoutCallError(
                 f"the recording has no result of {listed(names, 5)}, which step {number + 1} calls",
@@ -216,7 +220,7 @@ CHANGES = ("tool_result", "tool_error", "arguments", "text", "system", "drop", "
 WHOLE = ("system", "without_tools")
 
 
-def edits_of(transcript: Transcript, step: int, given: Mapping[str, Any]) -> tuple[AnyEdit, ...]:
+def edits_of(transcript: Transcript, step: int, changes: Mapping[str, Any]) -> tuple[AnyEdit, ...]:
     """The edits that these changes of a step mean (`CHANGES`), for people and programs that name what they change.
 
     Where a message makes one call, its result is meant at the call too, and its arguments at the result. `arguments`
@@ -224,28 +228,28 @@ def edits_of(transcript: Transcript, step: int, given: Mapping[str, Any]) -> tup
     or a text with commas. Raises `ForkError`.
     """
     check_step(transcript, step)
-    unknown = [name for name in given if name not in CHANGES]
+    unknown = [name for name in changes if name not in CHANGES]
     if unknown:
         raise ForkError(f"a step has no {unknown[0]!r} to change", fix=f"what can be changed: {', '.join(CHANGES)}")
-    made: list[AnyEdit] = []
-    if given.get("system") is not None:
-        made.append(System(_text(given, "system")))
+    edits: list[AnyEdit] = []
+    if changes.get("system") is not None:
+        edits.append(System(_text(changes, "system")))
     for name in ("tool_result", "tool_error"):
-        if given.get(name) is not None:
-            made.append(Result(_result_step(transcript, step), _text(given, name), name == "tool_error"))
-    if given.get("arguments") is not None:
-        made.append(_arguments(transcript, step, given["arguments"]))
-    if given.get("text") is not None:
+        if changes.get(name) is not None:
+            edits.append(Result(_result_step(transcript, step), _text(changes, name), name == "tool_error"))
+    if changes.get("arguments") is not None:
+        edits.append(_arguments(transcript, step, changes["arguments"]))
+    if changes.get("text") is not None:
         if transcript.messages[step].role == "tool":
             raise _wrong(transcript, step, "the result of a tool", "set tool_result")
-        made.append(Text(step, _text(given, "text")))
-    if given.get("drop"):
-        made.append(Drop(step))
-    if given.get("insert") is not None:
-        made.append(_insert(step, given["insert"]))
-    if given.get("without_tools"):
-        made.append(Tools(ToolChanges(without=_names(given["without_tools"]))))
-    return tuple(made)
+        edits.append(Text(step, _text(changes, "text")))
+    if changes.get("drop"):
+        edits.append(Drop(step))
+    if changes.get("insert") is not None:
+        edits.append(_insert(step, changes["insert"]))
+    if changes.get("without_tools"):
+        edits.append(Tools(ToolChanges(without=_names(changes["without_tools"]))))
+    return tuple(edits)
 
 
 def changeable(transcript: Transcript, step: int) -> dict[str, str]:
@@ -256,19 +260,19 @@ def changeable(transcript: Transcript, step: int) -> dict[str, str]:
     """
     check_step(transcript, step)
     message = transcript.messages[step]
-    made: dict[str, str] = {}
+    texts: dict[str, str] = {}
     calls = message.tool_calls if message.tool_call is None else (message.tool_call,)
     if len(calls) == 1 and calls[0] < len(transcript.tool_calls):
         call = transcript.tool_calls[calls[0]]
         arguments = {"arguments": json.dumps(call.arguments, ensure_ascii=False, indent=2)}
         result = {"tool_result": call.result or "", "tool_error": ""}
-        made |= {**result, **arguments} if message.role == "tool" else {**arguments, **result}
+        texts |= {**result, **arguments} if message.role == "tool" else {**arguments, **result}
     elif message.role == "tool":
-        made |= {"tool_result": message.content, "tool_error": ""}
+        texts |= {"tool_result": message.content, "tool_error": ""}
     if message.role != "tool" and (message.content or not message.tool_calls):
-        made["text"] = message.content
+        texts["text"] = message.content
     prompts = (message.content for message in transcript.messages if message.role in PROMPTS)
-    return {**made, "system": next(prompts, ""), "without_tools": "", "insert": "", "drop": ""}
+    return {**texts, "system": next(prompts, ""), "without_tools": "", "insert": "", "drop": ""}
 
 
 def first_question(transcript: Transcript) -> int:
@@ -277,8 +281,8 @@ def first_question(transcript: Transcript) -> int:
     return max(next(answers, len(transcript.messages)) - 1, 0)
 
 
-def _text(given: Mapping[str, Any], name: str) -> str:
-    value = given[name]
+def _text(changes: Mapping[str, Any], name: str) -> str:
+    value = changes[name]
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -286,8 +290,8 @@ def _result_step(transcript: Transcript, step: int) -> int:
     message = transcript.messages[step]
     if len(message.tool_calls) > 1:
         raise _wrong(transcript, step, count(len(message.tool_calls), "call"), "choose the step of the result itself")
-    found = [number for number, one in enumerate(transcript.messages) if one.tool_call in message.tool_calls]
-    return found[0] if found else step
+    results = [number for number, other in enumerate(transcript.messages) if other.tool_call in message.tool_calls]
+    return results[0] if results else step
 
 
 def _arguments(transcript: Transcript, step: int, value: object) -> Arguments:
@@ -298,24 +302,28 @@ def _arguments(transcript: Transcript, step: int, value: object) -> Arguments:
             raise ForkError("these arguments are not JSON", fix='write an object, as {"id": 7}') from None
     call = transcript.messages[step].tool_call
     if call is not None:
-        asked = next((number for number, one in enumerate(transcript.messages) if call in one.tool_calls), step)
-        return Arguments(asked, value, transcript.messages[asked].tool_calls.index(call) if asked != step else 0)
+        calling_step = next(
+            (number for number, message in enumerate(transcript.messages) if call in message.tool_calls), step
+        )
+        return Arguments(
+            calling_step, value, transcript.messages[calling_step].tool_calls.index(call) if calling_step != step else 0
+        )
     calls = len(transcript.messages[step].tool_calls)
     if calls > 1:
         raise _wrong(transcript, step, count(calls, "call"), "choose the step of the call's result")
     return Arguments(step, value)
 
 
-def _insert(step: int, given: Any) -> Insert:
-    role = given.get("role") if isinstance(given, Mapping) else None
-    if role not in ("user", "assistant", "system") or not isinstance(given.get("text"), str):
+def _insert(step: int, insertion: Any) -> Insert:
+    role = insertion.get("role") if isinstance(insertion, Mapping) else None
+    if role not in ("user", "assistant", "system") or not isinstance(insertion.get("text"), str):
         raise ForkError("an inserted message needs a role and a text", fix="the role is user, assistant or system")
-    return Insert(step, role, given["text"])
+    return Insert(step, role, insertion["text"])
 
 
-def _names(given: object) -> tuple[str, ...]:
-    names = [one.strip() for one in re.split(r"[,\n]", given) if one.strip()] if isinstance(given, str) else given
-    if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
+def _names(value: object) -> tuple[str, ...]:
+    names = [name.strip() for name in re.split(r"[,\n]", value) if name.strip()] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise ForkError("`without_tools` is a list of tool names", fix="write a list, as [issue_voucher]")
     return tuple(names)
 
@@ -327,7 +335,7 @@ def complete(conversation: Conversation, turns: Iterable[str] = ()) -> Conversat
     messages, left = conversation.messages, [*conversation.turns, *turns]
     if left and (not messages or messages[-1].role not in ANSWERED):
         messages, left = (*messages, Message("user", left[0])), left[1:]
-    if not messages or messages[-1].role not in ANSWERED or not any(one.role == "user" for one in messages):
+    if not messages or messages[-1].role not in ANSWERED or not any(message.role == "user" for message in messages):
         raise NothingToAnswerError(
             "nothing is left for the agent to answer",
             fix="choose an earlier step, or insert a user message",
@@ -363,8 +371,8 @@ def check_step(transcript: Transcript, step: int) -> None:
     """Raise `UnknownStepError` unless the transcript has this step."""
     if not 0 <= step < len(transcript.messages):
         last = len(transcript.messages) - 1
-        known = f"its steps are 1 to {last + 1}" if last >= 0 else "its transcript is empty"
-        raise UnknownStepError(f"this run has no step {step + 1}", fix=known)
+        remedy = f"its steps are 1 to {last + 1}" if last >= 0 else "its transcript is empty"
+        raise UnknownStepError(f"this run has no step {step + 1}", fix=remedy)
 
 
 def end_of_step(transcript: Transcript, step: int) -> int:
@@ -388,7 +396,7 @@ def _renumbered(messages: Sequence[Message], calls: Sequence[ToolCall]) -> Conve
     order = [call for message in messages for call in message.tool_calls if call < len(calls)]
     numbers = {call: number for number, call in enumerate(order)}
     at = {call: place for place, message in enumerate(messages) for call in message.tool_calls}
-    told = tuple(
+    renumbered = tuple(
         replace(
             message,
             tool_calls=tuple(numbers[call] for call in message.tool_calls if call in numbers),
@@ -398,8 +406,10 @@ def _renumbered(messages: Sequence[Message], calls: Sequence[ToolCall]) -> Conve
         else message
         for message in messages
     )
-    made = tuple(replace(calls[call], message=at[call], started_ms=None, duration_ms=None) for call in order)
-    return Conversation(told, made)
+    renumbered_calls = tuple(
+        replace(calls[call], message=at[call], started_ms=None, duration_ms=None) for call in order
+    )
+    return Conversation(renumbered, renumbered_calls)
 
 
 def _wrong(transcript: Transcript, step: int, what: str, fix: str) -> WrongStepError:
