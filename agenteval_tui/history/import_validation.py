@@ -71,25 +71,25 @@ def check_tables(connection: sqlite3.Connection, version: int, where: str) -> No
         raise _not_ours(f"it has a {acts[0]}, {acts[1]!r}", where)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as ours:
         schema.migrate(ours, upto=version)
-        known = {row[0] for row in ours.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        our_tables = {row[0] for row in ours.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):
-            if name not in known and not name.startswith("sqlite_"):
+            if name not in our_tables and not name.startswith("sqlite_"):
                 raise _not_ours(f"it has a table {name!r} more", where)
         for table, statement in ours.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall():
-            found = connection.execute(
+            table_row = connection.execute(
                 "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
             ).fetchone()
-            if found is None:
+            if table_row is None:
                 raise _not_ours(f"it has no table {table}", where)
             virtual = "CREATE VIRTUAL TABLE" in statement
-            if found[0] != statement if virtual else _columns(connection, table) != _columns(ours, table):
+            if table_row[0] != statement if virtual else _columns(connection, table) != _columns(ours, table):
                 raise _not_ours(f"table {table} has other columns", where)
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[tuple[Any, ...]]:
     """Name, type, whether it may be empty, place in the key, and whether it is made of others."""
-    found = connection.execute(f"PRAGMA table_xinfo({table})").fetchall()
-    return [(row[1], row[2].upper(), row[3], row[5], row[6]) for row in found]
+    column_rows = connection.execute(f"PRAGMA table_xinfo({table})").fetchall()
+    return [(row[1], row[2].upper(), row[3], row[5], row[6]) for row in column_rows]
 
 
 def check_rows(connection: sqlite3.Connection, where: str) -> None:
@@ -127,7 +127,7 @@ def impossible(table: str, column: str, declared: str) -> Iterator[str]:
     if _IDS.get(table) == column:
         yield f"{column} GLOB '*[^{_LETTERS}]*' OR {column} GLOB '.*' OR length({column}) NOT BETWEEN 1 AND 100"
     if (table, column) in WORDS:
-        yield f"{column} NOT IN ({', '.join(repr(one) for one in WORDS[table, column])})"
+        yield f"{column} NOT IN ({', '.join(repr(word) for word in WORDS[table, column])})"
 
 
 def not_json(table: str, column: str) -> str:
@@ -139,7 +139,7 @@ def not_json(table: str, column: str) -> str:
 
 def is_list(text: str) -> bool:
     value = _read(text)
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def is_object(text: str) -> bool:
@@ -181,7 +181,7 @@ def are_results(data: bytes) -> bool:
     """Whether these bytes are results as they are stored."""
     try:
         text = inflated(data, LARGEST_VALUE)
-        return all(_fits(one, CriterionResult) for one in unpack_results(text))
+        return all(_fits(result, CriterionResult) for result in unpack_results(text))
     except ValueError:
         return False
 
@@ -228,20 +228,20 @@ def _check(hint: Any) -> Callable[[Any], bool]:
         return lambda value: type(value) in (float, int) and abs(value) <= _LARGEST_NUMBER
     if hint is int:
         return lambda value: type(value) is int and abs(value) < 1 << 63
-    origin, given = typing.get_origin(hint), typing.get_args(hint)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        checks = [_check(one) for one in given]
+        checks = [_check(argument) for argument in arguments]
         return lambda value: any(check(value) for check in checks)
     if origin is typing.Literal:
-        return lambda value: isinstance(value, str) and value in given
+        return lambda value: isinstance(value, str) and value in arguments
     if origin is tuple:
-        inner = _check(given[0])
+        inner = _check(arguments[0])
         return lambda value: type(value) is tuple and all(map(inner, value))
     if origin in (dict, Mapping):
         return lambda value: type(value) is dict
     if isinstance(hint, type) and issubclass(hint, Struct):
         hints = typing.get_type_hints(hint)
-        parts = [(attrgetter(one.name), _check(hints[one.name])) for one in fields(hint)]
+        parts = [(attrgetter(part.name), _check(hints[part.name])) for part in fields(hint)]
         return lambda value: type(value) is hint and all(check(read(value)) for read, check in parts)
     kind: type = hint
     return lambda value: type(value) is kind

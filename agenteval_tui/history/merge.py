@@ -101,7 +101,7 @@ def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], No
     with open_other_history(path) as source:
         total = int(source.read(lambda c: c.execute("SELECT count(*) FROM runs").fetchone()[0]))
         done = MergeResult()
-        seen = 0
+        merged = 0
         for execution in source.read(lambda c: read_rows(c, "SELECT * FROM executions ORDER BY id")):
             runs: list[int] = source.read(
                 lambda c, execution_row=execution: [  # type: ignore[misc]
@@ -114,9 +114,9 @@ def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], No
                 some = runs[start : start + _BATCH]
                 batch = source.read(lambda c, execution_row=execution, some=some: read_batch(c, execution_row, some))  # type: ignore[misc]
                 done += store.write(_Merge(batch)).result()
-                seen += len(some)
+                merged += len(some)
                 if on_progress is not None:
-                    on_progress(seen, total)
+                    on_progress(merged, total)
         # After all runs: baselines name executions and runs.
         decided: MergeResult = store.write(MergeDecisions(source.read(read_decisions))).result()
         return done + decided
@@ -152,12 +152,12 @@ class _Merge(Struct):
         tables["tasks"] = [row for row in tables["tasks"] if import_validation.is_packed(row["data"], row["hash"])]
         tables["judge_replies"] = [row for row in tables["judge_replies"] if import_validation.is_packed(row["data"])]
         # What can't be read can't be run again; what was lost there is lost here.
-        known = {row["id"] for row in tables["tasks"]}
+        readable_tasks = {row["id"] for row in tables["tasks"]}
         there = {row["id"] for row in tables["transcripts"]}
         tables["runs"] = [
             {
                 **row,
-                "task": row["task"] if row["task"] in known else None,
+                "task": row["task"] if row["task"] in readable_tasks else None,
                 "transcript": LOST
                 if row["transcript"] is not None and row["transcript"] not in there
                 else row["transcript"],
@@ -168,8 +168,8 @@ class _Merge(Struct):
         ]
         execution = tables["executions"][0]
         # Where it was run there is nothing that anything here should be sent to.
-        options = {name: one for name, one in json.loads(execution["options"]).items() if name not in _NOT_HERE}
-        setup = execution["setup"] if execution["setup"] in known else None
+        options = {name: value for name, value in json.loads(execution["options"]).items() if name not in _NOT_HERE}
+        setup = execution["setup"] if execution["setup"] in readable_tasks else None
         tables["executions"] = [{**execution, "setup": setup, "options": json_text(options)}]
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> MergeResult:
@@ -292,11 +292,11 @@ class _Merge(Struct):
             totals.add(execution, TOTAL_OF[status], 1)
             if status != "cancelled":
                 totals.tests[own_row["test"]] = totals.tests.get(own_row["test"], 0) + 1
-        attempts = [one for one in self.batch.tables["failed_attempts"] if one["run"] == row["id"]]
-        for one in (*attempts, *(() if own_row["cached"] or own_row["recording"] else (own_row,))):
+        attempts = [usage_row for usage_row in self.batch.tables["failed_attempts"] if usage_row["run"] == row["id"]]
+        for usage_row in (*attempts, *(() if own_row["cached"] or own_row["recording"] else (own_row,))):
             for column in ("input_tokens", "output_tokens", "cost"):
-                if one[column] is not None:
-                    totals.add(execution, column, one[column])
+                if usage_row[column] is not None:
+                    totals.add(execution, column, usage_row[column])
         document = self.documents.get(row["transcript"] or 0)
         if document is not None and status in TOTAL_OF:
             prompt, answer, tools = document

@@ -80,16 +80,16 @@ class KeepReplies(Struct):
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Insert what is new, and tie all of it to the run."""
-        found = connection.execute("SELECT id FROM runs WHERE uid = ?", (clean(self.run_id),)).fetchone()
-        if found is None:
+        run_row = connection.execute("SELECT id FROM runs WHERE uid = ?", (clean(self.run_id),)).fetchone()
+        if run_row is None:
             raise HistoryError(f"there is no run {self.run_id}")
-        for one, row in zip(self.replies, self.rows, strict=True):
-            known = connection.execute(
+        for stored_reply, row in zip(self.replies, self.rows, strict=True):
+            known_row = connection.execute(
                 "SELECT id FROM judge_replies WHERE request = ? AND answerer = ? AND at_ms = ? AND data = ?",
                 (row[0], row[1], row[8], row[2]),
             ).fetchone()
             reply = (
-                known
+                known_row
                 or connection.execute(
                     "INSERT INTO judge_replies"
                     " (request, answerer, data, model, error, input_tokens, output_tokens, cost, at_ms)"
@@ -101,7 +101,7 @@ class KeepReplies(Struct):
             connection.execute(
                 "INSERT OR IGNORE INTO run_replies (run, reply, criterion, paid)"
                 " VALUES (?, ?, (SELECT id FROM criteria WHERE hash = ?), ?)",
-                (found[0], reply[0], one.criterion, known is None),
+                (run_row[0], reply[0], stored_reply.criterion, known_row is None),
             )
 
 
@@ -123,7 +123,7 @@ def forget_runs(connection: sqlite3.Connection, runs: Sequence[int]) -> None:
 def replies_of(connection: sqlite3.Connection, run_ids: Sequence[str]) -> dict[str, list[StoredReply]]:
     """What judges and others replied about runs, oldest first, by run id; runs without any are left out. What a
     simulated user said is a part of the run's conversation, and not among them."""
-    found: dict[str, list[StoredReply]] = {}
+    replies: dict[str, list[StoredReply]] = {}
     for chunk in batches(map(clean, run_ids), _CHUNK):
         rows = connection.execute(
             f"{_SELECT.replace('SELECT ', 'SELECT r.uid, c.hash, ')} JOIN run_replies l ON l.reply = p.id"
@@ -133,8 +133,8 @@ def replies_of(connection: sqlite3.Connection, run_ids: Sequence[str]) -> dict[s
             chunk,
         ).fetchall()
         for uid, criterion, *row in rows:
-            found.setdefault(uid, []).append(_unpacked(row, criterion or ""))
-    return found
+            replies.setdefault(uid, []).append(_unpacked(row, criterion or ""))
+    return replies
 
 
 def known_reply(connection: sqlite3.Connection, request: str, answerer: str) -> StoredReply | None:
@@ -168,7 +168,7 @@ def _unpacked(row: Sequence[Any], criterion: str = "") -> StoredReply:
     data, answerer, model, error, tokens_in, tokens_out, cost, at_ms = row
     try:
         _, request, raw, *raised = json.loads(zlib.decompress(data))
-        made = RemoteRequest.from_json(request)
+        remote_request = RemoteRequest.from_json(request)
     except (zlib.error, ValueError, TypeError, KeyError, RecursionError) as wrong:
         raise HistoryError(f"a judge's stored reply can't be read: {wrong}") from wrong
     traceback = traceback_from(raised[0]) if raised else None
@@ -182,4 +182,4 @@ def _unpacked(row: Sequence[Any], criterion: str = "") -> StoredReply:
         at_ms=at_ms,
         traceback=traceback,
     )
-    return StoredReply(made, answerer, reply, criterion)
+    return StoredReply(remote_request, answerer, reply, criterion)

@@ -190,7 +190,9 @@ class HistoryQuery(Struct, frozen=True):
             word = value.lower()
             if name == "outcome":
                 named_outcomes = _outcomes(value)
-                both = tuple(one for one in named_outcomes if one in outcomes) if outcomes else named_outcomes
+                both = (
+                    tuple(outcome for outcome in named_outcomes if outcome in outcomes) if outcomes else named_outcomes
+                )
                 # Without any in common, one that no run has: no outcome at all would mean every run.
                 outcomes = both or ("none",)
             elif name in ("agent", "test", "suite", "cause", "name", "note"):
