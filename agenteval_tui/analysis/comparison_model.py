@@ -207,8 +207,10 @@ class TestChange(TestOnBothSides, frozen=True, kw_only=True):
         """Whether its runs were judged alike on both sides: by the same versions of the same criteria, which count as
         much, against the same thresholds. Where one side does not have the test, or judged none of its runs, there is
         nothing to compare."""
-        sides = ([one.was for one in self.criteria], [one.now for one in self.criteria])
-        return not all(map(any, sides)) or (all(one.comparable for one in self.criteria) and not self.judging_changes)
+        sides = ([change.was for change in self.criteria], [change.now for change in self.criteria])
+        return not all(map(any, sides)) or (
+            all(change.comparable for change in self.criteria) and not self.judging_changes
+        )
 
     @property
     def judging_changes(self) -> tuple[SetupChange, ...]:
@@ -311,7 +313,7 @@ class Comparison(Struct, frozen=True):
 
     def check_in_common(self) -> None:
         """Raises `AgentevalError` where no test is on both sides: there is nothing to compare."""
-        if any(one.state not in ("added", "removed") for one in self.tests):
+        if any(test.state not in ("added", "removed") for test in self.tests):
             return
         raise AgentevalError(
             f"there is nothing to compare: {self.a.name} and {self.b.name} have no test in common",
@@ -320,11 +322,11 @@ class Comparison(Struct, frozen=True):
 
     def in_state(self, *states: State) -> list[TestChange]:
         """The tests in one of these states, in order."""
-        return [one for one in self.tests if one.state in states]
+        return [test for test in self.tests if test.state in states]
 
     def held_by(self, quarantined: ActiveQuarantines) -> bool:
         """Whether these quarantines are those that its tests have."""
-        return all(one.quarantine == quarantined.reason(one.suite_key, one.test) for one in self.tests)
+        return all(test.quarantine == quarantined.reason(test.suite_key, test.test) for test in self.tests)
 
     @property
     def not_comparable(self) -> list[TestChange]:
@@ -332,14 +334,14 @@ class Comparison(Struct, frozen=True):
         counted all the same. Of two versions of a criterion that is what is compared."""
         if "version" in (self.a.kind, self.b.kind):
             return []
-        return [one for one in self.tests if not one.comparable]
+        return [test for test in self.tests if not test.comparable]
 
     def counts(self) -> dict[State, int]:
         """How many tests are in each state; states without any are left out."""
-        found: dict[State, int] = {}
-        for one in self.tests:
-            found[one.state] = found.get(one.state, 0) + 1
-        return {state: found[state] for state in ORDER if state in found}
+        numbers: dict[State, int] = {}
+        for test in self.tests:
+            numbers[test.state] = numbers.get(test.state, 0) + 1
+        return {state: numbers[state] for state in ORDER if state in numbers}
 
 
 def differs(was: Tally, now: Tally) -> bool:
@@ -374,8 +376,8 @@ def _score_moved(was: float | None, now: float | None) -> bool:
 def to_json_value(value: object) -> object:
     """Tuples as lists, all the way down."""
     if isinstance(value, dict):
-        return {key: to_json_value(one) for key, one in value.items()}
-    return [to_json_value(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: to_json_value(item) for key, item in value.items()}
+    return [to_json_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def flip(before: str, after: str) -> Flip:

@@ -51,7 +51,7 @@ class Sides(Struct, frozen=True):
         return (len(self.agents) > 1 or len(self.variations) > 1) and not (self.a and self.b)
 
 
-def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple[Side, Side]:
+def sides_of(store: Store, choice: Sides, projects: Sequence[str] = ()) -> tuple[Side, Side]:
     """Read both sides. Without any reference: the newest execution against its baseline, or where none of its tests
     has one against the execution before (`execution_before` says which); where it was an A/B one, B against A.
 
@@ -59,32 +59,32 @@ def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple
 
     Raises `AgentevalError`: no such execution, agent or variation, no baseline, the same twice, or nothing that ended.
     """
-    for names, what in ((wanted.agents, "agents"), (wanted.variations, "variations")):
+    for names, what in ((choice.agents, "agents"), (choice.variations, "variations")):
         if len(names) > 2:
             raise AgentevalError(f"only two {what} can be compared", fix="name two")
-    if projects and not wanted.b and not (wanted.a and wanted.within):
-        wanted = replace(wanted, b=References(store, tuple(projects)).execution().id)
-    wanted = _with_arms(store, wanted)
-    if wanted.within:
-        references = (wanted.a or wanted.b or LAST,) * 2
+    if projects and not choice.b and not (choice.a and choice.within):
+        choice = replace(choice, b=References(store, tuple(projects)).execution().id)
+    choice = _with_arms(store, choice)
+    if choice.within:
+        references = (choice.a or choice.b or LAST,) * 2
     else:
-        references = (wanted.a or BASELINE, wanted.b or LAST)
+        references = (choice.a or BASELINE, choice.b or LAST)
     right = _named(store, references[1])
     if references[0] == BASELINE:
         left = baseline_side(store, right.runs, whole=_ran_whole(store, right))
-        if left is None and not wanted.a and (before := store.read(lambda c: execution_before(c, right.executions))):
+        if left is None and not choice.a and (before := store.read(lambda c: execution_before(c, right.executions))):
             left = execution_side(store, store.execution(before))
         if left is None:
-            kind = AgentevalError if wanted.a else NothingBeforeError
+            kind = AgentevalError if choice.a else NothingBeforeError
             raise kind(
                 f"no test of execution {short_id(right.reference)} has a baseline"
-                + ("" if wanted.a else ", and no execution before it has a verdict on them"),
+                + ("" if choice.a else ", and no execution before it has a verdict on them"),
                 fix=f"set one with agenteval baseline set EXECUTION, or name two: agenteval compare A"
                 f" {short_id(right.reference)}{db_option(store.path)}",
             )
     else:
         left = _named(store, references[0])
-    sides = [_filtered(side, wanted, number) for number, side in enumerate((left, right))]
+    sides = [_filtered(side, choice, number) for number, side in enumerate((left, right))]
     if [run.id for run in sides[0].runs] == [run.id for run in sides[1].runs]:
         raise AgentevalError(
             f"both sides have the same runs ({sides[1].name})",
@@ -101,19 +101,19 @@ def _with_version(store: Store, side: Side) -> Side:
     return replace(side, commits=execution.commits, meta=execution.meta)
 
 
-def _with_arms(store: Store, wanted: Sides) -> Sides:
+def _with_arms(store: Store, choice: Sides) -> Sides:
     """If no left side was chosen and the right one is an A/B execution: its arms."""
-    if wanted.a or wanted.agents or wanted.variations:
-        return wanted
+    if choice.a or choice.agents or choice.variations:
+        return choice
     try:
-        execution = store.execution(wanted.b or LAST)
+        execution = store.execution(choice.b or LAST)
     except AgentevalError:
-        return wanted  # a run, or nothing at all: it is said where it is read
+        return choice  # a run, or nothing at all: it is said where it is read
     if not execution.options.get("ab"):
-        return wanted
+        return choice
     _, names = names_of(execution_side(store, execution).runs)
     arms = tuple(name for arm in ARMS for name in names if arm_of(name) == arm)
-    return replace(wanted, b=execution.id, variations=arms) if len(arms) == len(ARMS) else wanted
+    return replace(choice, b=execution.id, variations=arms) if len(arms) == len(ARMS) else choice
 
 
 def execution_side(store: Store, execution: ExecutionRow) -> Side:
@@ -152,12 +152,14 @@ def baseline_side(store: Store, runs: Sequence[ComparedRun], *, whole: bool = Fa
     ids = baselines.baseline_runs(store, tests)
     if not ids:
         return None
-    found = store.read(lambda c: compared_runs(c, ids))
-    executions = tuple(dict.fromkeys(run.execution_id for run in found))
-    started = max((run.started_ms for run in found), default=0)
+    baseline_runs = store.read(lambda c: compared_runs(c, ids))
+    executions = tuple(dict.fromkeys(run.execution_id for run in baseline_runs))
+    started = max((run.started_ms for run in baseline_runs), default=0)
     name = "baseline" if len(executions) == 1 else f"baseline of {len(executions)} executions"
-    here = tuple(replace(run, suite_key=moved[run.suite_key]) if run.suite_key in moved else run for run in found)
-    suites = {run.suite_key for run in found}
+    here = tuple(
+        replace(run, suite_key=moved[run.suite_key]) if run.suite_key in moved else run for run in baseline_runs
+    )
+    suites = {run.suite_key for run in baseline_runs}
     return Side(
         kind="baseline",
         name=name,
@@ -224,10 +226,10 @@ def _named(store: Store, reference: str) -> Side:
         )
 
 
-def _filtered(side: Side, wanted: Sides, number: int) -> Side:
+def _filtered(side: Side, choice: Sides, number: int) -> Side:
     for names, kind, of in (
-        (wanted.agents, "agent", _agent),
-        (wanted.variations, "variation", _variation),
+        (choice.agents, "agent", _agent),
+        (choice.variations, "variation", _variation),
     ):
         if not names:
             continue

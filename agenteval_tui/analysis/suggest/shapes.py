@@ -204,6 +204,7 @@ def _say(name: str, thing: str, sides: Mapping[str, str]) -> Say:
 
 def _measure(examples: Examples, name: str, kind: type[Metric], field: str) -> list[float | None] | None:
     """What a metric measures for a bound: the evidence of a check says what it found. None: it measures nothing."""
+    # Which values a bound may have differs from metric to metric: any that is taken, and checks something, will do.
     for bound in (0, 1, 0.5, 0.0, 1_000_000):
         try:
             metric = kind.model_validate({field: bound})

@@ -123,6 +123,7 @@ class _Texts:
         masks: dict[str, int] = {}
         for number, text in labelled:
             lower = text.lower()
+            # The places of words are those of `text`, and a letter such as `İ` is longer in lower case.
             if len(lower) != len(text):
                 continue
             for piece in set(_phrases(lower, tokens[number], words)):
@@ -233,6 +234,7 @@ class _Texts:
             text = self.texts[number]
             for pattern, source in _generalised(text):
                 masks[pattern] = masks.get(pattern, 0) | 1 << number
+                # Two are enough to see that the texts differ.
                 if len(sources := literal.setdefault(pattern, set())) < 2:
                     sources.add(source)
         # A number alone is a shape already.
@@ -264,6 +266,7 @@ class _Texts:
         possible: set[tuple[str, str]] = set()
         for number in numbers(self.examples.labelled):
             text = self.texts[number].strip()
+            # Of one that was cut for reading, the end is not known.
             if not text or len(self.examples.answers[number]) > _READ:
                 continue
             places = _tokens(text)

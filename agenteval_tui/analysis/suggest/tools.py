@@ -150,6 +150,7 @@ def _of_tool(
             if isinstance(call.arguments, dict):
                 key = canonical_json(call.arguments)
                 whole[key] = whole.get(key, 0) | 1 << number
+    # With a single argument, its values below say the same.
     if len(listed) > 1:
         for key, mask in sorted(whole.items(), key=lambda entry: (-entry[1].bit_count(), entry[0]))[:3]:
             arguments = {argument: expected_argument(value) for argument, value in json.loads(key).items()}
