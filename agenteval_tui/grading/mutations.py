@@ -195,6 +195,7 @@ def _wasteful(transcript: Transcript) -> Transcript:
 
 def _other_number(match: re.Match[str]) -> str:
     """Another number with as many digits."""
+    # No digit becomes 0, which at the beginning would make the number shorter.
     return "".join(str((int(digit) + 1) % 9 + 1) if digit.isascii() else digit for digit in match[0])
 
 
@@ -220,6 +221,7 @@ def _of_calls(transcript: Transcript) -> Iterator[Mutation]:
     again = _with_calls(transcript, [*range(len(calls)), last])
     yield Mutation("repeat-call", f"call {last + 1}, {calls[last].name}, is made twice", again)
     for index in range(last):
+        # Equal calls that change places are the same run.
         if (calls[index].name, calls[index].arguments) != (calls[index + 1].name, calls[index + 1].arguments):
             order = list(range(len(calls)))
             order[index], order[index + 1] = index + 1, index

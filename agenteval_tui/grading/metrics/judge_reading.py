@@ -108,6 +108,7 @@ def _only_object(text: str, question: str, material: str) -> Mapping[str, Any]:
         raise UnreadableError("the JSON object in the reply is not whole") from None
     except RecursionError:
         raise UnreadableError("the JSON is nested too deeply") from None
+    # It is a ValueError, too.
     except UnreadableError:
         raise
     except ValueError:
@@ -168,6 +169,7 @@ def _object(text: str) -> Mapping[str, Any]:
         raise _NotAloneError("the reply is not one JSON object") from None
     except RecursionError:
         raise UnreadableError("the JSON is nested too deeply") from None
+    # It is a ValueError, too.
     except UnreadableError:
         raise
     except ValueError:  # a whole number with thousands of digits
@@ -179,12 +181,12 @@ def _object(text: str) -> Mapping[str, Any]:
 
 def _agreeing(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of which no key is given twice with different values."""
-    held: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in pairs:
-        if name in held and not _same(held[name], value):
+        if name in fields and not _same(fields[name], value):
             raise UnreadableError(f"the key {_quoted(name)} is given twice, with different values")
-        held[name] = value
-    return held
+        fields[name] = value
+    return fields
 
 
 def _same(value: object, other: object) -> bool:
@@ -224,8 +226,8 @@ def _dimensions(reply: Mapping[str, Any], scale: Scale, names: Sequence[str], th
     holders = [reply[name] for name in _BY_DIMENSION if isinstance(reply.get(name), Mapping)] or [reply]
     scores: dict[str, float] = {}
     for name in names:
-        for held in holders:
-            entry = held.get(name)
+        for holder in holders:
+            entry = holder.get(name)
             if isinstance(entry, Mapping):  # {"helpful": {"score": 4, "reasoning": "..."}}
                 score = _stated(entry, scale, threshold, None)
             else:

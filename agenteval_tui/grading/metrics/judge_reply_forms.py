@@ -177,6 +177,7 @@ def _by_lines(
                 raise UnreadableError(f"there are two overall scores: {_quoted(stated[0])} and {_quoted(match[1])}")
             stated = match[1], _figure_of(match[1], value, material)
         elif len(label.split()) <= _WORDS_OF_LABEL and len(beside) < _LABELS:
+            # Blanks behind the name keep a line whose label one before it has.
             beside[label + " " * sum(name.rstrip() == label for name in beside)] = value
     missing = [name for name in dimensions if name not in scores]
     if missing:
@@ -254,6 +255,7 @@ def _probe(pattern: Pattern) -> None:
                 )
         head = _LITERAL.match(pattern.body)
         begun = "" if head is None else head[0]
+        # A repeated part that is repeated again shows on many of one character, with nothing behind them that fits.
         for character in dict.fromkeys([*"4a ", *(char for char in pattern.body if char.isalnum())]):
             for before in dict.fromkeys(("", begun, f"{begun}4 ")):
                 compiled.search(f"{before}{character * _REPEATED}\x00", timeout=_SLOW_S)
@@ -288,6 +290,7 @@ def _only_match(pattern: Pattern, text: str, groups: Iterable[str]) -> regex.Mat
     match = pattern.search(text)
     if match is None:
         raise UnreadableError("the pattern finds nothing in the reply")
+    # Anchored: it can match at no other place.
     if "A" in pattern.flags:
         return match
     named = [name for name in groups if name in match.groupdict()]
