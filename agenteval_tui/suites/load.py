@@ -351,6 +351,7 @@ class _Reading:
                 report("missing-required", start, end, f"the name of {label} gives no id", "add `id: ...`")
                 return None
         else:
+            # One of another type was reported when the test was read.
             if all(node is None or isinstance(resolve(node), ScalarNode) for node in (id_node, name_node)):
                 report("missing-required", start, end, f"{test_label(item, number)} has no name", "add `name: ...`")
             return None
