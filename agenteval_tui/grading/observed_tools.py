@@ -126,8 +126,8 @@ def with_declared(facts: AgentFacts, tools: Iterable[Mapping[str, Any]]) -> Agen
         properties = schema.get("properties")
         required = schema.get("required")
         arguments = dict(tool_facts.arguments)
-        for argument, one in (properties if isinstance(properties, Mapping) else {}).items():
-            inner = one if isinstance(one, Mapping) else {}
+        for argument, definition in (properties if isinstance(properties, Mapping) else {}).items():
+            inner = definition if isinstance(definition, Mapping) else {}
             arguments[str(argument)] = replace(
                 arguments.get(str(argument), ArgumentFacts(str(argument))),
                 declared=_types(inner),

@@ -58,17 +58,17 @@ class RemoteMetric(Metric):
 
     def check(self, value: Value, context: Context) -> MetricResult:
         try:
-            asked, missing = self.look_up(value, context)
+            remote_calls, missing = self.look_up(value, context)
             if missing:
                 return self.unanswered(missing, context)
-            broken = [one for one in asked if one.last.error]
+            broken = [call for call in remote_calls if call.last.error]
             if broken:
                 reply = broken[0].last
                 fields: Fields = {"kind": self.asks, "target": self.target, "message": reply.error}
                 if reply.traceback is not None:
                     fields["traceback"] = traceback_data(reply.traceback)
-                return self.error(evidence=replies_as_evidence(asked), code=Code.ASKING_FAILED, fields=fields)
-            return self.conclude(asked, value, context)
+                return self.error(evidence=replies_as_evidence(remote_calls), code=Code.ASKING_FAILED, fields=fields)
+            return self.conclude(remote_calls, value, context)
         except UnusableError as problem:
             return self.error_from(problem)
 

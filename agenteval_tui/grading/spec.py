@@ -104,10 +104,13 @@ def without_property(spec: CriterionSpec, *names: str) -> CriterionSpec:
     value = spec.value
     listed = value.get("metrics") if isinstance(value, Mapping) else None
     if not isinstance(listed, list) or not any(
-        isinstance(one, Mapping) and any(name in one for name in names) for one in listed
+        isinstance(metric, Mapping) and any(name in metric for name in names) for metric in listed
     ):
         return spec
-    metrics = [{k: v for k, v in one.items() if k not in names} if isinstance(one, Mapping) else one for one in listed]
+    metrics = [
+        {k: v for k, v in metric.items() if k not in names} if isinstance(metric, Mapping) else metric
+        for metric in listed
+    ]
     return replace(spec, config={**value, "metrics": metrics})
 
 

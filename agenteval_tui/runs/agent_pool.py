@@ -86,40 +86,45 @@ def prepare_agents(
     With an `executor` those that it takes run there: a variable that is missing here may be set there.
     """
     fresh_prices(config_dir())
-    made: dict[str, Prepared] = {}
+    prepared: dict[str, Prepared] = {}
     for run in plan.runs:
         for agent in (run.agent, *((run.user.agent,) if run.user is not None else ())):
-            if agent.hash not in made:
-                made[agent.hash] = _prepared(agent, plan, store, env, retry_base_s, executor)
-    return made
+            if agent.hash not in prepared:
+                prepared[agent.hash] = _prepared(agent, plan, store, env, retry_base_s, executor)
+    return prepared
 
 
 def _prepared(
-    one: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float, executor: Executor | None
+    agent_plan: AgentPlan,
+    plan: Plan,
+    store: Store,
+    env: Mapping[str, str],
+    retry_base_s: float,
+    executor: Executor | None,
 ) -> Prepared:
-    variables = environment_for(one.base_dir, env, one.config)
-    away = executor is not None and executor.takes(one)
+    variables = environment_for(agent_plan.base_dir, env, agent_plan.config)
+    away = executor is not None and executor.takes(agent_plan)
     agent: Agent | None = None
     try:
-        config = expanded(one, variables)
+        config = expanded(agent_plan, variables)
     except AgentevalError:
         if not away:
             raise
-        config = dict(one.config)
+        config = dict(agent_plan.config)
     else:
-        agent = _made(one, plan, store, variables)
+        agent = _made(agent_plan, plan, store, variables)
     if executor is not None and away:
-        agent = executor.agent(one, agent, permission=plan.permission)
+        agent = executor.agent(agent_plan, agent, permission=plan.permission)
     assert agent is not None
     price = price_for(config, config_dir())
     # Without `cache` nothing is looked up, but a later execution may look up what this one is told.
-    code = code_in_plan(plan, one, config)
+    code = code_in_plan(plan, agent_plan, config)
     if away and code.hash:
         code = ProgramCode(unknown="server")  # the workers' files are their own
     if plan.limits.cost is not None:
-        _check_price(one.name, config, price)
+        _check_price(agent_plan.name, config, price)
     return Prepared(
-        name=one.name,
+        name=agent_plan.name,
         agent=agent,
         config=config,
         retries=Retries(int(config.get("max_attempts") or MAX_ATTEMPTS), retry_base_s),
@@ -128,11 +133,13 @@ def _prepared(
         error_on_finish=frozenset(config.get("error_on_finish") or ()),
         # A variable's value elsewhere is not known here: such an answer is never treated as equal.
         fingerprint=""
-        if away and "${" in str(one.config)
-        else fingerprint(config, one.base_dir, trusted=plan.permission.trusted, code=code),
+        if away and "${" in str(agent_plan.config)
+        else fingerprint(config, agent_plan.base_dir, trusted=plan.permission.trusted, code=code),
         release=agent.release if isinstance(agent, Closable) else None,
         reads_variables=uses_environment(config),
-        withheld=TranscriptRedactor(secrets_of(one.config, variables, one.base_dir, trusted=plan.permission.trusted)),
+        withheld=TranscriptRedactor(
+            secrets_of(agent_plan.config, variables, agent_plan.base_dir, trusted=plan.permission.trusted)
+        ),
     )
 
 

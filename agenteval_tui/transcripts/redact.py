@@ -120,7 +120,7 @@ class TranscriptRedactor(Redactor):
         parts: list[str | None] = [transcript.model, transcript.finish_reason, transcript.log]
         for message in transcript.messages:
             parts += (message.content, message.reasoning, message.role, message.tool_call_id, message.name)
-            parts += [text for one in message.attachments for text in _texts(one)]
+            parts += [text for attachment in message.attachments for text in _texts(attachment)]
         for call in transcript.tool_calls:
             parts += (call.id, call.name, call.result)
         if transcript.final_output not in parts:
@@ -138,7 +138,11 @@ class TranscriptRedactor(Redactor):
         text = "\n".join([part for part in parts if part])
         if self.text(text) is not text or any(part and self.cut(part) is not part for part in parts):
             return True
-        if any(self._in_reading(reading) for one in transcript.state for reading in (one.before, one.after)):
+        if any(
+            self._in_reading(reading)
+            for probe_state in transcript.state
+            for reading in (probe_state.before, probe_state.after)
+        ):
             return True
         if transcript.requests is not None and self._in_requests(transcript.requests):
             return True
@@ -154,9 +158,9 @@ class TranscriptRedactor(Redactor):
 
     def _in_requests(self, requests: ModelRequests) -> bool:
         tools = [[tool.name, tool.description, tool.parameters] for listed in requests.tools for tool in listed]
-        told = [[reference.model, reference.previous, reference.error] for reference in requests.references]
+        references = [[reference.model, reference.previous, reference.error] for reference in requests.references]
         about = [[line.name, line.about] for line in requests.lines]
-        return self.inside([requests.messages, requests.systems, requests.parameters, tools, told, about])
+        return self.inside([requests.messages, requests.systems, requests.parameters, tools, references, about])
 
     def _requests(self, requests: ModelRequests) -> ModelRequests:
         return replace(

@@ -185,8 +185,8 @@ class Judge(RemoteMetric):
 
     @property
     def needs(self) -> frozenset[ObservedKind]:
-        shown = self.see if self.template is None else self.template.names
-        return frozenset(("tool_calls",) if {"tools", "transcript"} & {*shown} else ())
+        parts = self.see if self.template is None else self.template.names
+        return frozenset(("tool_calls",) if {"tools", "transcript"} & {*parts} else ())
 
     @field_validator("prompt")
     @classmethod
@@ -351,9 +351,11 @@ class Judge(RemoteMetric):
             if minimum is not None:
                 fields["least"] = minimum
             code = Code.MEASURED if passed is None else Code.WITHIN if passed else Code.TOO_LOW
-            wanted = None if minimum is None else f">= {minimum:g}"
+            least_in_words = None if minimum is None else f">= {minimum:g}"
             amount = _figure(scale, figure)
-            evidence.append(Evidence(f"dimensions.{name}", passed, "", wanted, amount, code=code, fields=fields))
+            evidence.append(
+                Evidence(f"dimensions.{name}", passed, "", least_in_words, amount, code=code, fields=fields)
+            )
         evidence.extend(_words(judgments, remote_calls))
         return self.result(self._passes(raw, medians), share, tuple(evidence))
 

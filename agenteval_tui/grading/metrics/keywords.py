@@ -120,10 +120,10 @@ def _evidence(keywords: tuple[tuple[int, str], ...], ignore_case: bool, value: V
         start = text.find(needle)
         if start >= 0:
             at = value.in_text(start, start + len(needle)) if ignore_case else (start, start + len(needle))
-            found = value.text[at[0] : at[1]]
+            passage = value.text[at[0] : at[1]]
             fields: dict[str, Any] = {"keyword": True, "line": line_of(value.text, at[0])}
             spans = value.spans(*at)
-            yield Evidence(name, True, "", keyword, found, spans, group="Keywords", code=Code.PRESENT, fields=fields)
+            yield Evidence(name, True, "", keyword, passage, spans, group="Keywords", code=Code.PRESENT, fields=fields)
             continue
         fields = {"side": "contains", "keyword": True}
         miss = nearest(value, keyword, "contains", ignore_case) if missed < _NEAR else None

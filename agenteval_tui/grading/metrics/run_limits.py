@@ -147,9 +147,11 @@ class Tokens(LimitMetric):
 
     def _request(self, bound: str, counted: Sequence[ModelRequest]) -> ModelRequest | None:
         """The largest request, if it is too large or all are counted; else the first that is not counted."""
-        known = [request for request in counted if request.input_tokens is not None]
-        largest = max(known, key=lambda request: request.input_tokens or 0, default=None)
-        if largest is not None and (len(known) == len(counted) or (largest.input_tokens or 0) > getattr(self, bound)):
+        counted_requests = [request for request in counted if request.input_tokens is not None]
+        largest = max(counted_requests, key=lambda request: request.input_tokens or 0, default=None)
+        if largest is not None and (
+            len(counted_requests) == len(counted) or (largest.input_tokens or 0) > getattr(self, bound)
+        ):
             return largest
         return next((request for request in counted if request.input_tokens is None), None)
 
@@ -190,5 +192,5 @@ class Steps(LimitMetric):
 
     def places(self, bound: str, value: Value) -> tuple[Span, ...]:
         assert self.max is not None
-        made = len(value.transcript.tool_calls)
-        return tuple(Span("tool", index) for index in range(self.max, min(made, self.max + SPANS)))
+        calls = len(value.transcript.tool_calls)
+        return tuple(Span("tool", index) for index in range(self.max, min(calls, self.max + SPANS)))

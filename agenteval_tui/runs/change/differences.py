@@ -9,8 +9,8 @@ def first_difference(before: Transcript, after: Transcript) -> int | None:
     """The first message, from 1, that two transcripts do not have in common; None: they are equal."""
     pairs = [_said(before, place) for place in range(len(before.messages))]
     others = [_said(after, place) for place in range(len(after.messages))]
-    for place, (one, other) in enumerate(zip(pairs, others, strict=False), 1):
-        if one != other:
+    for place, (message, other) in enumerate(zip(pairs, others, strict=False), 1):
+        if message != other:
             return place
     return None if len(pairs) == len(others) else min(len(pairs), len(others)) + 1
 

@@ -68,16 +68,16 @@ class RecordedRuns(Struct, frozen=True):
 def recorded_runs(store: Store, runs: Sequence[RunPlan]) -> RecordedRuns:
     """The newest ended run of each planned run, by suite, test, variation, row, repetition and agent. Runs of agents
     that are not programs are left out: their code is not here."""
-    wanted = {_key_of_plan(run): run for run in runs if run.agent.config.get("kind") in PROGRAMS}
+    planned = {_key_of_plan(run): run for run in runs if run.agent.config.get("kind") in PROGRAMS}
     rows: dict[tuple[str, ...], RunRow] = {}
     of_test: dict[tuple[str, ...], list[RunRow]] = {}
-    for suite_key in dict.fromkeys(run.suite_key for run in wanted.values()):
-        left = {key for key in wanted if key[0] == suite_key}
+    for suite_key in dict.fromkeys(run.suite_key for run in planned.values()):
+        left = {key for key in planned if key[0] == suite_key}
         executions = store.execution_ids(RunFilter(suite_key=suite_key, counted=True))[:_EXECUTIONS]
         for number, execution in enumerate(store.execution_rows(executions), 1):
             for row in store.runs_of_execution(execution.id):
                 key = _key(row)
-                if key not in wanted or row.status not in _ENDED:
+                if key not in planned or row.status not in _ENDED:
                     continue
                 rows.setdefault(key, row)
                 left.discard(key)
@@ -86,11 +86,11 @@ def recorded_runs(store: Store, runs: Sequence[RunPlan]) -> RecordedRuns:
             if not left and number > _TWINS:
                 break
     recorded = [
-        RecordedRun(wanted[key], row, _twins(row, of_test[key[:4]])) for key, row in rows.items() if key in wanted
+        RecordedRun(planned[key], row, _twins(row, of_test[key[:4]])) for key, row in rows.items() if key in planned
     ]
     order = {id(run): place for place, run in enumerate(runs)}
     recorded.sort(key=lambda run: order[id(run.plan)])
-    return RecordedRuns(_most_telling_first(recorded), tuple([run for key, run in wanted.items() if key not in rows]))
+    return RecordedRuns(_most_telling_first(recorded), tuple([run for key, run in planned.items() if key not in rows]))
 
 
 def _most_telling_first(runs: Sequence[RecordedRun]) -> tuple[RecordedRun, ...]:
@@ -243,8 +243,10 @@ class Tapes:
         pairs = []
         for row in twins:
             twin = self._tape(row)
-            asked = zip(_of_models(exchanges), () if twin is None else _of_models(twin.exchanges), strict=False)
-            pairs += same_course([(one.question, other.question) for one, other in asked])
+            exchange_pairs = zip(
+                _of_models(exchanges), () if twin is None else _of_models(twin.exchanges), strict=False
+            )
+            pairs += same_course([(exchange.question, other.question) for exchange, other in exchange_pairs])
         return tuple([part for part in volatile_parts(pairs) if part.like != ANY])
 
 

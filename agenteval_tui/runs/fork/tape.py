@@ -68,10 +68,10 @@ class _Beginning:
             return self._playback.answer(question)
         if not self._left:
             return Miss(question)
-        found = self._playback.answer(question)
-        if not isinstance(found, Miss):
+        answer = self._playback.answer(question)
+        if not isinstance(answer, Miss):
             self._left -= 1
-        return found
+        return answer
 
 
 def _answered(tape: Cassette) -> list[Exchange]:

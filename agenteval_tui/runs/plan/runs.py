@@ -327,12 +327,12 @@ def _arms(
             continue
         variation = _variation(chosen, name)
         if variation is None and name != DEFAULT:
-            known = [*chosen.suite.agents, *user_agents, *(variation.name for variation in chosen.test.variations)]
+            names = [*chosen.suite.agents, *user_agents, *(variation.name for variation in chosen.test.variations)]
             raise OptionError(
                 "ab",
                 f"arm {arm} is {name!r}, but test {chosen.test.id!r} has no agent or variation of that name",
                 where=chosen.where,
-                fix=f"known here: {', '.join(dict.fromkeys(known))}" if known else "configure an agent",
+                fix=f"known here: {', '.join(dict.fromkeys(names))}" if names else "configure an agent",
             )
         agent = _agent(chosen, variation, options, user_agents)
         yield Configuration(label, agent, merged_context(chosen.test, variation), repeat)
