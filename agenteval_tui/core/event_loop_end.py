@@ -25,6 +25,7 @@ async def end_tasks(loop: asyncio.AbstractEventLoop) -> None:
         pending = asyncio.all_tasks(loop) - {asyncio.current_task()}
         if not pending:
             break
+        # Each once: cancelled again, it could not end what it does at its end.
         for task in pending - ended:
             task.cancel()
         ended |= pending

@@ -112,6 +112,7 @@ def _checked(path: Path, encoding: str | None = None) -> int:
 def _replace(path: Path, data: bytes, mode: int | None, rows: int, encoding: str | None) -> None:
     def check(draft: Path) -> None:
         try:
+            # The draft is read as what it will be: a quote left open before could take the new row in.
             count = _checked(draft, encoding)
         except AgentevalError:
             count = -1
@@ -170,6 +171,7 @@ def _widened(lines: list[str], at: int, added: list[str], delimiter: str) -> lis
     for cells in reader:
         if not cells:
             continue  # a blank line
+        # A row may have several lines: the cells go behind its last one.
         last = at + reader.line_num - 1
         body = widened[last].rstrip("\r\n")
         widened[last] = body + more + widened[last][len(body) :]
@@ -233,6 +235,7 @@ def _yaml(path: Path, text: str, row: dict[str, Any], provenance: dict[str, Any]
     old = tree(text)
     rows: list[Any] = plain_data(old) if old is not None else []
     columns = list(rows[0]) if rows and isinstance(rows[0], dict) else []
+    # As it will be read back, where tuples are lists and keys are texts.
     row = json.loads(json.dumps(_renamed(row, columns)))
     if provenance:
         row[PROVENANCE] = json.loads(json.dumps(provenance))

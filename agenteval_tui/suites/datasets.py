@@ -113,7 +113,7 @@ def variable_names(test: Test | None, base_dir: Path) -> tuple[str, ...]:
     row: dict[str, Any] = {}
     if test.dataset is not None:
         with contextlib.suppress(AgentevalError, OSError):
-            row = next((dict(one.variables) for one in read_rows(test.dataset, base_dir)), {})
+            row = next((dict(entry.variables) for entry in read_rows(test.dataset, base_dir)), {})
     return tuple(dict.fromkeys((*test.variables, *row)))
 
 
@@ -338,8 +338,8 @@ def prompt_of(variables: Mapping[str, Any]) -> str | None:
 def _inputs_as_text(variables: Mapping[str, Any]) -> str | None:
     """The one input of a row of LangSmith, or a line for each; None for other rows."""
     inputs = {key: value for key, value in variables.items() if key not in _NO_INPUTS and _says_something(value)}
-    known = isinstance(variables.get("outputs"), dict)
-    if not inputs or not (known or (len(inputs) == 1 and isinstance(variables.get("metadata"), dict))):
+    of_langsmith = isinstance(variables.get("outputs"), dict)
+    if not inputs or not (of_langsmith or (len(inputs) == 1 and isinstance(variables.get("metadata"), dict))):
         return None
     texts = {
         key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in inputs.items()
@@ -487,6 +487,7 @@ def _csv_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Proble
     lines and Excel's `sep=;` before it are skipped, as blank lines are between rows.
     """
     if csv.field_size_limit() < MAX_LINE:
+        # The limit is one for the whole process, so it is only raised.
         csv.field_size_limit(MAX_LINE)
     reader = csv.reader(_from_header(lines), delimiter=lines.form.delimiter, strict=True)
     header: list[str] | None = None
@@ -542,6 +543,7 @@ def _decoded_cell(cell: str) -> object:
 def _decoded(text: str) -> object:
     """The JSON value of a text. Raises ValueError, and RecursionError where it is nested too deep."""
     value = _DECODER.decode(text)
+    # With fewer brackets it can't be too deep.
     if text.count("[") + text.count("{") > DEEPEST and is_too_deep(value):
         raise RecursionError
     return value
@@ -687,6 +689,7 @@ def _object(line: str, lines: LineReader) -> dict[str, Any] | None:
         kind = "a list" if isinstance(data, list) else "no object"
         lines.report("wrong-type", begin, end, f"this line is {kind}; a row is a JSON object", 'write {"input": ...}')
         return None
+    # Only an escape brings half a character into a line that could be read.
     if "\\u" in line and not _whole(data):
         message = "a text here has half a character (a lone surrogate)"
         lines.report("bad-character", begin, end, message, "write the character itself")

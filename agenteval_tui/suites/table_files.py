@@ -53,6 +53,7 @@ def _xlsx_rows(path: Path) -> Iterator[Row | Problem]:
         names: list[str] | None = None
         for number, cells in enumerate(sheet.iter_rows(values_only=True) if sheet is not None else (), 1):
             values = list(cells)
+            # Cells behind the last value may have a format, and come as None.
             while values and values[-1] is None:
                 values.pop()
             if not values:
@@ -148,6 +149,7 @@ def _plain(value: Any) -> object:
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
+        # Beyond that, not every whole number has a float of its own.
         whole = value.is_integer() and abs(value) < 2**53
         return int(value) if whole else value if value == value and abs(value) != float("inf") else str(value)
     if hasattr(value, "isoformat"):

@@ -82,6 +82,7 @@ class _Checker:
         if not options:
             self.wrong_type(node, kind, name, owner, parent)
             return
+        # Shown are the complaints of the option that fits best.
         best: list[Diagnostic] | None = None
         for option in options:
             trial = _Checker(self.document, self.schema)
@@ -117,6 +118,7 @@ class _Checker:
     def regex(self, node: Node) -> None:
         """The place of the mistake inside the pattern is brought back to the text, through the escapes of JSON."""
         value = str(node.value)
+        # As long as it was, so that places in the pattern are those in the text.
         pattern = _TEMPLATE.sub(lambda m: "x" * len(m.group()), value)
         compiled = compile_pattern(pattern)
         if isinstance(compiled, PatternError):
@@ -137,6 +139,7 @@ class _Checker:
         if kind.variants is not None:
             variant, unsure = self.variant(node, kind, kind.variants)
         properties = [*kind.properties, *(variant.properties if variant else ())]
+        # Reversed, so that of two with one name the first counts.
         by_name = {alias: prop for prop in reversed(properties) for alias in (*prop.aliases, prop.name)}
         member_by_name: dict[str, Member] = {}
         meant: set[str] = set()  # a misspelt name is one mistake, not also a missing property
