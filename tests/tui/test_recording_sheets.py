@@ -120,14 +120,14 @@ async def test_a_recording_that_ends_before_it_is_watched_is_opened_in_inspect_t
     (tmp_path / "agent.py").write_text(PROGRAM)
     (tmp_path / "little.suite.yaml").write_text(SUITE)
     reply = json.dumps({"model": "m", "choices": [{"message": {"role": "assistant", "content": "It comes tomorrow."}}]})
-    watch = ExecutionLauncher._watch_recorded
+    watch = ExecutionLauncher.watch_recorded
 
     def watch_late(launcher: ExecutionLauncher, live: Live, show: bool) -> None:
         while live_executions():
             time.sleep(0.02)
         watch(launcher, live, show)
 
-    monkeypatch.setattr(ExecutionLauncher, "_watch_recorded", watch_late)
+    monkeypatch.setattr(ExecutionLauncher, "watch_recorded", watch_late)
     app = app_on(tmp_path, tmp_path / "h.db")
     look = LiveExecutions.watch
 
