@@ -74,10 +74,14 @@ def copy_recorded(folder: Path) -> Path:
 def as_they_were(suites: Path, db: Path) -> Iterator[tuple[Path, Path]]:
     """These suites and this history, for the tests of a module; and for those of the next one what it has changed is as
     it was."""
+    with contextlib.closing(sqlite3.connect(db)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     before = {path: path.read_bytes() for path in (*suites.rglob("*"), db) if path.is_file()}
     yield suites, db
-    for log in (db.with_name(f"{db.name}-wal"), db.with_name(f"{db.name}-shm")):
-        log.unlink(missing_ok=True)
+    log = db.with_name(f"{db.name}-wal")
+    if log.exists() and log.stat().st_size:
+        for beside in (log, db.with_name(f"{db.name}-shm")):
+            beside.unlink(missing_ok=True)
     for path in suites.rglob("*"):
         if path.is_file() and path not in before:
             path.unlink()
