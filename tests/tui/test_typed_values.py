@@ -68,30 +68,32 @@ def forked() -> ForkScreen:
     return ForkScreen("run", Transcript((Message("user", "where?"),)), 0)
 
 
-@pytest.mark.parametrize("said", [LONG, NOBODY, NULL], ids=["long", "nobody", "null"])
 @pytest.mark.parametrize(
     ("made", "field"),
     [(recorded, "cassette"), (recorded, "mcp_config"), (replayed, "mcp_config"), (ListenScreen, "criteria")],
     ids=["cassette", "servers", "replayed", "criteria"],
 )
-async def test_a_name_that_no_file_has(tmp_path: Path, made: Callable[[], Sheet[Any]], field: str, said: str) -> None:
+async def test_a_name_that_no_file_has(tmp_path: Path, made: Callable[[], Sheet[Any]], field: str) -> None:
     app = app_on(tmp_path, tmp_path / "h.db")
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)
-        sheet = made()
-        asked: list[Any] = []
-        app.push_screen(sheet, asked.append)
-        await settle(pilot)
-        sheet.query_one(f"#field-{field}", Input).value = said
-        await settle(pilot)
-        assert app.screen is sheet
-        await pilot.press("enter")
-        await settle(pilot)
-        if said == NOBODY and made is not ListenScreen:
-            assert len(asked) == 1  # a file may have that name
-        else:
-            assert not asked
-            assert "file name" in text_of(app) or "there is no such file" in text_of(app)
+        for name, said in (("long", LONG), ("nobody", NOBODY), ("null", NULL)):
+            sheet = made()
+            asked: list[Any] = []
+            app.push_screen(sheet, asked.append)
+            await settle(pilot)
+            sheet.query_one(f"#field-{field}", Input).value = said
+            await settle(pilot)
+            assert app.screen is sheet, name
+            await pilot.press("enter")
+            await settle(pilot)
+            if said == NOBODY and made is not ListenScreen:
+                assert len(asked) == 1, name  # a file may have that name
+            else:
+                assert not asked, name
+                assert "file name" in text_of(app) or "there is no such file" in text_of(app), name
+                sheet.dismiss(None)
+                await settle(pilot)
 
 
 async def test_a_program_that_is_longer_than_its_field_is_shown_whole(tmp_path: Path) -> None:
@@ -109,9 +111,8 @@ async def test_a_program_that_is_longer_than_its_field_is_shown_whole(tmp_path: 
         assert "--and-delete-everything" not in text_of(app)
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
+async def test_what_cannot_be_forked(tmp_path: Path) -> None:
+    refused: tuple[tuple[dict[str, str], str], ...] = (
         ({"n": MANY_DIGITS}, "the count must be a whole number from 1 to 1,000"),
         ({"n": "abc"}, "the count must be a whole number from 1 to 1,000"),
         ({"max_cost": "inf"}, "the max cost must be a number of US dollars above 0"),
@@ -119,22 +120,22 @@ async def test_a_program_that_is_longer_than_its_field_is_shown_whole(tmp_path: 
         ({"values": "file", "text": LONG}, "this file name is too long"),
         ({"values": "file", "text": NOBODY}, "there is no such file"),
         ({"values": "file", "text": NULL}, "null character"),
-    ],
-    ids=["digits", "letters", "inf", "nan", "long", "nobody", "null"],
-)
-async def test_what_cannot_be_forked(tmp_path: Path, values: dict[str, str], said: str) -> None:
+    )
     app = app_on(tmp_path, tmp_path / "h.db")
     async with app.run_test(size=(100, 40)) as pilot:
         await settle(pilot)
-        sheet = forked()
-        asked: list[Any] = []
-        app.push_screen(sheet, asked.append)
-        await settle(pilot)
-        sheet.query_one(Form).fill(values)
-        await pilot.press("ctrl+s")
-        await settle(pilot)
-        assert not asked
-        assert said in text_of(app)
+        for values, said in refused:
+            sheet = forked()
+            asked: list[Any] = []
+            app.push_screen(sheet, asked.append)
+            await settle(pilot)
+            sheet.query_one(Form).fill(values)
+            await pilot.press("ctrl+s")
+            await settle(pilot)
+            assert not asked, values
+            assert said in text_of(app), values
+            sheet.dismiss(None)
+            await settle(pilot)
 
 
 async def test_a_port_has_five_digits_at_most(tmp_path: Path) -> None:
