@@ -646,19 +646,19 @@ async def test_saving_asks_where_the_suite_could_not_be_run_then(shop: Path, key
         assert (config.text == good) == (key == "f4")
 
 
-@pytest.mark.parametrize("end", ["\r", "\r\n", "\x85", "\u2028", "\u2029"])
-async def test_pasted_line_ends_of_any_kind_end_lines_in_a_field(shop: Path, end: str) -> None:
+async def test_pasted_line_ends_of_any_kind_end_lines_in_a_field(shop: Path) -> None:
     async with app_for(shop).run_test(size=(140, 45)) as pilot:
         screen = await opened(pilot)
         prompt = screen.query_one("#field-prompt", TextArea)
-        prompt.text = ""
-        prompt.focus()
-        await settle(pilot)
-        pilot.app.post_message(events.Paste(f"one{end}two"))
-        await settle(pilot)
-        assert prompt.text == "one\ntwo"
-        assert screen.controller.doc is not None
-        assert screen.controller.doc.form.values["prompt"] == "one\ntwo"
+        for end in ("\r", "\r\n", "\x85", "\u2028", "\u2029"):
+            prompt.text = ""
+            prompt.focus()
+            await settle(pilot)
+            pilot.app.post_message(events.Paste(f"one{end}two"))
+            await settle(pilot)
+            assert prompt.text == "one\ntwo", repr(end)
+            assert screen.controller.doc is not None
+            assert screen.controller.doc.form.values["prompt"] == "one\ntwo", repr(end)
 
 
 async def test_what_an_empty_field_has_no_room_for_is_cut_with_a_sign(shop: Path) -> None:

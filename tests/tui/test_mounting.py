@@ -60,19 +60,19 @@ SHEETS: dict[str, Callable[[], Screen[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", SHEETS)
-async def test_a_sheet_that_goes_while_it_comes_breaks_nothing(fresh: tuple[Path, Path], name: str) -> None:
+async def test_a_sheet_that_goes_while_it_comes_breaks_nothing(fresh: tuple[Path, Path]) -> None:
     app = app_on(*fresh)
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)
-        for count in TURNS:
-            sheet = SHEETS[name]()
-            app.push_screen(sheet)
-            await turns(count)
-            sheet.dismiss(None)
-            await pilot.pause()
-            assert not isinstance(app.screen, ModalScreen), count
-            assert broken(app) == [], count
+        for name, make in SHEETS.items():
+            for count in TURNS:
+                sheet = make()
+                app.push_screen(sheet)
+                await turns(count)
+                sheet.dismiss(None)
+                await pilot.pause()
+                assert not isinstance(app.screen, ModalScreen), (name, count)
+                assert broken(app) == [], (name, count)
 
 
 @pytest.mark.parametrize("name", FACTORIES)

@@ -49,27 +49,26 @@ async def _shown(pilot: Any, words: str) -> str:
     return text_of(pilot.app)
 
 
-@pytest.mark.parametrize("key", SCREENS)
-async def test_a_key_shows_all_projects_on_every_screen_that_lists_runs(db: Path, key: str) -> None:
-    name, here, everywhere = SCREENS[key]
+async def test_a_key_shows_all_projects_on_every_screen_that_lists_runs(db: Path) -> None:
     app = AgentevalApp(AppStart(db=db))
     async with app.run_test(size=(140, 45)) as pilot:
         await settle(pilot)
-        await pilot.press(key)
-        first = await _shown(pilot, here)
-        assert isinstance(app.screen, FrameScreen)
-        assert name == app.screen.SCOPE
-        assert " here ▾" in first
-        assert here in first, first
-        assert everywhere not in first
-        await pilot.press("H")
-        second = await _shown(pilot, everywhere)
-        assert "all projects" in second
-        assert everywhere in second, second
-        await pilot.press("H")
-        third = await _shown(pilot, here)
-        assert " here ▾" in third
-        assert here in third, third
+        for key, (name, here, everywhere) in SCREENS.items():
+            await pilot.press(key)
+            first = await _shown(pilot, here)
+            assert isinstance(app.screen, FrameScreen)
+            assert name == app.screen.SCOPE
+            assert " here ▾" in first, name
+            assert here in first, first
+            assert everywhere not in first
+            await pilot.press("H")
+            second = await _shown(pilot, everywhere)
+            assert "all projects" in second, name
+            assert everywhere in second, second
+            await pilot.press("H")
+            third = await _shown(pilot, here)
+            assert " here ▾" in third, name
+            assert here in third, third
 
 
 def _shows_all(screen: str) -> bool:
@@ -96,16 +95,17 @@ async def test_what_was_chosen_is_kept_for_the_next_start_and_holds_on_every_scr
         assert "  one" not in await _shown(pilot, "2 executions"), "of one project the place is not said"
 
 
-@pytest.mark.parametrize("key", ["5", "6", "7", "9"])
-async def test_where_nothing_is_of_this_project_the_key_is_named(
-    db: Path, key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_where_nothing_is_of_this_project_the_key_is_named(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(db.parent / "three")
     app = AgentevalApp(AppStart(db=db))
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press(key)
-        shown = await _shown(pilot, "Press H to show all projects")
-        assert "Other projects have 5 executions. Press H to show all projects" in shown, shown
+        for key, name in {"5": "history", "6": "compare", "7": "trends", "9": "causes"}.items():
+            await pilot.press(key)
+            await settle(pilot)
+            assert isinstance(app.screen, FrameScreen)
+            assert name == app.screen.SCOPE
+            shown = await _shown(pilot, "Press H to show all projects")
+            assert "Other projects have 5 executions. Press H to show all projects" in shown, shown
 
 
 def _inspected(app: AgentevalApp) -> str:
