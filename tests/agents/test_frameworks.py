@@ -268,7 +268,7 @@ WITHOUT_USAGE = (
 def openai_agents() -> Any:
     async def run() -> Any:
         async with ScriptedServer(as_openai) as server:
-            cases = (*OPENAI, *OPENAI_ANSWERS, *OPENAI_HANDED, *OPENAI_ALONE, "raw_events", "raw_deltas")
+            cases = (*OPENAI, *OPENAI_ANSWERS, *OPENAI_HANDED, *OPENAI_ALONE, "raw_events", "raw_deltas", "waiting")
             return await play_all("of_openai_agents", cases, {"OPENAI_BASE_URL": server.url})
 
     return asyncio.run(run())
@@ -303,6 +303,11 @@ class TestOpenAIAgents:
     @pytest.mark.parametrize("name", OPENAI_ALONE)
     def test_the_last_piece_alone_says_nothing_of_calls(self, openai_agents: Any, name: str) -> None:
         assert_alone(openai_agents[0][name])
+
+    def test_a_call_that_waits_for_a_person_is_one_call(self, openai_agents: Any) -> None:
+        transcript = openai_agents[0]["waiting"].transcript
+        assert [(call.name, call.status) for call in transcript.tool_calls] == [("find", "ok"), ("bad", "pending")]
+        assert transcript.notes == (Note("interrupted", "bad"),)
 
     def test_what_models_answered_has_their_calls(self, openai_agents: Any) -> None:
         transcript = openai_agents[0]["raw_events"].transcript

@@ -570,6 +570,9 @@ class Reader:
             items = [new_item for new_item in piece.new_items if pieces.field(new_item, "raw_item") is not None]
             raw, agents = [item.raw_item for item in items], [_agent_of(item) for item in items]
             self.said.whole(pieces.from_items(raw, self._note, agents))
+            waiting = [str(pieces.field(each.raw_item, "name")) for each in getattr(piece, "interruptions", ())]
+            if waiting:
+                self._note("interrupted", ", ".join(waiting))
             context = getattr(piece, "context_wrapper", None)
             used = pieces.usage_of(getattr(context, "usage", None) or {})
             # The run knows what all its requests used; what was counted while it streamed lacks those without usage.

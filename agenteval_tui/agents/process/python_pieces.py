@@ -549,6 +549,7 @@ def from_items(items: Iterable[Any], note: Note, agents: Sequence[str | None] | 
     messages: list[Message] = []
     current: Message | None = None
     answered: str | None = None  # the response that the current one is of
+    called: set[tuple[Any, str | None]] = set()  # what waits for a person's approval is an item beside that of the call
     for number, item in enumerate(items):
         agent = agents[number] if agents else None
         kind, role = field(item, "type"), field(item, "role")
@@ -582,7 +583,9 @@ def from_items(items: Iterable[Any], note: Note, agents: Sequence[str | None] | 
             parts = [*(field(item, "summary") or ()), *(field(item, "content") or ())]
             thought = "\n\n".join(str(field(part, "text") or "") for part in parts)
             current["reasoning"] += thought
-        else:
+        elif (kind, _call_id(item)) not in called:
+            if _call_id(item):
+                called.add((kind, _call_id(item)))
             current["calls"].append(_item_call(item, note))
             # Tools that the server runs have the result within the call.
             if kind != "function_call" and field(item, "output") is not None:

@@ -181,3 +181,13 @@ async def raw_deltas(prompt):
     async for event in Runner.run_streamed(agent, prompt).stream_events():
         if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
             yield event
+
+
+@function_tool(name_override="bad", needs_approval=True)
+def guarded(x: int) -> str:
+    return "never"
+
+
+async def waiting(prompt):
+    """A call that waits for a person."""
+    return await Runner.run(agent.clone(tools=[find, guarded]), prompt)
