@@ -17,17 +17,17 @@ def declared(kind: type[Options], name: str, *flags: str, **more: Any) -> Callab
     """The option of a command for an option of a record; the function gets it by the record's name. `flags`: where it
     is not `--name`. `more` goes to click, such as a help of its own."""
     option = options_of(kind)[name]
-    taken: dict[str, Any] = {"help": option.help}
+    parameters: dict[str, Any] = {"help": option.help}
     if option.type is bool:
-        taken["is_flag"] = True
+        parameters["is_flag"] = True
     else:
-        taken |= {"metavar": option.unit or None, "default": option.default, "show_default": _is_figure(option)}
+        parameters |= {"metavar": option.unit or None, "default": option.default, "show_default": _is_figure(option)}
         if option.type is int:
             bounds = option.least, option.most
-            taken["type"] = int if bounds == (None, None) else click.IntRange(*bounds)
+            parameters["type"] = int if bounds == (None, None) else click.IntRange(*bounds)
         elif option.type is float:
-            taken["type"] = FiniteNumber(option.least, option.most, min_open=option.above)
-    return click.option(*(flags or (f"--{name.replace('_', '-')}",)), name, **taken | more)
+            parameters["type"] = FiniteNumber(option.least, option.most, min_open=option.above)
+    return click.option(*(flags or (f"--{name.replace('_', '-')}",)), name, **parameters | more)
 
 
 def _is_figure(option: Option) -> bool:

@@ -213,9 +213,9 @@ def _name_foreign_files(err: Output, arguments: Sequence[str]) -> None:
             # The formats take 60 ms to import, and a right command needs none.
             from agenteval_tui.formats.foreign_file import one_for_each_page
 
-            for found in one_for_each_page(paths):
-                err.line(f"{found.path} is {found.what}, not a suite:")
-                for remedy in found.remedies:
+            for foreign_file in one_for_each_page(paths):
+                err.line(f"{foreign_file.path} is {foreign_file.what}, not a suite:")
+                for remedy in foreign_file.remedies:
                     err.line(f"  {remedy}")
 
 
@@ -231,14 +231,16 @@ def _say_error(err: Output, error: AgentevalError) -> None:
 
 
 def _usage(wrong: click.ClickException, arguments: Sequence[str]) -> str:
-    said = wrong.format_message().rstrip(".")
+    message = wrong.format_message().rstrip(".")
     context = getattr(wrong, "ctx", None)
     verb = _verb(arguments)  # click does not say whose option lacks its value
     where = context.command_path if context is not None else f"agenteval {verb if verb in all_verbs() else ''}".rstrip()
-    own = {option for one in context.command.params for option in one.opts} if context is not None else set()
+    own = (
+        {option for parameter in context.command.params for option in parameter.opts} if context is not None else set()
+    )
     if isinstance(wrong, click.NoSuchOption) and (other := option_in_place_of(wrong.option_name, verb, own)):
         return f"there is no option {wrong.option_name} (use {other}; `{where} --help` shows all options)"
-    return f"{said[:1].lower()}{said[1:]} (`{where} --help` shows the options)"
+    return f"{message[:1].lower()}{message[1:]} (`{where} --help` shows the options)"
 
 
 def _trace(err: Output) -> None:

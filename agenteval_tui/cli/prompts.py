@@ -35,11 +35,11 @@ def choose(invocation: Invocation, question: str, answers: Sequence[str]) -> str
     while True:
         err.line(question)
         err.prompt(f"[{'/'.join(answers)}] ")
-        said = sys.stdin.readline()
-        if not said:
+        typed = sys.stdin.readline()
+        if not typed:
             err.line()
             return default.lower()
-        letter = said.strip()[:1].casefold()
+        letter = typed.strip()[:1].casefold()
         if not letter:
             return default.lower()
         for answer in answers:

@@ -184,23 +184,23 @@ def _before(invocation: Invocation, given: Mapping[str, Any]) -> tuple[Cassette 
     before = read(path) if given["replay"] else None
     if given["replay"] and not given["live_after_miss"]:
         return before, Journals()
-    found = journals_of(path)
-    if found.running and before is None:
+    journals = journals_of(path)
+    if journals.running and before is None:
         raise AgentevalError(
             "another recording into this cassette is running, and would overwrite this one's",
             where=str(path),
             fix="wait until it has ended, or name another file",
         )
-    if found.running:
-        others = count(found.running, "other recording")
-        verb = "adds" if found.running == 1 else "add"
+    if journals.running:
+        others = count(journals.running, "other recording")
+        verb = "adds" if journals.running == 1 else "add"
         invocation.note(f"{others} {verb} to {one_line(path.name, 100)} now: its answers are not used yet")
-    rest = list(found.exchanges)
-    for one in () if before is None else before.exchanges:
+    rest = list(journals.exchanges)
+    for exchange in () if before is None else before.exchanges:
         # A journal begins with the exchanges of its cassette. One is taken out for each: two alike were answered twice.
-        if one in rest:
-            rest.remove(one)
-    return before, replace(found, exchanges=tuple(rest))
+        if exchange in rest:
+            rest.remove(exchange)
+    return before, replace(journals, exchanges=tuple(rest))
 
 
 def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
@@ -245,14 +245,14 @@ def _replay_program(invocation: Invocation, given: Mapping[str, Any], started: H
 
 
 def _surroundings(store: Store, row: RunRow, agents: Mapping[str, AgentConfig]) -> Surroundings:
-    found = surroundings_of(store, row, agents)
-    if found is None:
+    surroundings = surroundings_of(store, row, agents)
+    if surroundings is None:
         raise AgentevalError(
             f"the folder of the program of run {short_id(row.id)} is unknown or gone",
             where=f"run {row.id}",
             fix="leave out --as-agent, and start the program in its folder",
         )
-    return found
+    return surroundings
 
 
 def _lenient(cassette: Cassette, given: Mapping[str, Any]) -> Cassette:
@@ -279,10 +279,10 @@ def _check(given: Mapping[str, Any]) -> None:
 def _program(given: Mapping[str, Any], cassette: Cassette | None, *, live: bool) -> Program:
     """The program to start. `live`: from the first request that is not in the cassette, servers answer."""
     servers = {}
-    for one in given["upstream"]:
-        name, equals, address = one.partition("=")
+    for upstream in given["upstream"]:
+        name, equals, address = upstream.partition("=")
         if not equals or not address:
-            raise click.UsageError(f"--upstream {one}: write NAME=URL")
+            raise click.UsageError(f"--upstream {upstream}: write NAME=URL")
         servers[name] = address
     return replace(
         program_in(Path.cwd(), given["program"], given_upstreams=servers),
@@ -301,7 +301,7 @@ def _permission(invocation: Invocation, given: Mapping[str, Any], program: Progr
     """The permission to start it, for which the user may be asked at the terminal. Raises `NotTrustedError`."""
     if program.brought.refused:
         names = one_line(listed(program.brought.refused), 200)
-        file = one_line(listed([str(one) for one in program.brought.files]), 200)
+        file = one_line(listed([str(brought_file) for brought_file in program.brought.files]), 200)
         invocation.note(f"not taken from {file}, because programs load code through it: {names}")
     return ask_permission(invocation, lambda trusted: permission_of(program, trusted=trusted or given["trust"]))
 
@@ -319,8 +319,8 @@ def _write_test(path: Path | None, program: Program, recording: Recording) -> tu
     where nothing was asked."""
     if not recording.prompt:
         raise AgentevalError("no test was made: the program asked no model", fix=NOTHING_SEEN.what)
-    made = make_test(GoodRuns((recording.transcript,)), path, new_agents={"program": agent_config(program)})
-    return made.path, made.id
+    made_test = make_test(GoodRuns((recording.transcript,)), path, new_agents={"program": agent_config(program)})
+    return made_test.path, made_test.id
 
 
 def _report(
@@ -355,10 +355,12 @@ def _report(
         )
         return _code(run.status, recording)
     sys.stdout.flush()
-    asked, calls = recording.requests, len(recording.transcript.tool_calls)
+    requests, calls = recording.requests, len(recording.transcript.tool_calls)
     through = f" ({recording.served:,} through MCP servers)" if recording.served else ""
-    parts = [count(asked, "request"), count(calls, "tool call") + through]
-    if from_cassette := sum(not (one.live or one.refused or one.answer.error) for one in recording.exchanges):
+    parts = [count(requests, "request"), count(calls, "tool call") + through]
+    if from_cassette := sum(
+        not (exchange.live or exchange.refused or exchange.answer.error) for exchange in recording.exchanges
+    ):
         parts.append(f"{from_cassette} answered from the cassette")
     if recording.spent:
         least = "at least " if recording.unpriced or recording.uncounted else ""
@@ -371,14 +373,14 @@ def _report(
         out.line((one_line(miss.said, 600), "warn"))
     if len(recording.misses) > _MISSES:
         out.line((f"and {len(recording.misses) - _MISSES} more", "dim"))
-    if not asked:
+    if not requests:
         out.line(("no request arrived: ", "warn"), NOTHING_SEEN.what)
     for note in recording.transcript.notes:
         if note.code == "unrecorded":
             out.line((one_line(note.said, 200), "warn"))
     if recording.continued:
-        known = f"{count(recording.continued, 'answer')} kept from a recording that was cut off"
-        invocation.note(f"{known}: not paid for again")
+        kept_answers = f"{count(recording.continued, 'answer')} kept from a recording that was cut off"
+        invocation.note(f"{kept_answers}: not paid for again")
     if recording.unpriced:
         invocation.note(f"the price of {one_line(', '.join(recording.unpriced), 200)} is not known")
     for model, times in sorted(recording.uncounted.items()):
@@ -407,14 +409,16 @@ def _report(
 def _report_fork(invocation: Invocation, was: RunRow, run: RunRow, recording: Recording, recorded: int) -> None:
     """Print the first request of a replay that is not in its recording (`recorded` requests), and the run's outcome."""
     out = invocation.out
-    made, served = recording.requests, sum(one.live for one in recording.exchanges)
+    requests, served = recording.requests, sum(one.live for one in recording.exchanges)
     if recording.missed_at is None:
-        if made and made < recorded:
-            out.line(f"it ended after {made} of {count(recorded, 'recorded request')}, all answered from the recording")
-        elif made and served:
+        if requests and requests < recorded:
+            out.line(
+                f"it ended after {requests} of {count(recorded, 'recorded request')}, all answered from the recording"
+            )
+        elif requests and served:
             calls = count(served, "request")
             out.line(f"the model was not asked: only MCP servers that are not in the recording answered {calls}")
-        elif made:
+        elif requests:
             out.line("nothing changed: every request was answered from the recording")
     else:
         changed = recording.misses[0]

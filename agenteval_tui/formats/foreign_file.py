@@ -64,11 +64,11 @@ def foreign_file(path: Path) -> ForeignFile | None:
         return None
     try:
         with open_source(path) as source:
-            known = detect(source)
+            file_format = detect(source)
     except AgentevalError:
         return None
-    page = known.page_for(path) or ("exchange" if known.tests is not None else "")
-    return ForeignFile(path, known.title, page, known.tests is not None, known.recordings is not None)
+    page = file_format.page_for(path) or ("exchange" if file_format.tests is not None else "")
+    return ForeignFile(path, file_format.title, page, file_format.tests is not None, file_format.recordings is not None)
 
 
 def foreign_files(folder: Path) -> tuple[ForeignFile, ...]:
@@ -80,8 +80,8 @@ def foreign_files(folder: Path) -> tuple[ForeignFile, ...]:
         listed = sorted(path for path in folder.iterdir() if path.suffix.lower() in (*_PROGRAMS, *_DATA))
     except OSError:
         return ()
-    found: Iterable[ForeignFile | None] = map(foreign_file, listed[:_LOOKED_AT])
-    return tuple(one for one in found if one is not None and one.page)
+    foreign_files: Iterable[ForeignFile | None] = map(foreign_file, listed[:_LOOKED_AT])
+    return tuple(file for file in foreign_files if file is not None and file.page)
 
 
 def one_for_each_page(paths: Sequence[Path]) -> tuple[ForeignFile, ...]:

@@ -108,7 +108,9 @@ async def _ask(invocation: Invocation, sampling: Sampling, *, silent: bool) -> t
     def tell(sampled: SampledAnswer) -> None:
         if not (silent or invocation.quiet) and sampled.rates:
             newest = sampling.newest
-            rate = next((one for one in sampled.rates if one.step == newest), sampled.rates[0])
+            rate = next(
+                (sampled_rate for sampled_rate in sampled.rates if sampled_rate.step == newest), sampled.rates[0]
+            )
             invocation.out.line((f"  {rate_text(rate)}", "dim"))
 
     with handle_interrupt(asyncio.get_running_loop(), stop):

@@ -42,7 +42,7 @@ def cancel(invocation: Invocation, execution: str | None, everything: bool) -> i
 def _cancel(invocation: Invocation, live: Live) -> None:
     view = attach_client.cancel(live)
     cancelled, status = view.count("cancelled"), view.ended.status if view.ended is not None else ""
-    kept = view.done - cancelled
+    saved = view.done - cancelled
     if view.listens:
         invocation.out.line(
             ("stopped ", "warn"),
@@ -55,7 +55,7 @@ def _cancel(invocation: Invocation, live: Live) -> None:
         return
     invocation.out.line(
         ("cancelled ", "warn"),
-        f"{one_line(live.title)}: {kept:,} of {count(view.total, 'run')} saved",
+        f"{one_line(live.title)}: {saved:,} of {count(view.total, 'run')} saved",
         (f"  agenteval resume {live.execution}{invocation.db_option}", "dim"),
     )
 

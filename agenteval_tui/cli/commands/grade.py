@@ -126,7 +126,7 @@ def command(
     only_once(criteria_file, transcript_file, lines_file, *suites)
     if save and execution is None:
         raise click.UsageError("--save needs --execution")
-    given = dict(_variable(variable) for variable in variables)
+    named_values = dict(_variable(variable) for variable in variables)
     if transcript_file is not None or lines_file is not None:
         if criteria_file is None:
             raise click.UsageError("a transcript from a file has no test: name the criteria with --criteria FILE")
@@ -134,8 +134,8 @@ def command(
         ask = _asking(invocation, {"": specs}, judge, trust)
         path = transcript_file or lines_file
         assert path is not None
-        return _grade_given(invocation, specs, path, given, as_json, ask, by_line=transcript_file is None)
-    wanted = (judge, trust)
+        return _grade_given(invocation, specs, path, named_values, as_json, ask, by_line=transcript_file is None)
+    asking = (judge, trust)
     return _grade_stored(
         invocation,
         suites,
@@ -143,10 +143,10 @@ def command(
         execution=execution,
         run_ref=run_ref,
         tests=tests,
-        variables=given,
+        variables=named_values,
         save=save,
         as_json=as_json,
-        asked=wanted,
+        asked=asking,
     )
 
 
@@ -294,8 +294,10 @@ def _grade_several(
     counts: Counter[str] = Counter()
     for run in runs:
         _print_notes(invocation, run)
-        known = {**run.variables, **variables}
-        verdict = grade(run.transcript, specs, known, replies=_replies(ask, specs, run.transcript, known))
+        run_variables = {**run.variables, **variables}
+        verdict = grade(
+            run.transcript, specs, run_variables, replies=_replies(ask, specs, run.transcript, run_variables)
+        )
         outcome = str(verdict.outcome)
         counts[outcome] += 1
         if as_json:
@@ -337,9 +339,9 @@ def _grade_stored(
         references = invocation.references(store)
         one_run = references.run(run_ref) if run_ref is not None else None
         row = references.execution(one_run.execution_id if one_run is not None else execution or "")
-        wanted = {test.casefold() for test in tests}
+        test_ids = {test.casefold() for test in tests}
         every = [one_run] if one_run is not None else store.runs_of_execution(row.id)
-        rows = [regraded for regraded in every if not wanted or regraded.test_id.casefold() in wanted]
+        rows = [regraded for regraded in every if not test_ids or regraded.test_id.casefold() in test_ids]
         by_test = _with_variables(rules_of_suites(loaded, store.runs_of_execution(row.id)), variables)
         find: Callable[[RunRow], CriteriaSource | None] = by_test if rules is None else lambda row: rules
         done: list[RegradeResult] = []
@@ -407,8 +409,8 @@ def _print_run(out: Output, regraded: RegradeResult) -> None:
 
 def _print_counts(out: Output, counts: Mapping[str, int]) -> None:
     order = [key for key in SIGNS if counts.get(key)]
-    said = ", ".join(f"{counts[key]} {'in error' if key == 'error' else key.replace('_', ' ')}" for key in order)
-    out.line(f"{said} of {count(sum(counts.values()), 'transcript')}")
+    numbers = ", ".join(f"{counts[key]} {'in error' if key == 'error' else key.replace('_', ' ')}" for key in order)
+    out.line(f"{numbers} of {count(sum(counts.values()), 'transcript')}")
 
 
 def _print_agreement(out: Output, done: Sequence[RegradeResult], alike: Mapping[str, int]) -> None:

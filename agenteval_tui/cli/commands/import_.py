@@ -129,12 +129,12 @@ def _files(given: tuple[Path, ...]) -> tuple[list[tuple[Path, bool]], list[str]]
 
 def _stopped(invocation: Invocation, path: Path, done: list[ImportedFile], left: int) -> None:
     """Ctrl+C: what is in the history now, and how to go on."""
-    kept = [imported for imported in done if imported.execution and not imported.already]
+    imported_files = [imported for imported in done if imported.execution and not imported.already]
     err = invocation.err
     err.line(("agenteval: ", "bad"), f"stopped while reading {_name(path)}: nothing from this file was added")
-    if kept:
-        runs = sum(imported.added for imported in kept)
-        err.line(f"kept: {count(len(kept), 'file')} with {count(runs, 'run')}")
+    if imported_files:
+        runs = sum(imported.added for imported in imported_files)
+        err.line(f"kept: {count(len(imported_files), 'file')} with {count(runs, 'run')}")
     if left:
         err.line(f"not read: {count(left, 'more file')}")
     err.line("Run the same command to continue: imported files are not added again.")
@@ -166,12 +166,12 @@ def _renamed(error: AgentevalError, path: Path) -> AgentevalError:
 
 
 def _tests(invocation: Invocation, path: Path, to: Path, options: ImportOptions) -> int:
-    known = format_named(options.format) if options.format else None
+    file_format = format_named(options.format) if options.format else None
     with open_source(path) as source:
-        known = known or detect(source)
-        if known.tests is None:
-            raise AgentevalError(f"a file in the format {known.name} has runs but no tests", where=str(path))
-        content = known.tests(source)
+        file_format = file_format or detect(source)
+        if file_format.tests is None:
+            raise AgentevalError(f"a file in the format {file_format.name} has runs but no tests", where=str(path))
+        content = file_format.tests(source)
         if content.calls and not options.dry_run:
             with contextlib.suppress(NotTrustedError):
                 fill_prompts(content, path.parent.resolve(), trusted=options.trust)
@@ -185,21 +185,21 @@ def _tests(invocation: Invocation, path: Path, to: Path, options: ImportOptions)
         text = suite_text(content, source=path.name)
     out = invocation.err if str(to) == "-" else invocation.out
     if options.dry_run:
-        out.line(f"{_name(path)}: {known.name}, {count(len(content.tests), 'test')}; nothing was written")
+        out.line(f"{_name(path)}: {file_format.name}, {count(len(content.tests), 'test')}; nothing was written")
     elif str(to) == "-":
         for line in text.rstrip("\n").split("\n"):
             invocation.out.line(line)
     else:
         module = to.parent / f"{content.module}.py"
         _write_suite(to, text, module, content.module_text)
-        out.line(f"{_name(path)}: {known.name}, {count(len(content.tests), 'test')} written to {to}")
+        out.line(f"{_name(path)}: {file_format.name}, {count(len(content.tests), 'test')} written to {to}")
         if content.module_text:
             out.line(f"  the assertions that are code are functions in {module}; they run with --trust")
     for reason in content.skipped:
         out.line(("  skipped ", "warn"), reason)
     for note in content.notes:
         out.line(("  note ", "warn"), note)
-    _name_page(out, known.page_for(path))
+    _name_page(out, file_format.page_for(path))
     return 0
 
 

@@ -38,7 +38,7 @@ def command(context: click.Context, as_json: bool) -> int:
     if context.invoked_subcommand is not None:
         return 0
     known = Prices.load(directories.config_dir()).every()
-    _print(context.ensure_object(Invocation), [(one.name, one) for one in known], as_json)
+    _print(context.ensure_object(Invocation), [(known_price.name, known_price) for known_price in known], as_json)
     return 0
 
 

@@ -93,8 +93,8 @@ class _Attempt:
                 raise
             return LOST
         finally:
-            for one in beside:
-                one.cancel()
+            for other in beside:
+                other.cancel()
         self._gathered.flush()
         events = self._gathered.events
         self._tell({"first": len(events), "events": [], "end": True})

@@ -375,10 +375,10 @@ def _test_of(recording: Recording, options: Mapping[str, Mapping[str, Any]]) -> 
         if expected is not None:
             criterion["expected_value"] = plain_text(expected)
         criteria.append(criterion)
-    asked = literal_prompt(recording.prompt)
+    prompt_keys = literal_prompt(recording.prompt)
     if choices:
-        asked["variables"] = {**asked.get("variables", {}), "choices": choices}
-    return {"id": recording.test_id, "name": recording.test_name, **asked, "criteria": criteria}
+        prompt_keys["variables"] = {**prompt_keys.get("variables", {}), "choices": choices}
+    return {"id": recording.test_id, "name": recording.test_name, **prompt_keys, "criteria": criteria}
 
 
 _GRADED = ("model_graded_qa", "model_graded_fact")

@@ -150,14 +150,14 @@ def _reported(tool: F) -> F:
         try:
             # No tool takes an option that trusts: only a person can, with `agenteval trust`.
             with allowed_once_by(""):
-                said = tool(*arguments, **named)
+                answer = tool(*arguments, **named)
         except click.ClickException as wrong:
             raise mcp_package.tool_error(wrong.format_message()) from None
         except AgentevalError as error:
             raise mcp_package.tool_error(displayable(str(error))) from None
-        if len(said) > LONGEST:
-            return f"{said[:LONGEST]}\n… {len(said) - LONGEST:,} more characters: ask for a part of it"
-        return said
+        if len(answer) > LONGEST:
+            return f"{answer[:LONGEST]}\n… {len(answer) - LONGEST:,} more characters: ask for a part of it"
+        return answer
 
     return reported  # type: ignore[return-value]
 
@@ -259,13 +259,13 @@ class _Tools(Struct, frozen=True):
         with self._invocation().store(to_look=True) as store:
             bench, number = self._bench(store, run, criterion)
             problems = diagnose(config, bench.criteria[number].spec.prototype_class)
-            lines = [f"{one.severity}: {one.message}" for one in problems]
+            lines = [f"{problem.severity}: {problem.message}" for problem in problems]
             lines.append(plain_text((fact_tree(explain([bench.judge(number, config)])),)))
             for impact in deque(bench.impact(number, config), maxlen=1):
                 now, then = (_outcomes(counts) for counts in (impact.now, impact.then))
                 lines.append(f"{count(impact.total, 'stored run')} of {count(impact.tests, 'test')}")
                 lines += [f"now   {now}", f"then  {then}"]
-                lines += [f"{one}: {before} → {after}" for one, before, after in impact.flips[:_FLIPS]]
+                lines += [f"{test}: {before} → {after}" for test, before, after in impact.flips[:_FLIPS]]
                 if len(impact.flips) > _FLIPS:
                     lines.append(f"… {len(impact.flips) - _FLIPS} more runs flip")
         return displayable("\n".join(lines))
@@ -306,7 +306,7 @@ class _Tools(Struct, frozen=True):
         with self._invocation().store(to_look=True) as store:
             bench, number = self._bench(store, run, criterion)
             work = bench.criteria[number]
-            errors = [one for one in diagnose(config, work.spec.prototype_class) if one.severity == "error"]
+            errors = [problem for problem in diagnose(config, work.spec.prototype_class) if problem.severity == "error"]
             if errors:
                 raise AgentevalError(f"this config has an error: {errors[0].message}", fix="try_edit lists all errors")
             if bench.loaded is None or work.index is None:
@@ -396,7 +396,7 @@ class _Tools(Struct, frozen=True):
         """Continue a stored run from a step with something changed, and grade what comes of it: would it have passed if
         the tool, the user or the prompt had said something else? It may cost money and time; the user set the limit.
         Tools before the step are not called again. What was asked before costs nothing."""
-        made = fork_run(
+        forks = fork_run(
             run,
             at=step,
             tool_result=tool_result,
@@ -412,7 +412,7 @@ class _Tools(Struct, frozen=True):
             max_cost=self.allowed.max_cost,
             db=self.db,
         )
-        return str(made)
+        return str(forks)
 
     def shrink(
         self,
@@ -466,12 +466,16 @@ class _Tools(Struct, frozen=True):
         return str(replayed(run, program, permission, place=history_file(self.db)))
 
     def _program(self, agent: str, path: str, arguments: Sequence[str]) -> tuple[Program, Permission]:
-        loaded = [one.loaded for one in load(self._within(path))]
-        found = [one for one in configured_agents(loaded, config_dir())[0] if one.suite and one.name == agent]
-        if len(found) != 1:
-            said = "several suites have" if found else "no suite has"
-            raise AgentevalError(f"{said} an agent {agent!r}", where=path, fix="name the suite's file, and its agent")
-        return program_of(found[0], arguments, self.allowed.max_cost)
+        loaded = [offered.loaded for offered in load(self._within(path))]
+        named = [
+            offered for offered in configured_agents(loaded, config_dir())[0] if offered.suite and offered.name == agent
+        ]
+        if len(named) != 1:
+            how_many = "several suites have" if named else "no suite has"
+            raise AgentevalError(
+                f"{how_many} an agent {agent!r}", where=path, fix="name the suite's file, and its agent"
+            )
+        return program_of(named[0], arguments, self.allowed.max_cost)
 
     def _verb(self, name: str, *arguments: str) -> str:
         """What a verb of the command line prints. Raises what it raises."""
@@ -479,8 +483,8 @@ class _Tools(Struct, frozen=True):
         command = find_verb(name)
         assert command is not None
         command.main([*arguments], prog_name=f"agenteval {name}", standalone_mode=False, obj=invocation)
-        said = [one.stream.getvalue() for one in (invocation.out, invocation.err)]  # type: ignore[attr-defined]
-        return "".join(said).rstrip() or "nothing"
+        texts = [output.stream.getvalue() for output in (invocation.out, invocation.err)]  # type: ignore[attr-defined]
+        return "".join(texts).rstrip() or "nothing"
 
     def _invocation(self) -> Invocation:
         return Invocation(_no_app, self.db, out=Output(io.StringIO(), {}), err=Output(io.StringIO(), {}, needed=False))

@@ -92,7 +92,7 @@ def _nested(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _beside(path: Path, sheet: str) -> Iterator[list[Mapping[str, Any]]]:
     named = (file for file in sorted(path.parent.glob("*.json")) if sheet in file.name.upper())
-    for other in islice((one for one in named if one.resolve() != path.resolve()), _BESIDE):
+    for other in islice((path_beside for path_beside in named if path_beside.resolve() != path.resolve()), _BESIDE):
         try:
             with Source(other) as source:
                 rows = _rows(read_document(source, "PyYAML"))[sheet]

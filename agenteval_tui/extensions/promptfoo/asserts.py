@@ -68,117 +68,128 @@ def criteria_of(
     itself. `code` takes the assertions that are code; without it a person is asked. `note` is told what is left out.
     """
     every = list(_criteria(assertions, _Sources(read, code, judge), 1.0))
-    made = every[:_MOST]
-    if len(every) > len(made):
+    criteria = every[:_MOST]
+    if len(every) > len(criteria):
         note(f"only the first {_MOST} of {len(every):,} assertions of a test became criteria")
     if threshold is not None:
-        for one in made:
-            if one.get("severity") != "info":
-                one["severity"] = "warning"
-    return made
+        for criterion in criteria:
+            if criterion.get("severity") != "info":
+                criterion["severity"] = "warning"
+    return criteria
 
 
 def _criteria(assertions: Any, sources: _Sources, share: float) -> Iterator[dict[str, Any]]:
-    for one in assertions if isinstance(assertions, list) else ():
-        if not isinstance(one, Mapping):
-            yield needs_manual_work(f"Assertion {plain_text(one)[:60]}", plain_text(one)[:300])
-        elif one.get("type") == "assert-set":
-            yield from _set(one, sources, share)
+    for assertion in assertions if isinstance(assertions, list) else ():
+        if not isinstance(assertion, Mapping):
+            yield needs_manual_work(f"Assertion {plain_text(assertion)[:60]}", plain_text(assertion)[:300])
+        elif assertion.get("type") == "assert-set":
+            yield from _set(assertion, sources, share)
         else:
-            yield _criterion(one, sources, share)
+            yield _criterion(assertion, sources, share)
 
 
-def _set(one: Mapping[str, Any], sources: _Sources, share: float) -> Iterator[dict[str, Any]]:
+def _set(assertion_set: Mapping[str, Any], sources: _Sources, share: float) -> Iterator[dict[str, Any]]:
     """The criteria of a set: all must pass; with a threshold one criterion, whose score is their mean."""
-    inner = one["assert"] if isinstance(one.get("assert"), list) else []
-    own = _weight(one)
-    threshold = number(one.get("threshold"))
+    inner = assertion_set["assert"] if isinstance(assertion_set.get("assert"), list) else []
+    own = _weight(assertion_set)
+    threshold = number(assertion_set.get("threshold"))
     if threshold is not None:
-        yield _weighed(_mean(one, inner, threshold, sources.read) or _asked(one, _name(one), "assert-set"), own * share)
+        yield _weighed(
+            _mean(assertion_set, inner, threshold, sources.read)
+            or _asked(assertion_set, _name(assertion_set), "assert-set"),
+            own * share,
+        )
         return
     weights = sum(_weight(each) for each in inner if isinstance(each, Mapping))
     # The set counts once in the test's mean, with the mean of its own.
     yield from _criteria(inner, sources, share * own / weights if weights else share)
 
 
-def _mean(one: Mapping[str, Any], inner: list[Any], threshold: float, read: ReadFile) -> dict[str, Any] | None:
-    if not 0 <= threshold <= 1 or not inner or one.get("config"):
+def _mean(
+    assertion_set: Mapping[str, Any], inner: list[Any], threshold: float, read: ReadFile
+) -> dict[str, Any] | None:
+    if not 0 <= threshold <= 1 or not inner or assertion_set.get("config"):
         return None
     metrics: list[dict[str, Any]] = []
     # Code and judges give other scores than 1 or 0, so that no function or agent is made of them.
     sources = _Sources(read, None, lambda provider, kind: "")
     for each in inner:
-        made = (
+        criterion = (
             _criterion(each, sources, 1.0) if isinstance(each, Mapping) and each.get("type") != "assert-set" else None
         )
-        found = made["config_uxon"]["metrics"] if made is not None else []
-        plain = made is not None and made["prototype_class"] == "TextResponse" and not made.get("negate")
-        if not plain or len(found) != 1 or found[0]["type"] not in _ALL_OR_NOTHING or not _weight(each):
+        inner_metrics = criterion["config_uxon"]["metrics"] if criterion is not None else []
+        plain = criterion is not None and criterion["prototype_class"] == "TextResponse" and not criterion.get("negate")
+        if not plain or len(inner_metrics) != 1 or inner_metrics[0]["type"] not in _ALL_OR_NOTHING or not _weight(each):
             return None
         weight = _weight(each)
-        metrics.append({**found[0], **({"weight": weight} if weight != 1 else {})})
+        metrics.append({**inner_metrics[0], **({"weight": weight} if weight != 1 else {})})
     config = {"metrics": metrics}
-    return {"name": _name(one), "prototype_class": "TextResponse", "config_uxon": config, "pass_threshold": threshold}
+    return {
+        "name": _name(assertion_set),
+        "prototype_class": "TextResponse",
+        "config_uxon": config,
+        "pass_threshold": threshold,
+    }
 
 
-def _weight(one: Mapping[str, Any]) -> float:
-    weight = number(one.get("weight"))
+def _weight(assertion: Mapping[str, Any]) -> float:
+    weight = number(assertion.get("weight"))
     return 1.0 if weight is None or weight < 0 else weight
 
 
-def _weighed(made: dict[str, Any], weight: float) -> dict[str, Any]:
+def _weighed(criterion: dict[str, Any], weight: float) -> dict[str, Any]:
     """With its weight. promptfoo lets an assertion of weight 0 never fail."""
     if weight == 0:
-        return {**made, "weight": 0, "severity": "info"}
-    return made if weight == 1 else {**made, "weight": weight}
+        return {**criterion, "weight": 0, "severity": "info"}
+    return criterion if weight == 1 else {**criterion, "weight": weight}
 
 
-def _criterion(one: Mapping[str, Any], sources: _Sources, share: float) -> dict[str, Any]:
-    kind = plain_text(one.get("type"))
+def _criterion(assertion: Mapping[str, Any], sources: _Sources, share: float) -> dict[str, Any]:
+    kind = plain_text(assertion.get("type"))
     negate = kind.startswith("not-")
     base = kind.removeprefix("not-")
-    value, threshold = one.get("value"), number(one.get("threshold"))
-    name = _name(one)
-    made: dict[str, Any] | None = None
+    value, threshold = assertion.get("value"), number(assertion.get("threshold"))
+    name = _name(assertion)
+    criterion: dict[str, Any] | None = None
     if base in ("javascript", "python") and sources.code is not None:
-        made = sources.code.criterion(one, name, base, value=value, threshold=threshold, inverse=negate)
-        if made is not None:
-            return _weighed(made, _weight(one) * share)
+        criterion = sources.code.criterion(assertion, name, base, value=value, threshold=threshold, inverse=negate)
+        if criterion is not None:
+            return _weighed(criterion, _weight(assertion) * share)
     if isinstance(value, str) and value.startswith("file://"):
         value = sources.read(value.removeprefix("file://"))
     changed = base not in ("latency", "cost") and (
-        one.get("transform") or one.get("contextTransform") or one.get("normalizeUnicode")
+        assertion.get("transform") or assertion.get("contextTransform") or assertion.get("normalizeUnicode")
     )
-    if not changed and not (value is None and one.get("value") is not None):
-        made = _translated(base, name, value, threshold, negate)
+    if not changed and not (value is None and assertion.get("value") is not None):
+        criterion = _translated(base, name, value, threshold, negate)
     elif changed and sources.code is not None:
         listed = comma_separated(value) if base in _LISTS and isinstance(value, str) else value
-        made = sources.code.criterion(one, name, base, value=listed, threshold=None, inverse=negate)
-        negate = negate and made is None
-    if made is None:
-        made, negate = _asked(one, name, kind), False
-    elif made.pop("negated", False):
+        criterion = sources.code.criterion(assertion, name, base, value=listed, threshold=None, inverse=negate)
+        negate = negate and criterion is None
+    if criterion is None:
+        criterion, negate = _asked(assertion, name, kind), False
+    elif criterion.pop("negated", False):
         negate = False
     if negate:
-        made["negate"] = True
-    if one.get("provider") and (name := sources.judge(one["provider"], base)):
-        for metric in made["config_uxon"]["metrics"]:
+        criterion["negate"] = True
+    if assertion.get("provider") and (name := sources.judge(assertion["provider"], base)):
+        for metric in criterion["config_uxon"]["metrics"]:
             if metric["type"] in ("Judge", "Similarity"):
                 metric["judge" if metric["type"] == "Judge" else "embedder"] = name
-    return _weighed(made, _weight(one) * share)
+    return _weighed(criterion, _weight(assertion) * share)
 
 
-def _asked(one: Mapping[str, Any], name: str, kind: str) -> dict[str, Any]:
+def _asked(assertion: Mapping[str, Any], name: str, kind: str) -> dict[str, Any]:
     keys = ("value", "threshold", "provider", "transform", "assert", "config")
-    rest = {key: one[key] for key in keys if one.get(key) is not None}
-    shown = json.dumps(rest, ensure_ascii=False, default=str)[:400] if rest else ""
-    return needs_manual_work(name, f"promptfoo's assertion {kind} {shown}".rstrip())
+    rest = {key: assertion[key] for key in keys if assertion.get(key) is not None}
+    details = json.dumps(rest, ensure_ascii=False, default=str)[:400] if rest else ""
+    return needs_manual_work(name, f"promptfoo's assertion {kind} {details}".rstrip())
 
 
-def _name(one: Mapping[str, Any]) -> str:
-    shown = " ".join(plain_text(one.get("value")).split())
-    kind = plain_text(one.get("type")) or "assertion"
-    return plain_text(one.get("metric")) or f"{kind} {shown[:60]}".strip()
+def _name(assertion: Mapping[str, Any]) -> str:
+    words = " ".join(plain_text(assertion.get("value")).split())
+    kind = plain_text(assertion.get("type")) or "assertion"
+    return plain_text(assertion.get("metric")) or f"{kind} {words[:60]}".strip()
 
 
 def _translated(kind: str, name: str, value: Any, threshold: float | None, negate: bool) -> dict[str, Any] | None:
@@ -249,7 +260,7 @@ def _list(kind: str, name: str, value: Any) -> dict[str, Any] | None:
 def comma_separated(text: str) -> list[str] | None:
     """The items of a list in a text, as promptfoo reads them: an item in double quotes may have commas, and quotes in
     it are doubled or follow a backslash. None: promptfoo refuses it."""
-    found: list[str] = []
+    items: list[str] = []
     at = 0
     while at < len(text):
         while at < len(text) and (text[at].isspace() or text[at] == ","):
@@ -259,19 +270,19 @@ def comma_separated(text: str) -> list[str] | None:
         if text[at] != '"':
             end = text.find(",", at)
             end = len(text) if end < 0 else end
-            found.append(text[at:end].strip())
+            items.append(text[at:end].strip())
             at = end
             continue
         item = re.compile(r'"((?:\\["\\]|""|[^"])*)"', re.DOTALL).match(text, at)
         if item is None:
             return None
-        found.append(re.sub(r'\\(["\\])|""', lambda hit: hit.group(1) or '"', item.group(1)))
+        items.append(re.sub(r'\\(["\\])|""', lambda hit: hit.group(1) or '"', item.group(1)))
         at = item.end()
         while at < len(text) and text[at].isspace():
             at += 1
         if at < len(text) and text[at] != ",":
             return None
-    return found
+    return items
 
 
 def _js_text(value: Any) -> str:
@@ -294,12 +305,12 @@ def as_bare(pattern: str) -> str | None:
     except ValueError:
         if _PYTHONS.search(pattern):
             return None
-    made, ascii_only, inside, at = "", False, False, 0
+    written, ascii_only, inside, at = "", False, False, 0
     while at < len(pattern):
         char = pattern[at]
         if char == "\\" and at + 1 < len(pattern):
             ascii_only = ascii_only or pattern[at + 1] in "dDwWbB"
-            made += "/" if pattern[at + 1] == "/" else pattern[at : at + 2]
+            written += "/" if pattern[at + 1] == "/" else pattern[at : at + 2]
             at += 2
             continue
         if char == "[":
@@ -313,21 +324,21 @@ def as_bare(pattern: str) -> str | None:
             inside = False
         elif char == "$" and not inside:
             char = r"(?![\s\S])"
-        made += char
+        written += char
         at += 1
     if ascii_only:
-        made = f"(?a){made}"
-    return _without_delimiters(made)
+        written = f"(?a){written}"
+    return _without_delimiters(written)
 
 
 def _without_delimiters(pattern: str) -> str | None:
     """The pattern written so that its first and last characters are not taken for delimiters."""
     for text in (pattern, "/" + pattern.replace("/", r"\/") + "/"):
         try:
-            found = compile_pattern(text)
+            compiled = compile_pattern(text)
         except PatternError:
             continue
-        if not found.flags and found.body.replace(r"\/", "/") == pattern:
+        if not compiled.flags and compiled.body.replace(r"\/", "/") == pattern:
             return text
     return None
 
@@ -376,8 +387,8 @@ def _words(name: str, value: Any) -> dict[str, Any] | None:
 
 
 def _count(value: Any) -> int | None:
-    found = number(value)
-    return int(found) if found is not None and found >= 0 and found == int(found) and found <= 100_000 else None
+    figure = number(value)
+    return int(figure) if figure is not None and figure >= 0 and figure == int(figure) and figure <= 100_000 else None
 
 
 def _tools(kind: str, name: str, value: Any, threshold: float | None, negate: bool) -> dict[str, Any] | None:
@@ -392,7 +403,7 @@ def _tools(kind: str, name: str, value: Any, threshold: float | None, negate: bo
 
 def _same_tools(name: str, value: Any) -> dict[str, Any] | None:
     """F1 is 1 where just these tools were used, each as often as the agent likes."""
-    if not isinstance(value, str | list) or any(isinstance(one, Mapping | list) for one in value):
+    if not isinstance(value, str | list) or any(isinstance(item, Mapping | list) for item in value):
         return None
     parts = value.split(",") if isinstance(value, str) else map(_js_text, value)
     used = list(dict.fromkeys(part.strip() for part in parts if part.strip()))
@@ -415,8 +426,8 @@ def _used(name: str, value: Any, negate: bool) -> dict[str, Any] | None:
     if isinstance(value, Mapping):
         if not _named(value.get("name")) or value.get("pattern") or value.get("type") not in (None, "tool"):
             return None
-        given = {"min_calls": value.get("min"), "max_calls": value.get("max")}
-        bounds = {key: _count(one) for key, one in given.items() if one is not None}
+        limits = {"min_calls": value.get("min"), "max_calls": value.get("max")}
+        bounds = {key: _count(limit) for key, limit in limits.items() if limit is not None}
         if None in bounds.values():
             return None
         return checked(
@@ -445,7 +456,7 @@ def _with_arguments(name: str, value: Mapping[str, Any]) -> dict[str, Any] | Non
         return None
     if mode == "partial" and any(map(_has_objects, arguments.values())):
         return None  # promptfoo looks for a part of each object inside of others, too
-    call = {"name": value["name"], "arguments": {str(key): literal(one) for key, one in arguments.items()}}
+    call = {"name": value["name"], "arguments": {str(key): literal(argument) for key, argument in arguments.items()}}
     argument_mode = "superset" if mode == "partial" else "exact"
     metric = {"type": "Trajectory", "mode": "superset", "calls": [call], "arguments_mode": argument_mode}
     return checked(name, metric, prototype="ToolResponse")

@@ -116,40 +116,43 @@ class AssertionCode:
         )
         head = _HEAD.replace("SOURCE", self._source.replace("\\", " ").replace('"', "'"))
         return (
-            "\n\n\n".join([head.rstrip("\n"), *(one.rstrip("\n") for one in functions)]).replace("    \n", "\n") + "\n"
+            "\n\n\n".join([head.rstrip("\n"), *(function.rstrip("\n") for function in functions)]).replace(
+                "    \n", "\n"
+            )
+            + "\n"
         )
 
 
 def has_structured_answers(providers: Any) -> bool:
     """Whether a provider of OpenAI is asked for a schema: promptfoo then reads its answer as JSON."""
-    for one in providers if isinstance(providers, list) else [providers]:
-        config = one.get("config") if isinstance(one, Mapping) else None
+    for provider in providers if isinstance(providers, list) else [providers]:
+        config = provider.get("config") if isinstance(provider, Mapping) else None
         form = config.get("response_format") if isinstance(config, Mapping) else None
         if isinstance(form, Mapping) and form.get("type") == "json_schema":
             return True
     return False
 
 
-def _transforms(one: Mapping[str, Any]) -> Sequence[str] | None:
-    transforms = listed(one.get("transform"))
-    odd = one.get("contextTransform") or one.get("normalizeUnicode")
+def _transforms(assertion: Mapping[str, Any]) -> Sequence[str] | None:
+    transforms = listed(assertion.get("transform"))
+    odd = assertion.get("contextTransform") or assertion.get("normalizeUnicode")
     return None if odd or not all(isinstance(code, str) for code in transforms) else transforms
 
 
 def _transform(code: str) -> str | None:
     """A line that changes `output`. A transform is not a template."""
-    if found := _PYTHON_FILE.fullmatch(code):
-        return f"output = python_file({found[1]!r}, {found[2] or 'get_transform'!r})(output, context)"
-    if found := _JAVASCRIPT_FILE.fullmatch(code):
-        return f"output = changed_by_javascript_file({found[1]!r}, {found[2] or ''!r}, output, context)"
+    if file_match := _PYTHON_FILE.fullmatch(code):
+        return f"output = python_file({file_match[1]!r}, {file_match[2] or 'get_transform'!r})(output, context)"
+    if file_match := _JAVASCRIPT_FILE.fullmatch(code):
+        return f"output = changed_by_javascript_file({file_match[1]!r}, {file_match[2] or ''!r}, output, context)"
     return None if code.startswith("file://") else f"output = changed_by_javascript({code!r}, output, context)"
 
 
 def _javascript(value: Any, rest: str) -> list[str] | None:
     if not isinstance(value, str) or not value.strip() or value.startswith("package:"):
         return None
-    if found := _JAVASCRIPT_FILE.fullmatch(value):
-        return [f"return javascript_file({found[1]!r}, {found[2] or ''!r}, output, context{rest})"]
+    if file_match := _JAVASCRIPT_FILE.fullmatch(value):
+        return [f"return javascript_file({file_match[1]!r}, {file_match[2] or ''!r}, output, context{rest})"]
     if value.startswith("file://") or not _is_plain(value):
         return None
     code = value.rstrip()
@@ -164,8 +167,10 @@ def _javascript(value: Any, rest: str) -> list[str] | None:
 def _python(value: Any, rest: str) -> list[str] | None:
     if not isinstance(value, str):
         return None
-    if found := _PYTHON_FILE.fullmatch(value):
-        return [f"return python(python_file({found[1]!r}, {found[2] or 'get_assert'!r}), output, context{rest})"]
+    if file_match := _PYTHON_FILE.fullmatch(value):
+        return [
+            f"return python(python_file({file_match[1]!r}, {file_match[2] or 'get_assert'!r}), output, context{rest})"
+        ]
     if is_template(value) or value.startswith("file://"):
         return None
     code = textwrap.dedent(value.rstrip()).strip("\n")

@@ -99,44 +99,50 @@ def tests(source: Source) -> FoundTests:
 
 def tests_of(config: Mapping[str, Any], file: Path) -> FoundTests:
     """The tests of a configuration, whose paths are from the folder of `file`: one for each test and prompt."""
-    found = FoundTests(name=plain_text(config.get("description")))
+    found_tests = FoundTests(name=plain_text(config.get("description")))
     structured = has_structured_answers(config.get("providers") or config.get("targets"))
-    code = AssertionCode(module_name(file), file.name, note=found.note, structured=structured)
-    files = Files(file.parent, found)
-    prompts = list(_prompts(config.get("prompts") or "{{prompt}}", files, found))
+    code = AssertionCode(module_name(file), file.name, note=found_tests.note, structured=structured)
+    files = Files(file.parent, found_tests)
+    prompts = list(_prompts(config.get("prompts") or "{{prompt}}", files, found_tests))
     default = config.get("defaultTest")
     if isinstance(default, str):
         default = files.value(default.removeprefix("file://"))
-    providers = Providers(found.note)
+    providers = Providers(found_tests.note)
     adding = _Adding(
-        config, default=_mapping(default), prompts=prompts, files=files, found=found, code=code, providers=providers
+        config,
+        default=_mapping(default),
+        prompts=prompts,
+        files=files,
+        found=found_tests,
+        code=code,
+        providers=providers,
     )
     scenarios = config["scenarios"] if isinstance(config.get("scenarios"), list) else []
-    for one in listed(config.get("tests")) or ([] if scenarios else [{}]):
-        if isinstance(one, str):
-            adding.named(one)
-        elif isinstance(one, Mapping) and not ("path" in one and one.keys() <= {"path", "config"}):
-            adding.case(one)
+    for entry in listed(config.get("tests")) or ([] if scenarios else [{}]):
+        if isinstance(entry, str):
+            adding.named(entry)
+        elif isinstance(entry, Mapping) and not ("path" in entry and entry.keys() <= {"path", "config"}):
+            adding.case(entry)
         else:
-            found.skipped.append(f"tests that stand elsewhere ({plain_text(one)[:80]}) can't be read")
-    for one in scenarios:
-        for scenario in files.tests(one) if isinstance(one, str) else [one]:
+            found_tests.skipped.append(f"tests that stand elsewhere ({plain_text(entry)[:80]}) can't be read")
+    for entry in scenarios:
+        for scenario in files.tests(entry) if isinstance(entry, str) else [entry]:
             adding.scenario(scenario)
     for key in ("nunjucksFilters", "extensions"):
         if config.get(key):
-            found.note(f"`{key}` is not translated")
+            found_tests.note(f"`{key}` is not translated")
     names = [providers.agent(provider) for provider in listed(config.get("providers") or config.get("targets"))]
-    found.agent = next(filter(None, names), "")
-    found.agents = providers.agents
-    if len(found.agents) > 1 and found.agent:
-        others = ", ".join(name for name in dict.fromkeys(names) if name not in ("", found.agent))
+    found_tests.agent = next(filter(None, names), "")
+    found_tests.agents = providers.agents
+    if len(found_tests.agents) > 1 and found_tests.agent:
+        others = ", ".join(name for name in dict.fromkeys(names) if name not in ("", found_tests.agent))
         if others:
-            found.note(f"the tests run with {found.agent}; run with --agent for the others: {others}")
-    found.module, found.module_text, found.names_files = code.module, code.text(), code.names_files
+            found_tests.note(f"the tests run with {found_tests.agent}; run with --agent for the others: {others}")
+    found_tests.module, found_tests.module_text, found_tests.names_files = code.module, code.text(), code.names_files
     if adding.asked:
         kinds = ", ".join(f"{kind} ({count:,})" if count > 1 else kind for kind, count in adding.asked.most_common(20))
-        found.note(f"a person decides assertions without a counterpart: {kinds}")
-    return found
+        found_tests.note(f"a person decides assertions without a counterpart: {kinds}")
+    return found_tests
 
 
 def _mapping(value: Any) -> dict[str, Any]:
@@ -147,15 +153,19 @@ class _Function(str):
     """A prompt that a Python function makes: `path/to/file.py:name`."""
 
 
-def _prompts(given: Any, files: Files, imported: FoundTests) -> Iterator[str]:
+def _prompts(prompts: Any, files: Files, imported: FoundTests) -> Iterator[str]:
     """The texts of the prompts, and Python functions. Any other program is refused by name: nothing of it runs here.
 
     An object may be one prompt, or the older form of a list: prompts, or their files, with their labels.
     """
-    if isinstance(given, Mapping) and not given.keys() & {"raw", "id", "label"}:
-        given = list(given)
-    for one in given if isinstance(given, list) else [given]:
-        text = plain_text(one.get("raw") or one.get("id") or one.get("label")) if isinstance(one, Mapping) else one
+    if isinstance(prompts, Mapping) and not prompts.keys() & {"raw", "id", "label"}:
+        prompts = list(prompts)
+    for prompt in prompts if isinstance(prompts, list) else [prompts]:
+        text = (
+            plain_text(prompt.get("raw") or prompt.get("id") or prompt.get("label"))
+            if isinstance(prompt, Mapping)
+            else prompt
+        )
         if not isinstance(text, str) or not text.strip():
             continue
         named = text.startswith("file://") or ("\n" not in text and _PROMPT_FILE.search(text) is not None)
@@ -196,12 +206,12 @@ _NOT_RUN = "a program makes it, which is not run here"
 
 
 def _variables(
-    given: Mapping[str, Any], files: Files, imported: FoundTests, *, expanded: bool
+    written: Mapping[str, Any], files: Files, imported: FoundTests, *, expanded: bool
 ) -> Iterator[dict[str, Any]]:
     """The variables. Where they are `expanded`, a list of texts means a test for each of them, as in promptfoo, and any
     other list is one value. Raises `AgentevalError` for one that can't be had: the test would ask something else."""
-    read = {key: _of_file(key, value, files) for key, value in given.items()}
-    listed = {key: value for key, value in read.items() if expanded and _are_alternatives(given[key])}
+    read = {key: _of_file(key, value, files) for key, value in written.items()}
+    listed = {key: value for key, value in read.items() if expanded and _are_alternatives(written[key])}
     rest = {key: value for key, value in read.items() if key not in listed}
     combinations = math.prod(map(len, listed.values()))
     if combinations > _COMBINATIONS:
@@ -217,7 +227,7 @@ def _are_alternatives(value: Any) -> bool:
 def _of_file(key: str, value: Any, files: Files) -> Any:
     """What a variable holds; of one that names a file, its text, as promptfoo puts it in."""
     if isinstance(value, list):
-        return [_of_file(key, one, files) for one in value]
+        return [_of_file(key, item, files) for item in value]
     if not isinstance(value, str) or not value.startswith("file://"):
         return value
     name = value.removeprefix("file://")
@@ -268,48 +278,48 @@ class _Adding:
             self._found.skipped.append(f"tests that stand elsewhere ({plain[:80]}) can't be read")
             return
         paths = self._files.paths(plain) if plain.lower().endswith(".csv") else []
-        made = any(isinstance(prompt, _Function) for prompt in self._prompts)
-        if len(paths) == 1 and not has_tests(paths[0]) and not made:
+        has_function = any(isinstance(prompt, _Function) for prompt in self._prompts)
+        if len(paths) == 1 and not has_tests(paths[0]) and not has_function:
             self.case({}, dataset=_dataset(plain, paths[0]))  # its columns are variables, and nothing else
             return
         for test in self._files.tests(plain):
             self.case(test)
 
-    def scenario(self, given: Any) -> None:
+    def scenario(self, scenario: Any) -> None:
         """Each test of a scenario with each of its configurations."""
-        if not isinstance(given, Mapping):
+        if not isinstance(scenario, Mapping):
             self._found.skipped.append("a scenario is not an object")
             return
-        for data in list(self._parts(given.get("config"))) or [{}]:
-            for one in list(self._parts(given.get("tests"))) or [{}]:
+        for data in list(self._parts(scenario.get("config"))) or [{}]:
+            for test in list(self._parts(scenario.get("tests"))) or [{}]:
                 self.case(
                     {
                         **data,
-                        **one,
-                        "vars": {**self._files.variables(data.get("vars")), **self._files.variables(one.get("vars"))},
-                        "assert": [*as_list(data.get("assert")), *as_list(one.get("assert"))],
-                        "options": {**_mapping(data.get("options")), **_mapping(one.get("options"))},
+                        **test,
+                        "vars": {**self._files.variables(data.get("vars")), **self._files.variables(test.get("vars"))},
+                        "assert": [*as_list(data.get("assert")), *as_list(test.get("assert"))],
+                        "options": {**_mapping(data.get("options")), **_mapping(test.get("options"))},
                     }
                 )
 
-    def _parts(self, given: Any) -> Iterator[Mapping[str, Any]]:
-        for one in given if isinstance(given, list) else [given]:
-            if isinstance(one, str):
-                yield from self._files.tests(one)
-            elif isinstance(one, Mapping):
-                yield one
+    def _parts(self, written: Any) -> Iterator[Mapping[str, Any]]:
+        for entry in written if isinstance(written, list) else [written]:
+            if isinstance(entry, str):
+                yield from self._files.tests(entry)
+            elif isinstance(entry, Mapping):
+                yield entry
 
-    def case(self, one: Mapping[str, Any], *, dataset: Mapping[str, str] | None = None) -> None:
+    def case(self, test: Mapping[str, Any], *, dataset: Mapping[str, str] | None = None) -> None:
         """A test."""
         self._number += 1
-        options = {**_mapping(self._default.get("options")), **_mapping(one.get("options"))}
-        written = {**self._files.variables(self._default.get("vars")), **self._files.variables(one.get("vars"))}
+        options = {**_mapping(self._default.get("options")), **_mapping(test.get("options"))}
+        written = {**self._files.variables(self._default.get("vars")), **self._files.variables(test.get("vars"))}
         expanded = options.get("disableVarExpansion") is not True
         try:
             for variables in _variables(written, self._files, self._found, expanded=expanded):
-                self._add(one, variables, dataset, options)
+                self._add(test, variables, dataset, options)
         except AgentevalError as error:
-            self._found.skipped.append(f"{plain_text(one.get('description')) or f'test {self._number}'}: {error.what}")
+            self._found.skipped.append(f"{plain_text(test.get('description')) or f'test {self._number}'}: {error.what}")
 
     def _add(
         self,
@@ -370,7 +380,7 @@ class _Adding:
                 {**each, "provider": each.get("provider") or judge} if isinstance(each, Mapping) else each
                 for each in assertions
             ]
-        made = criteria_of(
+        criteria = criteria_of(
             assertions,
             read=self._files.value,
             code=self._code,
@@ -380,50 +390,50 @@ class _Adding:
         )
         scored = one.get("assertScoringFunction") or self._default.get("assertScoringFunction")
         if scored:
-            for each in made:
+            for each in criteria:
                 each["severity"] = "info"
-            made.append(
+            criteria.append(
                 needs_manual_work("Scoring function", f"promptfoo's assertScoringFunction {plain_text(scored)[:300]}")
             )
         elif limit is not None and threshold is None:
-            made.append(needs_manual_work("Threshold", f"promptfoo's threshold {limit:g}"))
-        for each in made:
+            criteria.append(needs_manual_work("Threshold", f"promptfoo's threshold {limit:g}"))
+        for each in criteria:
             if each.get("description", "").startswith(NOT_TRANSLATED):
                 kind = each["description"].removeprefix(f"{NOT_TRANSLATED} promptfoo's ").removeprefix("assertion ")
                 self.asked[kind.split(" ", 1)[0]] += 1
-        if not made:
+        if not criteria:
             self._found.note("tests without assertions pass with any answer, as in promptfoo")
-        return made or [checked("Any answer", {"type": "Regex", "pattern": "^"})]
+        return criteria or [checked("Any answer", {"type": "Regex", "pattern": "^"})]
 
-    def _judge(self, given: Any, kind: str) -> str:
+    def _judge(self, provider: Any, kind: str) -> str:
         """The agent that a judging assertion asks. A provider may be named by the type of model."""
-        if isinstance(given, Mapping) and ("text" in given or "embedding" in given):
-            given = given.get("embedding" if kind.startswith("similar") else "text")
-        return self._providers.agent(given)
+        if isinstance(provider, Mapping) and ("text" in provider or "embedding" in provider):
+            provider = provider.get("embedding" if kind.startswith("similar") else "text")
+        return self._providers.agent(provider)
 
-    def _resolved(self, given: object) -> object:
+    def _resolved(self, assertion: object) -> object:
         """An assertion, also where it is a template of the configuration: `$ref: "#/assertionTemplates/name"`."""
-        if not isinstance(given, Mapping):
-            return given
-        if isinstance(given.get("assert"), list):
-            return {**given, "assert": [self._resolved(one) for one in given["assert"]]}
-        ref = given.get("$ref")
+        if not isinstance(assertion, Mapping):
+            return assertion
+        if isinstance(assertion.get("assert"), list):
+            return {**assertion, "assert": [self._resolved(inner) for inner in assertion["assert"]]}
+        ref = assertion.get("$ref")
         if not isinstance(ref, str) or not ref.startswith("#/"):
-            return given
+            return assertion
         there: Any = self._config
         for step in ref[2:].split("/"):
             there = there.get(step) if isinstance(there, Mapping) else None
         return there if isinstance(there, Mapping) and "$ref" not in there else {"type": f"$ref {ref}"}
 
 
-def _changed_before(one: object, change: object) -> object:
+def _changed_before(assertion: object, change: object) -> object:
     """The assertion, which looks at what `change` makes of the answer, and then at what its own makes of that."""
-    if not isinstance(one, Mapping):
-        return one
-    if isinstance(one.get("assert"), list):
-        return {**one, "assert": [_changed_before(each, change) for each in one["assert"]]}
-    own = one.get("transform")
-    return {**one, "transform": [change, *([own] if own else [])]}
+    if not isinstance(assertion, Mapping):
+        return assertion
+    if isinstance(assertion.get("assert"), list):
+        return {**assertion, "assert": [_changed_before(each, change) for each in assertion["assert"]]}
+    own = assertion.get("transform")
+    return {**assertion, "transform": [change, *([own] if own else [])]}
 
 
 def _asked(prompt: str, variables: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -431,16 +441,20 @@ def _asked(prompt: str, variables: Mapping[str, Any] | None) -> dict[str, Any]:
     `prompt`. Raises `AgentevalError` where they can't be. None: the variables are not known."""
     start = prompt.lstrip()
     if start.startswith("- role:"):
-        given = javascript_yaml(prompt)
+        conversation = javascript_yaml(prompt)
     else:
-        given = _conversation(prompt) if start.startswith("[") else None
-        if given is None and variables is not None:
+        conversation = _conversation(prompt) if start.startswith("[") else None
+        if conversation is None and variables is not None:
             text = render(prompt, variables)
             if start.startswith("[") and is_template(prompt):
-                given = literal(_conversation(text))
+                conversation = literal(_conversation(text))
     roles = ("system", "developer", "user", "assistant", "tool")
-    if isinstance(given, list) and given and all(isinstance(m, Mapping) and m.get("role") in roles for m in given):
-        messages = [{"role": m["role"], "content": plain_text(m.get("content"))} for m in given]
+    if (
+        isinstance(conversation, list)
+        and conversation
+        and all(isinstance(m, Mapping) and m.get("role") in roles for m in conversation)
+    ):
+        messages = [{"role": m["role"], "content": plain_text(m.get("content"))} for m in conversation]
         if messages[-1]["role"] in ("user", "tool"):
             if variables is not None:
                 for message in messages:
@@ -458,7 +472,7 @@ def _conversation(text: str) -> object:
 
 
 def _shown(variables: Mapping[str, Any]) -> str:
-    return " ".join(", ".join(f"{key}={plain_text(one)}" for key, one in variables.items()).split())[:80]
+    return " ".join(", ".join(f"{key}={plain_text(value)}" for key, value in variables.items()).split())[:80]
 
 
 FORMAT = Format(
@@ -531,19 +545,19 @@ class Files:
         with path.open("rb") as file:
             return file.read(LARGEST).decode("utf-8-sig", "replace")
 
-    def variables(self, given: Any) -> dict[str, Any]:
+    def variables(self, written: Any) -> dict[str, Any]:
         """A test's variables: an object, or the names of files that hold some."""
-        if isinstance(given, Mapping):
-            return dict(given)
-        made: dict[str, Any] = {}
-        for name in [given] if isinstance(given, str) else given if isinstance(given, list) else ():
+        if isinstance(written, Mapping):
+            return dict(written)
+        variables: dict[str, Any] = {}
+        for name in [written] if isinstance(written, str) else written if isinstance(written, list) else ():
             for path in self.paths(name) if isinstance(name, str) else ():
                 value = self._value(path)
                 if isinstance(value, Mapping):
-                    made.update(value)
+                    variables.update(value)
                 elif value is not None:
                     self._found.note(f"the variables in {path.name} are not objects and were left out")
-        return made
+        return variables
 
     def tests(self, name: str) -> Iterator[Mapping[str, Any]]:
         """The tests in a file, or in the files that match a pattern. Files of variables are named from the test's."""
@@ -553,7 +567,10 @@ class Files:
                 if isinstance(variables, str):
                     yield {**test, "vars": self._from_folder(path, variables)}
                 elif isinstance(variables, list):
-                    named = [self._from_folder(path, one) if isinstance(one, str) else one for one in variables]
+                    named = [
+                        self._from_folder(path, name_or_object) if isinstance(name_or_object, str) else name_or_object
+                        for name_or_object in variables
+                    ]
                     yield {**test, "vars": named}
                 else:
                     yield test
@@ -570,10 +587,10 @@ class Files:
                 yield from self._lines(path)
             elif suffix in _PARSED:
                 value = self._value(path)
-                for one in value if isinstance(value, list) else [value]:
-                    if isinstance(one, Mapping):
-                        yield one
-                    elif one is not None:
+                for test in value if isinstance(value, list) else [value]:
+                    if isinstance(test, Mapping):
+                        yield test
+                    elif test is not None:
                         self._found.skipped.append(f"{path.name}: a test is not an object")
             else:
                 self._found.skipped.append(f"tests that a program makes ({path.name}) can't be read")
@@ -583,13 +600,13 @@ class Files:
     def _lines(self, path: Path) -> Iterator[Mapping[str, Any]]:
         for line, text in enumerate(self.text(path).splitlines(), 1):
             try:
-                one = json.loads(text) if text.strip() else None
+                test = json.loads(text) if text.strip() else None
             except (ValueError, RecursionError):
                 self._found.skipped.append(f"{path.name}, line {line}: not valid JSON")
                 continue
-            if isinstance(one, Mapping):
+            if isinstance(test, Mapping):
                 # Promptfoo wants tests in it; lines that are none of their keys are variables.
-                yield one if one.keys() & {"vars", "assert", "description", "options"} else {"vars": dict(one)}
+                yield test if test.keys() & {"vars", "assert", "description", "options"} else {"vars": dict(test)}
 
     def _rows(self, path: Path) -> Iterator[dict[str, Any]]:
         form, text = table_of(path, LARGEST)
@@ -637,7 +654,7 @@ def has_tests(path: Path) -> bool:
     try:
         form, text = table_of(path, HEAD)
         lines = from_header(io.StringIO(text, newline=""))
-        return any(one.strip().startswith("__") for one in next(csv.reader(lines, delimiter=form.delimiter), []))
+        return any(column.strip().startswith("__") for column in next(csv.reader(lines, delimiter=form.delimiter), []))
     except (OSError, csv.Error):
         return False
 
@@ -659,17 +676,17 @@ def test_of_row(row: Mapping[str, str], imported: FoundTests) -> dict[str, Any]:
         elif key == "__threshold":
             if (limit := number(value)) is not None:
                 test["threshold"] = limit
-        elif told := _CONFIG.fullmatch(key):
+        elif column := _CONFIG.fullmatch(key):
             if (limit := number(value)) is not None:
-                thresholds[int(told.group(1) or 1) - 1] = limit
+                thresholds[int(column.group(1) or 1) - 1] = limit
         elif key.startswith("__"):
             imported.note(f"the column {key} is not translated")
         else:
             test["vars"][key] = value
     metric = test.pop("metric", None)
-    for index, one in enumerate(test["assert"]):
-        one |= {"threshold": thresholds[index]} if index in thresholds else {}
-        one |= {"metric": metric} if metric else {}
+    for index, assertion in enumerate(test["assert"]):
+        assertion |= {"threshold": thresholds[index]} if index in thresholds else {}
+        assertion |= {"metric": metric} if metric else {}
     return test
 
 
@@ -687,16 +704,18 @@ def assertion_of(expected: str) -> dict[str, Any]:
     if expected.startswith("file://") and re.search(r"\.(py|js|ts|mjs|cjs)(:|$)", expected, re.IGNORECASE):
         kind = "python" if re.search(r"\.py(:|$)", expected, re.IGNORECASE) else "javascript"
         return {"type": kind, "value": expected}
-    told = _ASSERTION.fullmatch(expected)
-    if told is None:
+    parts = _ASSERTION.fullmatch(expected)
+    if parts is None:
         return {"type": "equals", "value": expected}
-    negated, kind, threshold, value = told.groups()
-    made: dict[str, Any] = {"type": f"{negated or ''}{kind}"}
+    negated, kind, threshold, value = parts.groups()
+    assertion: dict[str, Any] = {"type": f"{negated or ''}{kind}"}
     if value is not None:
-        made["value"] = value
+        assertion["value"] = value
     if kind in _WITH_THRESHOLD:
-        made["threshold"] = float(threshold) if threshold and float(threshold) else 0.8 if kind == "similar" else 0.75
-    return made
+        assertion["threshold"] = (
+            float(threshold) if threshold and float(threshold) else 0.8 if kind == "similar" else 0.75
+        )
+    return assertion
 
 
 # Nunjucks goes through the keys and values of an object as through a list of pairs.

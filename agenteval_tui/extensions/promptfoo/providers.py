@@ -65,10 +65,10 @@ class Providers:
         config: Mapping[str, Any] = options if isinstance(options, Mapping) else {}
         left_out = [str(key) for key in provider if key not in _TRANSLATED]
         try:
-            made = _endpoint(provider_id, config) if provider_id.startswith("http") else _model(provider_id)
-            if made["kind"] != "http":
-                left_out += _add_options(made, config)
-            _check(made)
+            agent_config = _endpoint(provider_id, config) if provider_id.startswith("http") else _model(provider_id)
+            if agent_config["kind"] != "http":
+                left_out += _add_options(agent_config, config)
+            _check(agent_config)
         except _NotTranslatedError as error:
             because = f" (`{error}`)" if str(error) else ""
             self._note(
@@ -80,40 +80,42 @@ class Providers:
             keys = ", ".join(f"`{key}`" for key in left_out)
             are = "is" if len(left_out) == 1 else "are"
             self._note(f"{keys} of the provider {provider_id[:80]} {are} not translated")
-        same = next((known for known, agent in self.agents.items() if agent == made), "")
+        same = next((known for known, agent in self.agents.items() if agent == agent_config), "")
         if same and not name:
             return same
-        wanted = name or slug(plain_text(provider.get("label")) or str(made.get("model") or "endpoint")) or "agent"
-        free, number = wanted, 1
+        wanted_name = (
+            name or slug(plain_text(provider.get("label")) or str(agent_config.get("model") or "endpoint")) or "agent"
+        )
+        free, number = wanted_name, 1
         while free in self.agents:
             number += 1
-            free = f"{wanted}-{number}"
-        self.agents[free] = made
+            free = f"{wanted_name}-{number}"
+        self.agents[free] = agent_config
         return free
 
 
 def _model(provider_id: str) -> dict[str, Any]:
     vendor, _, rest = provider_id.partition(":")
     way, _, model = rest.partition(":")
-    made: dict[str, Any]
+    agent: dict[str, Any]
     if vendor == "openai" and (way in ("chat", "responses", "embedding", "embeddings") or not model):
-        made = {"kind": "openai", "model": model or way}
+        agent = {"kind": "openai", "model": model or way}
         if way == "responses":
-            made["api"] = "responses"
+            agent["api"] = "responses"
     elif vendor == "anthropic" and (way == "messages" or not model):
-        made = {"kind": "anthropic", "model": model or way}
+        agent = {"kind": "anthropic", "model": model or way}
     elif vendor == "google":
-        made = {"kind": "gemini", "model": rest}
+        agent = {"kind": "gemini", "model": rest}
     elif vendor == "ollama" and (way in ("chat", "completion") or not model):
-        made = {"kind": "openai", "base_url": _OLLAMA, "model": model or way}
+        agent = {"kind": "openai", "base_url": _OLLAMA, "model": model or way}
     elif vendor == "ollama" and way not in ("embeddings",):
-        made = {"kind": "openai", "base_url": _OLLAMA, "model": rest}
+        agent = {"kind": "openai", "base_url": _OLLAMA, "model": rest}
     else:
         raise _NotTranslatedError
-    return made | {"model": _own_templates(made["model"], variables=False)}
+    return agent | {"model": _own_templates(agent["model"], variables=False)}
 
 
-def _add_options(made: dict[str, Any], config: Mapping[str, Any]) -> list[str]:
+def _add_options(agent: dict[str, Any], config: Mapping[str, Any]) -> list[str]:
     """Add the options of a model that agents have, too. The keys of the others."""
     left_out = []
     for key, value in config.items():
@@ -121,14 +123,14 @@ def _add_options(made: dict[str, Any], config: Mapping[str, Any]) -> list[str]:
         variable = _OF_ENVIRONMENT.fullmatch(value) if key == "apiKey" and isinstance(value, str) else None
         try:
             if variable:
-                _check(made | {"api_key_env": variable[1]})
-                made["api_key_env"] = variable[1]
+                _check(agent | {"api_key_env": variable[1]})
+                agent["api_key_env"] = variable[1]
             elif value is not None:
-                if option not in _TAKEN[made["kind"]]:
+                if option not in _TAKEN[agent["kind"]]:
                     raise _NotTranslatedError
                 own_value = _own_templates(value, variables=False)
-                _check(made | {option: own_value})
-                made[option] = own_value
+                _check(agent | {option: own_value})
+                agent[option] = own_value
         except _NotTranslatedError:
             left_out.append(str(key))
     return left_out
@@ -142,21 +144,21 @@ def _check(agent: Mapping[str, Any]) -> None:
 def _endpoint(provider_id: str, config: Mapping[str, Any]) -> dict[str, Any]:
     texts = {"headers": "headers", "queryParams": "query"}
     answer = _answer(config.get("transformResponse") or config.get("responseParser"))
-    known = {"url", "method", "body", "transformResponse", "responseParser", *texts}
-    if unknown := next((str(key) for key in config if key not in known), ""):
+    read_keys = {"url", "method", "body", "transformResponse", "responseParser", *texts}
+    if unknown := next((str(key) for key in config if key not in read_keys), ""):
         raise _NotTranslatedError(unknown)
     method, body = plain_text(config.get("method") or "POST").upper(), config.get("body")
-    made: dict[str, Any] = {"kind": "http", "url": _own_templates(config.get("url") or provider_id)}
+    agent: dict[str, Any] = {"kind": "http", "url": _own_templates(config.get("url") or provider_id)}
     if method != "POST":
-        made["method"] = method
+        agent["method"] = method
     for key, option in texts.items():
         if isinstance(value := config.get(key), Mapping):
-            made[option] = {str(name): _own_templates(plain_text(text)) for name, text in value.items()}
+            agent[option] = {str(name): _own_templates(plain_text(text)) for name, text in value.items()}
     if body is not None or method == "GET":
-        made["body"] = _own_templates(body)
+        agent["body"] = _own_templates(body)
     if answer:
-        made["answer"] = answer
-    return made
+        agent["answer"] = answer
+    return agent
 
 
 def _answer(code: Any) -> str:

@@ -71,14 +71,14 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
     first = next(iter(sniff(source).values), None)
     if isinstance(first, Mapping) and "testCase" in first:
         # It does not list its columns: the rows are read once to find them.
-        for one in source.values():
-            if not isinstance(one, BrokenElement) and isinstance(one.value, Mapping):
-                names.learn_row(one.value)
-        for one in source.values():
-            if isinstance(one, BrokenElement):
-                yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
+        for element in source.values():
+            if not isinstance(element, BrokenElement) and isinstance(element.value, Mapping):
+                names.learn_row(element.value)
+        for element in source.values():
+            if isinstance(element, BrokenElement):
+                yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
             else:
-                yield _row(one.value, names, one.line)
+                yield _row(element.value, names, element.line)
         return
     reader = _reader(source)
     prompts: Any = None
@@ -100,8 +100,8 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
                         yield _row(reader.bounded(), names, line)
     except UnreadableFile as error:
         yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
-    if told := _of_prompts(prompts, names.seen):
-        yield Skipped("", counts=False, fields=told)
+    if unread := _of_prompts(prompts, names.seen):
+        yield Skipped("", counts=False, fields=unread)
     yield from skipped_by(reader)
 
 
@@ -123,25 +123,25 @@ def _learn_rows(source: Source, names: _Names) -> None:
 
 def _of_prompts(prompts: Any, seen: set[str]) -> Counter[str]:
     """What the columns of the results say that no row does; `seen`: prompts' and providers' names of rows."""
-    found: Counter[str] = Counter()
-    for one in prompts if isinstance(prompts, list) else ():
-        found.update(path for path, text in texts_of(one, "results.prompts[]") if text not in seen)
-    return found
+    fields: Counter[str] = Counter()
+    for prompt in prompts if isinstance(prompts, list) else ():
+        fields.update(path for path, text in texts_of(prompt, "results.prompts[]") if text not in seen)
+    return fields
 
 
 def tests(source: Source) -> FoundTests:
     """The tests of the configuration in the results."""
-    found: Any = None
+    configuration: Any = None
     reader = _reader(source)
     try:
         for key in reader.members():
             if key == "config":
-                found = reader.bounded()
+                configuration = reader.bounded()
     except UnreadableFile:
-        found = None
-    if not isinstance(found, Mapping):
+        configuration = None
+    if not isinstance(configuration, Mapping):
         raise AgentevalError("these results hold no configuration to take tests from", where=str(source.path))
-    return config.tests_of(found, source.path)
+    return config.tests_of(configuration, source.path)
 
 
 class _Names:
@@ -161,10 +161,10 @@ class _Names:
     def learn(self, prompts: Any) -> None:
         """From the columns of the results: how many variations there are, and which need their prompt's name."""
         if isinstance(prompts, list):
-            columns = [one for one in prompts if isinstance(one, Mapping)]
+            columns = [column for column in prompts if isinstance(column, Mapping)]
             self._variations = len(prompts)
-            self._prompts = Counter(plain_text(one.get("provider")) for one in columns)
-            self._labels = Counter((plain_text(one.get("provider")), _label(one)) for one in columns)
+            self._prompts = Counter(plain_text(column.get("provider")) for column in columns)
+            self._labels = Counter((plain_text(column.get("provider")), _label(column)) for column in columns)
 
     @property
     def has_learned(self) -> bool:
@@ -182,9 +182,9 @@ class _Names:
 
     def test(self, case: Mapping[str, Any], variables: Mapping[str, Any]) -> tuple[str, str]:
         """(id, name) of a test."""
-        told = plain_text(case.get("description"))
-        name = told or ", ".join(f"{key}={plain_text(value)}" for key, value in variables.items()) or "test"
-        identity = json.dumps([told, variables, case.get("assert")], sort_keys=True, default=str)
+        description = plain_text(case.get("description"))
+        name = description or ", ".join(f"{key}={plain_text(value)}" for key, value in variables.items()) or "test"
+        identity = json.dumps([description, variables, case.get("assert")], sort_keys=True, default=str)
         digest = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()
         if digest not in self._tests:
             base = as_id(name.lower())[:60].strip("-.") or "test"
@@ -194,12 +194,12 @@ class _Names:
 
     def expected(self, case: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
         """The assertions of a test as criteria, as far as they can be checked here."""
-        given = case.get("assert")
-        if not isinstance(given, list) or not given:
+        assertions = case.get("assert")
+        if not isinstance(assertions, list) or not assertions:
             return ()
-        key = json.dumps(given, sort_keys=True, default=str)
+        key = json.dumps(assertions, sort_keys=True, default=str)
         if key not in self._expected:
-            self._expected[key] = local_criteria(criteria_of(given))
+            self._expected[key] = local_criteria(criteria_of(assertions))
         return self._expected[key]
 
     def variation(self, row: Mapping[str, Any]) -> str:
@@ -231,8 +231,8 @@ def _prompt_number(row: Mapping[str, Any]) -> object:
 
 def _label(prompt: Any) -> str:
     """What a prompt is called, on one line; promptfoo calls one without a name by its whole text."""
-    said = plain_text(prompt.get("label")) if isinstance(prompt, Mapping) else ""
-    return on_one_line(said, LONGEST_LABEL)
+    label = plain_text(prompt.get("label")) if isinstance(prompt, Mapping) else ""
+    return on_one_line(label, LONGEST_LABEL)
 
 
 def _row(row: Any, names: _Names, line: int) -> Recording | Skipped:
@@ -240,9 +240,11 @@ def _row(row: Any, names: _Names, line: int) -> Recording | Skipped:
         return Skipped("no result: it has neither a `testCase` nor a `response`", line)
     # Before 2024 a row did not hold its test.
     case = row["testCase"] if isinstance(row.get("testCase"), Mapping) else {"description": row.get("description")}
-    given = row.get("vars", case.get("vars"))
+    variables_of_row = row.get("vars", case.get("vars"))
     variables = (
-        {key: one for key, one in given.items() if not key.startswith("_")} if isinstance(given, Mapping) else {}
+        {key: value for key, value in variables_of_row.items() if not key.startswith("_")}
+        if isinstance(variables_of_row, Mapping)
+        else {}
     )
     test_id, test_name = names.test(case, variables)
     provider = row["provider"] if isinstance(row.get("provider"), Mapping) else {}
@@ -282,9 +284,9 @@ def _transcript(row: Mapping[str, Any], model: str, notes: list[str]) -> Transcr
     lines = plain_text(error).strip().splitlines()
     latency = number(row.get("latencyMs"))
     used = UsageReader()
-    told = row.get("tokenUsage") or response.get("tokenUsage")
+    figures = row.get("tokenUsage") or response.get("tokenUsage")
     costs = {} if row.get("cost") is None else {"cost": row["cost"]}
-    used.add({**(told if isinstance(told, Mapping) else {}), **costs})
+    used.add({**(figures if isinstance(figures, Mapping) else {}), **costs})
     return replace(
         with_usage(transcript, used),
         timing=Timing(total_ms=latency),
@@ -299,24 +301,26 @@ def _asked(raw: str) -> list[Any]:
     """The prompt: a conversation where it is JSON of one, else what a user says."""
     if raw.lstrip().startswith("["):
         try:
-            found = json.loads(raw)
+            conversation = json.loads(raw)
         except (ValueError, RecursionError):
-            found = None
-        if isinstance(found, list) and found and all(is_message(one) for one in found):
-            return found
+            conversation = None
+        if isinstance(conversation, list) and conversation and all(is_message(message) for message in conversation):
+            return conversation
     return [{"role": "user", "content": raw}] if raw else []
 
 
 def _has_calls_in_it(output: Any) -> bool:
     """Whether an output would tell of tool calls: a message, or calls. A text is what a provider made of its answer."""
-    return not isinstance(output, str) and any("tool_calls" in one or is_message(output) for one in _answered(output))
+    return not isinstance(output, str) and any(
+        "tool_calls" in message or is_message(output) for message in _answered(output)
+    )
 
 
 def _answered(output: Any) -> list[Any]:
     if is_message(output):
         return [output]
     calls = output.get("tool_calls") if isinstance(output, Mapping) else output
-    if isinstance(calls, list) and calls and all(isinstance(one, Mapping) and "function" in one for one in calls):
+    if isinstance(calls, list) and calls and all(isinstance(call, Mapping) and "function" in call for call in calls):
         content = output.get("content") if isinstance(output, Mapping) else ""
         return [{"role": "assistant", "content": plain_text(content), "tool_calls": calls}]
     return [] if output is None else [{"role": "assistant", "content": plain_text(output)}]
@@ -327,22 +331,22 @@ def _verdicts(row: Mapping[str, Any]) -> tuple[CriterionResult, ...]:
     all, a function of its own), promptfoo's verdict decides and they are for information."""
     grading = row["gradingResult"] if isinstance(row.get("gradingResult"), Mapping) else {}
     listed = grading.get("componentResults")
-    parts = [one for one in (listed if isinstance(listed, list) else ()) if isinstance(one, Mapping)]
+    parts = [part for part in (listed if isinstance(listed, list) else ()) if isinstance(part, Mapping)]
     success = row.get("success")
     whole = success if isinstance(success, bool) else grading.get("pass")
     taken: Counter[str] = Counter()
-    found = [_verdict(one, taken) for one in parts]
-    passed = all(one.outcome is Outcome.PASSED for one in found if one.severity == "error")
-    if found and (not isinstance(whole, bool) or passed == whole):
-        return tuple(found)
+    verdicts = [_verdict(part, taken) for part in parts]
+    passed = all(part.outcome is Outcome.PASSED for part in verdicts if part.severity == "error")
+    if verdicts and (not isinstance(whole, bool) or passed == whole):
+        return tuple(verdicts)
     if not isinstance(whole, bool):
-        return tuple(found)
-    if not found and whole and grading.get("reason", "No assertions") == "No assertions":
+        return tuple(verdicts)
+    if not verdicts and whole and grading.get("reason", "No assertions") == "No assertions":
         return ()  # promptfoo passes what is not checked
     score = number(row.get("score", grading.get("score")))
-    said = plain_text(grading.get("reason") or row.get("error"))[:_LONGEST]
-    over = foreign_result(f"{NAME} verdict", score=score, passed=whole, source=NAME, reason=said)
-    return (over, *(replace(one, severity="info") for one in found))
+    reason = plain_text(grading.get("reason") or row.get("error"))[:_LONGEST]
+    over = foreign_result(f"{NAME} verdict", score=score, passed=whole, source=NAME, reason=reason)
+    return (over, *(replace(part, severity="info") for part in verdicts))
 
 
 def _verdict(part: Mapping[str, Any], taken: Counter[str]) -> CriterionResult:

@@ -113,9 +113,9 @@ def _named(case: Mapping[str, Any]) -> tuple[str, int | None]:
     """(name, repetition) of a case: one that was repeated is called `name [2/3]`, and says what it was made of."""
     name = plain_text(case.get("name")) or "case"
     match = _REPEATED.fullmatch(name)
-    told = plain_text(case.get("source_case_name"))
-    if told:
-        return told, int(match.group(2)) if match is not None else None
+    case_name = plain_text(case.get("source_case_name"))
+    if case_name:
+        return case_name, int(match.group(2)) if match is not None else None
     return name, None
 
 

@@ -212,8 +212,8 @@ def comparison_document(
         notes=tuple(notes(found)),
         paired_suites=found.paired,
         tests=tuple(
-            _test(one, (attributed or {}).get(one.key), (metrics or {}).get(one.key, {}), regressions)
-            for one in found.tests
+            _test(test, (attributed or {}).get(test.key), (metrics or {}).get(test.key, {}), regressions)
+            for test in found.tests
         ),
     )
 

@@ -141,7 +141,9 @@ def _object(body: Schema, definitions: Mapping[str, Schema], recursive: Mapping[
     if "properties" not in body:
         return _plain({key: value for key, value in body.items() if key != "description"}, definitions, recursive)
     properties = {name: _plain(part, definitions, recursive) for name, part in body["properties"].items()}
-    always = [name for name, one in body["properties"].items() if name in body["required"] or "default" in one]
+    always = [
+        name for name, definition in body["properties"].items() if name in body["required"] or "default" in definition
+    ]
     return {
         "type": "object",
         "properties": properties,

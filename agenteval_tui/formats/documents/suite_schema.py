@@ -275,10 +275,10 @@ def _object(schema: Schema, dialect: _Dialect) -> Schema:
     properties: dict[str, Schema] = {}
     body = {key: value for key, value in schema.items() if key not in ("properties", "title")}
     _describe(body)
-    for name, one in schema.get("properties", {}).items():
-        others = one.pop(_ALIASES, ())
-        facts = one.pop(_FACTS, "")
-        value = _value(one, dialect)
+    for name, definition in schema.get("properties", {}).items():
+        others = definition.pop(_ALIASES, ())
+        facts = definition.pop(_FACTS, "")
+        value = _value(definition, dialect)
         if facts == TOOL_ARGUMENTS[_FACTS]:
             _expect_arguments(value)
         properties[name] = {"title": name, **(value if name in required else dialect.optional(value))}
@@ -286,7 +286,7 @@ def _object(schema: Schema, dialect: _Dialect) -> Schema:
             properties[other] = {**properties[name], "doNotSuggest": True}
             body.setdefault("dependencies", {})[other] = {"not": {"required": [name]}}
             if name in required:
-                body["required"] = [one for one in required if one != name]
+                body["required"] = [required_name for required_name in required if required_name != name]
                 body.setdefault("anyOf", [{"required": [key]} for key in (name, *others)])
     if dialect.comments:
         body["patternProperties"] = _COMMENTS

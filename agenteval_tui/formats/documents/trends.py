@@ -287,12 +287,16 @@ def trends_csv(trend: trends.Trend) -> str:
             if point is None:
                 continue
             spent_here = _spent_at(series, number)
-            taken = [spent_here.get(measure) for measure in MEASURES]
+            figures = [spent_here.get(measure) for measure in MEASURES]
             writer.writerow(
                 [_moment(place.since_ms), _moment(place.until_ms), place.execution, _plain(series.name), point.tests]
                 + [point.n, point.passed, point.failed, point.errors, point.review, _number(point.rate)]
                 + [_number(edge) for edge in point.interval or (None, None)]
-                + [_number(figure) for s in taken for figure in ((s.p50, s.p95, s.total) if s else (None, None, None))]
+                + [
+                    _number(figure)
+                    for s in figures
+                    for figure in ((s.p50, s.p95, s.total) if s else (None, None, None))
+                ]
             )
     return out.getvalue()
 

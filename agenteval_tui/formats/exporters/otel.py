@@ -114,8 +114,10 @@ def _message(transcript: Transcript, message: Message) -> dict[str, Any]:
     elif message.content:
         parts.append({"type": "text", "content": message.content})
     for index in message.tool_calls:
-        made = transcript.tool_calls[index]
-        parts.append({"type": "tool_call", "id": made.id, "name": made.name, "arguments": made.arguments})
+        tool_call = transcript.tool_calls[index]
+        parts.append(
+            {"type": "tool_call", "id": tool_call.id, "name": tool_call.name, "arguments": tool_call.arguments}
+        )
     fields: dict[str, Any] = {"role": message.role, "parts": parts}
     return {**fields, "name": message.name} if message.name is not None else fields
 
