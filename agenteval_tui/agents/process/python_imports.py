@@ -102,7 +102,7 @@ class _Reading:
                 continue
             if isinstance(statement, (ast.Assign, ast.AnnAssign)):
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-                # `app = FastAPI()` and then `app.include_router(x)`: a call on an object of the module's own changes no
+                # A call on an object that the module made itself, as FastAPI is told its routers, changes no
                 # import.
                 own.update(target.id for target in targets if isinstance(target, ast.Name))
             if isinstance(statement, ast.Import):
