@@ -260,14 +260,15 @@ def _requests(requests: ModelRequests, messages: Sequence[Message]) -> tuple[obj
     )
 
 
-def _elsewhere(message: Mapping[str, Any], places: Mapping[str, int]) -> dict[str, Any]:
+def _elsewhere(sent_message: Mapping[str, Any], places: Mapping[str, int]) -> dict[str, Any]:
     """A message of a request, without a text that the transcript has."""
-    content = message.get("content")
+    content = sent_message.get("content")
     place = places.get(content) if isinstance(content, str) else None
-    if place is None or _ELSEWHERE in message:
-        return dict(message)
+    if place is None or _ELSEWHERE in sent_message:
+        return dict(sent_message)
     return {
-        _ELSEWHERE if key == "content" else key: place if key == "content" else value for key, value in message.items()
+        _ELSEWHERE if key == "content" else key: place if key == "content" else value
+        for key, value in sent_message.items()
     }
 
 

@@ -93,7 +93,7 @@ def message_of(error: BaseException | None, *, notes: bool = True) -> str:
 def reduced(error: BaseException) -> str:
     """The words of an exception with `…` for the values of variables in them: the same for the same fault, whichever
     values it had."""
-    words = words_of(error)
+    pattern = words_of(error)
     values: set[str] = set()
     inner = _first_leaf(error)
     for frame, _ in _frames(error if inner is None else inner)[-3:]:
@@ -107,8 +107,8 @@ def reduced(error: BaseException) -> str:
     # The longest first: a short one that is part of it would break it up.
     for value in sorted(values, key=lambda each: (-len(each), each)):
         if value in text and (len(value) * 2 < len(text) or len(value.split()) <= _WORDS_OF_VALUE):
-            words = re.sub(r"(?<!\w)" + re.escape(value) + r"(?!\w)", "…", words)
-    return words
+            pattern = re.sub(r"(?<!\w)" + re.escape(value) + r"(?!\w)", "…", pattern)
+    return pattern
 
 
 def _collect(value: object, values: set[str]) -> None:
