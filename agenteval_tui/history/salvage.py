@@ -8,8 +8,8 @@ import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,6 +20,7 @@ from agenteval_tui.history.damaged_file import Found, copy_readable
 from agenteval_tui.history.errors import MAGIC, HistoryError, explain, is_foreign, refuse_unreleased
 from agenteval_tui.history.rebuild_totals import REBUILT, RebuildResult, complete, reindex
 
+_LOGS = ("-wal", "-journal")
 _ORDER = ("executions", "runs", "transcripts", "evidence", "labels", "baselines", "triage", "quarantines")
 _NAMES = {
     "executions": ("title and settings of an execution", "titles and settings of executions"),
@@ -70,9 +71,7 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
     Raises HistoryError: no room, no permission; the damaged file then stays where it is.
     """
     new = Path(f"{path}.rescue")
-    with Path(f"{path}.lock").open("ab") as lock:
-        os.fchmod(lock.fileno(), 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with _locked(path):
         if not still_damaged():
             return f"the history file was damaged; another agenteval has just repaired it: {path}"
         try:
@@ -80,15 +79,10 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
             _remove(new)
             os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             saved = save_readable(path, new)
-            aside = _free_name(f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
-            # The log goes with its file: SQLite would play it into the new one.
-            for end in ("", "-wal", "-journal"):
-                with suppress(FileNotFoundError):
-                    Path(f"{path}{end}").rename(f"{aside}{end}")
-            for end in ("-shm", ".check"):
-                Path(f"{path}{end}").unlink(missing_ok=True)
-            # Synced by now (`save_readable`): the name never stands for a file that is only half on the disk.
-            new.rename(path)
+            # Synced by now: this name never stands for a file that is only half on the disk. If this process is killed
+            # from here on, the next opening goes on (`finish_rescue`).
+            new.rename(rescued_path(path))
+            aside = _put_in_place(path)
         except sqlite3.Error as error:
             raise explain(error, new, doing="written") from error
         except OSError as error:
@@ -111,6 +105,43 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
         )
         + f"the damaged file is kept as {aside}"
     )
+
+
+def rescued_path(path: Path) -> Path:
+    """Where all that was saved of a damaged history stands, until the damaged file is out of its way."""
+    return Path(f"{path}.rescued")
+
+
+def finish_rescue(path: Path) -> None:
+    """Put in place what a process had saved when it was killed."""
+    with _locked(path):
+        if rescued_path(path).exists():  # else another process was still at it, and has done so
+            _put_in_place(path)
+
+
+def _put_in_place(path: Path) -> Path:
+    """Move the damaged file aside, and what was saved of it into its place. Returns where the damaged file is."""
+    aside = _free_name(f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
+    if not path.exists():  # it was moved before the process was killed
+        moved = [file for file in path.parent.glob(f"{path.name}.damaged-*") if not file.name.endswith(_LOGS)]
+        aside = max(moved, default=aside)
+    # The log goes with its file: SQLite would play it into the new one.
+    for end in ("", *_LOGS):
+        with suppress(FileNotFoundError):
+            Path(f"{path}{end}").rename(f"{aside}{end}")
+    for end in ("-shm", ".check"):
+        Path(f"{path}{end}").unlink(missing_ok=True)
+    rescued_path(path).rename(path)
+    return aside
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Only one process at a time repairs a history."""
+    with Path(f"{path}.lock").open("ab") as lock:
+        os.fchmod(lock.fileno(), 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def describe_loss(loss: Loss) -> str:

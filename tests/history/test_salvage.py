@@ -326,6 +326,36 @@ def test_what_is_only_in_the_log_is_saved_too(path: Path, whole: bytes, tmp_path
         assert store.counts().runs == NUMBER + 1
 
 
+@pytest.mark.parametrize("renamed", range(4))
+def test_a_rescue_that_is_killed_is_finished_by_the_next_opening(
+    path: Path, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renamed: int
+) -> None:
+    """Killed before each of its renamings: the new file to its name, the damaged one and its log aside, the new one in
+    its place."""
+    damaged = overwrite(whole, pages_of(whole, "plans", tmp_path)[:1])
+    path.write_bytes(damaged)
+    Path(f"{path}-journal").write_bytes(b"a log")
+    rename, left = Path.rename, [renamed]
+
+    def killed(file: Path, target: object) -> Path:
+        if file.name.startswith(path.name):
+            if not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= 1
+        return rename(file, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", killed)
+        with pytest.raises(KeyboardInterrupt):
+            Store.open(path)
+    with Store.open(path) as store:
+        assert store.counts().runs == NUMBER
+    check_is_sound(path)
+    files = {file.name: file.read_bytes() for file in path.parent.iterdir() if ".damaged-" in file.name}
+    assert damaged in files.values(), "the damaged file is kept"
+    assert not [name for name in os.listdir(path.parent) if "rescue" in name]
+
+
 def test_a_rescue_that_fails_leaves_the_damaged_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from agenteval_tui.history import salvage
 
