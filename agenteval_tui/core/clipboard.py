@@ -26,9 +26,9 @@ def way_to_clipboard(environment: Mapping[str, str]) -> Way:
 def clipboard_sequence(text: str, way: Way) -> str:
     """The escape sequence that gives `text` to the terminal's clipboard, wrapped for screen where that is between."""
     coded = base64.b64encode(text.encode("utf-8")).decode("ascii")
-    if way != "screen":
-        return f"\x1b]52;c;{coded}\x07"
     whole = f"\x1b]52;c;{coded}\x07"
+    if way != "screen":
+        return whole
     pieces = [whole[start : start + SCREEN_PIECE] for start in range(0, len(whole), SCREEN_PIECE)]
     return "".join(f"\x1bP{piece}\x1b\\" for piece in pieces)
 

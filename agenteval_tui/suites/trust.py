@@ -158,7 +158,7 @@ class Trust(Struct):
                 self._read()
                 yield
                 data = {"version": _VERSION, "repositories": [_to_json(entry) for entry in self.listed()]}
-                text = json.dumps(data, indent=1).encode("utf-8", "surrogatepass")
+                text = json.dumps(data, indent=1).encode()
                 write_whole(self.path, (text,), mode=PRIVATE)
                 self.problem = ""
         except OSError as error:

@@ -154,10 +154,10 @@ def _arguments(
         return
     mismatches = [difference for call in wrong for difference in differences(tool, call)]
     conditions = frozenset(f"{key}.{mismatch.kind}.{mismatch.name}" for mismatch in mismatches)
-    for condition in sorted(conditions):
-        # Without `arguments` nothing is asked of them: one edit for whatever is wrong.
-        change = Change(f"ignore the arguments of {tool.name}", (ConfigEdit("remove", (*place, "arguments")),), 3.0)
-        yield condition, Change(change.title, change.ops, change.cost, conditions)
+    # Without `arguments` nothing is asked of them: one edit for whatever is wrong.
+    removal = (ConfigEdit("remove", (*place, "arguments")),)
+    ignored = Change(f"ignore the arguments of {tool.name}", removal, 3.0, conditions)
+    yield from ((condition, ignored) for condition in sorted(conditions))
     extras = sorted({mismatch.name for mismatch in mismatches if mismatch.kind == "extra"})
     if extras:
         covers = frozenset(f"{key}.extra.{name}" for name in extras)

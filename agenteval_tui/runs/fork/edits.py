@@ -348,7 +348,6 @@ def complete(conversation: Conversation, turns: Iterable[str] = ()) -> Conversat
 def check_calls(conversation: Conversation) -> None:
     """Raise `ResultWithoutCallError` unless each call is followed by its one result, and each result has its call."""
     open_calls: set[int] = set()
-    made: set[int] = set()
     for number, message in enumerate(conversation.messages):
         if message.role == "tool":
             if message.tool_call is None or message.tool_call not in open_calls:
@@ -361,7 +360,6 @@ def check_calls(conversation: Conversation) -> None:
         if open_calls:
             break
         open_calls = set(message.tool_calls)
-        made |= open_calls
     if open_calls:
         names = ", ".join(conversation.tool_calls[call].name for call in sorted(open_calls))
         raise ResultWithoutCallError(f"a call has no result: {names}", fix="keep the result, or drop both")
