@@ -224,9 +224,11 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
         call_id = item.get("tool_call_id", item.get("id") if role == "tool" else None)
         name = item.get("name")
         if role in ("tool", "function"):
-            answered = _answered(calls, open_calls, call_id, name)
+            # An empty id is none: agents that have no ids write both sides so.
+            named_id = call_id or None
+            answered = _answered(calls, open_calls, named_id, name)
             # A second result of a call that has one is no result without a call.
-            if answered is None and not any(call_id is None or call.id == call_id for call in calls):
+            if answered is None and not any(named_id is None or call.id == named_id for call in calls):
                 whose = one_line(str(name or call_id or "tool"), 40)
                 notes.append(Note(UNMATCHED_RESULT, whose, message_place(number)))
             elif answered is not None:
