@@ -198,6 +198,8 @@ def span_of(data: Mapping[str, Any]) -> dict[str, Any]:
             else:
                 attributes = {**{key: value for key, value in inner.items() if key.startswith(_KEPT)}, **attributes}
                 others.update({f"{key} (of an event)": inner[key] for key in inner if not key.startswith(_KEPT)})
+                # Its attributes say what it is; this name is the one of every exception.
+                passed_over["events[].name"] += name not in ("", "exception")
     if messages:
         attributes[OF_EVENTS] = messages
     return {
