@@ -136,7 +136,13 @@ def ask(suite: Callable[[], LoadedSuite], clock: Clock, scripts: Any) -> Callabl
     def made(agent: Ends, attempts: int = 3, base_s: float = 0.0) -> RunAttempts:
         plan = make_plan([suite()], PlanOptions(timeout=30.0), user_agents={}).runs[0]
         request = AgentRequest((Message("user", "hi"),), {}, {}, "hello", 1, 1)
-        return RunAttempts(plan, agent, request, Retries(attempts, base_s), lambda kind, *values: kind(0, *values))  # type: ignore[arg-type]
+        return RunAttempts(
+            plan,
+            agent,
+            request,
+            Retries(attempts, base_s),
+            lambda kind, /, *values, **fields: kind(0, *values, **fields),
+        )  # type: ignore[arg-type]
 
     return made
 
