@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Literal
 
 from agenteval_tui.core.errors import AgentevalError
@@ -14,7 +15,7 @@ from agenteval_tui.runs.fork.oracle import Oracle
 Stage = Literal["reading", "ready", "running", "stopping", "refused"]
 
 
-class AskingController:
+class AskingController(ABC):
     """One run. `read` and `run` block: call them in a thread. `error` says why the agent can't be asked, or what went
     wrong."""
 
@@ -38,9 +39,9 @@ class AskingController:
         return self.stage == "ready"
 
     @property
+    @abstractmethod
     def cost(self) -> float | None:
         """What asking may cost, in dollars; None: it is not known."""
-        raise NotImplementedError
 
     @property
     def may_cost(self) -> bool:
@@ -74,11 +75,13 @@ class AskingController:
             self.stage = "stopping"
             self._oracle.stop()
 
+    @abstractmethod
     def _look(self, row: RunRow) -> None:
-        raise NotImplementedError
+        """Find out what would be asked about the run, and what it may cost. Raises `AgentevalError`."""
 
+    @abstractmethod
     def _ask(self) -> None:
-        raise NotImplementedError
+        """Ask until it is done or stopped. Raises `AgentevalError`."""
 
     def _new_oracle(self, row: RunRow, options: ContinuationOptions, purpose: Purpose) -> Oracle:
         """What answers from now on."""
