@@ -29,6 +29,11 @@ class Connection(sqlite3.Connection):
     """A connection that can be held weakly: those of ended threads go with their thread."""
 
 
+def rescued_path(path: Path) -> Path:
+    """Where all that was saved of a damaged history stands, until the damaged file is out of its way."""
+    return Path(f"{path}.rescued")
+
+
 def prepare_file(path: Path) -> bool:
     """Make the folders (0700) and the file (0600) where they are missing. True: the file is new.
 

@@ -20,7 +20,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from agenteval_tui.history import schema
-from agenteval_tui.history.connections import OPENING_TRIES, connect_reader, connect_writer, prepare_file, use_wal
+from agenteval_tui.history.connections import (
+    OPENING_TRIES,
+    connect_reader,
+    connect_writer,
+    prepare_file,
+    rescued_path,
+    use_wal,
+)
 from agenteval_tui.history.errors import (
     RUN_SOMETHING,
     UNRELEASED_ID,
@@ -54,12 +61,13 @@ def open_file(path: Path, *, read_only: bool = False) -> OpenedDatabase:
     """Make `path` ready. Raises HistoryError."""
     path = Path(os.path.abspath(path.expanduser()))  # noqa: PTH100 - resolve() would follow links
     refuse_unreleased(path)
-    if not read_only:
-        if Path(f"{path}.rescued").exists():
-            # 13 ms, which only a repair that was cut off needs.
-            from agenteval_tui.history.salvage import finish_rescue
+    # Whoever only reads would find no history where the damaged file was moved already.
+    if rescued_path(path).exists() and not (read_only and path.exists()):
+        # 13 ms, which only a repair that was cut off needs.
+        from agenteval_tui.history.salvage import finish_rescue
 
-            finish_rescue(path)
+        finish_rescue(path)
+    if not read_only:
         prepare_file(path)
     for _ in range(OPENING_TRIES - 1):
         try:

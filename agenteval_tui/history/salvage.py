@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from agenteval_tui.core.atomic_write import draft_path
 from agenteval_tui.history import schema
+from agenteval_tui.history.connections import rescued_path
 from agenteval_tui.history.damaged_file import Found, copy_readable
 from agenteval_tui.history.errors import MAGIC, HistoryError, explain, is_foreign, refuse_unreleased
 from agenteval_tui.history.rebuild_totals import REBUILT, RebuildResult, complete, reindex
@@ -86,11 +87,7 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
         except sqlite3.Error as error:
             raise explain(error, new, doing="written") from error
         except OSError as error:
-            raise HistoryError(
-                f"the damaged history file can't be repaired: {error.strerror}",
-                where=str(path),
-                fix="free some space, or give yourself write permission for the folder",
-            ) from error
+            raise _not_repaired(path, error) from error
         finally:
             _remove(new)
     return (
@@ -107,16 +104,22 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
     )
 
 
-def rescued_path(path: Path) -> Path:
-    """Where all that was saved of a damaged history stands, until the damaged file is out of its way."""
-    return Path(f"{path}.rescued")
-
-
 def finish_rescue(path: Path) -> None:
-    """Put in place what a process had saved when it was killed."""
-    with _locked(path):
-        if rescued_path(path).exists():  # else another process was still at it, and has done so
-            _put_in_place(path)
+    """Put in place what a process had saved when it was killed. Raises HistoryError: no permission."""
+    try:
+        with _locked(path):
+            if rescued_path(path).exists():  # else another process was still at it, and has done so
+                _put_in_place(path)
+    except OSError as error:
+        raise _not_repaired(path, error) from error
+
+
+def _not_repaired(path: Path, error: OSError) -> HistoryError:
+    return HistoryError(
+        f"the damaged history file can't be repaired: {error.strerror}",
+        where=str(path),
+        fix="free some space, or give yourself write permission for the folder",
+    )
 
 
 def _put_in_place(path: Path) -> Path:

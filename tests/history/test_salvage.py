@@ -14,6 +14,7 @@ import pytest
 from history_made import SUITE, ended, planned, record, results, transcript
 
 from agenteval_tui.history import open_database
+from agenteval_tui.history.connections import rescued_path
 from agenteval_tui.history.errors import DamagedError, HistoryError
 from agenteval_tui.history.maintenance import check
 from agenteval_tui.history.merge import merge_history
@@ -354,6 +355,25 @@ def test_a_rescue_that_is_killed_is_finished_by_the_next_opening(
     files = {file.name: file.read_bytes() for file in path.parent.iterdir() if ".damaged-" in file.name}
     assert damaged in files.values(), "the damaged file is kept"
     assert not [name for name in os.listdir(path.parent) if "rescue" in name]
+
+
+def test_who_only_reads_finds_what_a_killed_rescue_had_saved(path: Path, whole: bytes) -> None:
+    rescued_path(path).write_bytes(whole)
+    with Store.open(path, read_only=True) as store:
+        assert store.counts().runs == NUMBER
+    assert not rescued_path(path).exists()
+
+
+def test_a_rescue_that_cant_be_finished_says_why(path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    rescued_path(path).write_bytes(whole)
+
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "rename", refused)
+    with pytest.raises(HistoryError, match="can't be repaired: Permission denied"):
+        Store.open(path)
+    assert rescued_path(path).read_bytes() == whole
 
 
 def test_a_rescue_that_fails_leaves_the_damaged_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
