@@ -66,7 +66,7 @@ def test_an_example_is_read_once_and_stepped_through(controller: CausesControlle
     wanted = controller.example_to_read(row)
     assert wanted is not None
     assert controller.example_to_read(row) is None, "it is read already"
-    found = read_example(store, row.group.run_ids[wanted[1]], row.group.positions[wanted[1]])
+    found = read_example(store, wanted[1], row.group.positions[0])
     assert controller.take_example(wanted, found)
     shown = "\n".join(map(plain, controller.detail(row, 80, NOON)))
     assert "example 1 of 3" in shown
@@ -76,8 +76,25 @@ def test_an_example_is_read_once_and_stepped_through(controller: CausesControlle
     assert (controller.step(row, 1), controller.step(row, 1)) == ("", "")
     assert controller.step(row, 1) == "This is the last of its runs."
     assert controller.run_to_open(row).run == row.group.run_ids[2]
-    assert not controller.take_example(("another", 0), found)
-    assert controller.example_to_read(chosen(controller, 1)) == (chosen(controller, 1).group.cause.signature, 0)
+    assert not controller.take_example(("another", ""), found)
+    other = chosen(controller, 1).group
+    assert controller.example_to_read(chosen(controller, 1)) == (other.cause.signature, other.run_ids[0])
+
+
+def test_an_example_stays_when_runs_are_read_again(controller: CausesController, store: Store) -> None:
+    row = chosen(controller)
+    controller.step(row, 1)
+    run = controller.run_to_open(row).run
+    controller.take(read_causes(store, controller.looking, ()))
+    controller.arrange()
+    assert controller.run_to_open(chosen(controller)).run == run
+    make(store, "E3", started_ms=NOON + 86_400_000, smoke=["text", "text"], refund=["text"])
+    everything = CauseScope(everything=True)
+    controller.take(read_causes(store, everything, ()))
+    controller.arrange()
+    assert chosen(controller).group.run_ids.index(run) > 1, "newer runs stand before it"
+    assert controller.run_to_open(chosen(controller)).run == run
+    assert controller.example_to_read(chosen(controller)) == (chosen(controller).group.cause.signature, run)
 
 
 def test_only_keys_that_do_something_are_named(controller: CausesController) -> None:

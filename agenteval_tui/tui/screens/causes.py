@@ -178,10 +178,10 @@ class CausesScreen(FilteredScreen):
         if example is None:
             return
         self._draw()
-        store, run, position = (
+        store, (_, run), position = (
             self.agenteval.session.store,
-            row.group.run_ids[example[1]],
-            row.group.positions[example[1]],
+            example,
+            row.group.positions[controller.example(row)],
         )
 
         def then(explained_run: ExplainedRun) -> None:
@@ -282,7 +282,7 @@ class CausesScreen(FilteredScreen):
         row = self._chosen(here=False)
         if row is None:
             return
-        store, run = self.agenteval.session.store, row.group.run_ids[self.controller.example]
+        store, run = self.agenteval.session.store, row.group.run_ids[self.controller.example(row)]
         self.ask(
             lambda: store.run(run), lambda run_row: self.agenteval.show_execution(run_row.execution_id), group="go"
         )

@@ -23,8 +23,8 @@ from agenteval_tui.views.causes import causes_text
 
 MOST = 500
 """Runs of a cause that next and previous go through in Inspect."""
-Example = tuple[str, int]
-"""A run of a cause: the cause's signature, and the run's number in it."""
+Example = tuple[str, str]
+"""A run of a cause: the cause's signature, and the run's id."""
 
 
 class DecidedCauses(Struct, frozen=True):
@@ -62,8 +62,8 @@ class CausesController:
         self.rows = CauseRows([])
         self.only_open = False
         self.words = ""
-        self.example = 0  # the number of the run that is explained
-        self._shown: Example = ("", 0)
+        self._chosen: tuple[str, str, int] = ("", "", 0)  # a cause's signature, one of its runs, and its number then
+        self._shown: Example = ("", "")
         self._explained: ExplainedRun | None = None
         self._go_to: str | None = None  # the cause that the cursor goes to; "": the first; None: it stays
 
@@ -79,7 +79,7 @@ class CausesController:
 
     def look_at(self, looking: CauseScope) -> None:
         """Other runs are looked at, from their first cause on."""
-        self.looking, self.found, self.example, self._go_to = looking, None, 0, ""
+        self.looking, self.found, self._chosen, self._go_to = looking, None, ("", "", 0), ""
 
     def leave_project(self) -> None:
         """The runs of other projects are wanted."""
@@ -87,7 +87,7 @@ class CausesController:
 
     def take(self, decided_causes: DecidedCauses) -> None:
         """These are the causes now."""
-        self.found, self._shown = decided_causes, ("", 0)
+        self.found, self._shown = decided_causes, ("", "")
 
     def arrange(self) -> str | None:
         """Rebuild the rows. The key of the row that the cursor is to go to; "": the first; None: it stays."""
@@ -108,12 +108,18 @@ class CausesController:
 
     # The chosen cause
 
+    def example(self, row: CauseRow) -> int:
+        """The number of the run that is explained: the one that was stepped to, also when runs came before it; else the
+        first."""
+        signature, run, number = self._chosen
+        runs = row.group.run_ids
+        if signature != row.group.cause.signature or run not in runs:
+            return 0
+        return number if number < len(runs) and runs[number] == run else runs.index(run)
+
     def example_to_read(self, row: CauseRow) -> Example | None:
         """Which run of the cause is to be read and shown now; None: it is shown already."""
-        signature = row.group.cause.signature
-        if signature != self._shown[0]:
-            self.example = 0
-        example = (signature, self.example)
+        example = (row.group.cause.signature, row.group.run_ids[self.example(row)])
         if example == self._shown:
             return None
         self._shown, self._explained = example, None
@@ -128,17 +134,18 @@ class CausesController:
 
     def step(self, row: CauseRow, by: int) -> str:
         """The run of the cause beside the one that is explained; "", or why there is none."""
-        number = self.example + by
+        number = self.example(row) + by
         if not 0 <= number < len(row.group.runs):
             return f"This is the {'last' if by > 0 else 'first'} of its runs."
-        self.example = number
+        self._chosen = (row.group.cause.signature, row.group.run_ids[number], number)
         return ""
 
     def run_to_open(self, row: CauseRow) -> RunToOpen:
         """The run that is explained; next and previous in Inspect go through the runs with this cause."""
-        start = max(0, self.example - MOST // 2)
+        example = self.example(row)
+        start = max(0, example - MOST // 2)
         runs = row.group.run_ids
-        return RunToOpen(runs[self.example], row.group.cause.criterion, runs[start : start + MOST])
+        return RunToOpen(runs[example], row.group.cause.criterion, runs[start : start + MOST])
 
     # Lines
 
@@ -169,7 +176,7 @@ class CausesController:
         """The cause in full, with the run that is explained."""
         explained_run = self._explained
         run, result = (explained_run.run, explained_run.result) if explained_run is not None else (None, None)
-        return cause_lines(row, width, now_ms, run, result, self.example)
+        return cause_lines(row, width, now_ms, run, result, self.example(row))
 
     def key_names(self, row: CauseRow | None) -> list[str]:
         """What can be done now: names of actions, the most important first."""
