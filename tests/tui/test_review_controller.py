@@ -112,3 +112,14 @@ def test_what_is_in_the_queue_beside_what_waits_is_said_and_kept(controller: Rev
     controller.include("sample")
     controller.include("disagreements")
     assert (controller.wanted.sample, controller.wanted.disagreements) == (0, True)
+
+
+def test_reading_again_while_a_verdict_is_written_skips_nothing(controller: ReviewController) -> None:
+    first, second, third = ITEMS
+    controller.is_writing = True
+    controller.take([second, third])  # the verdict is in the history before its writer knows
+    assert controller.item == first
+    controller.go_on(saved("a", ""))
+    assert (controller.item, controller.is_writing) == (second, False)
+    controller.take([second, third])
+    assert controller.item == second

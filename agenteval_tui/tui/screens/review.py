@@ -151,8 +151,8 @@ class ReviewScreen(FrameScreen):
         self.retitle()
 
     def _read(self, opened: ReviewItem) -> None:
-        # The queue has moved on while it was read.
-        if opened.item != self.controller.item:
+        # The queue has moved on while it was read, or is about to.
+        if opened.item != self.controller.item or self.controller.is_writing:
             return
         self.controller.opened = opened
         chosen = opened.chosen if opened.item.position >= 0 else ()
@@ -225,7 +225,7 @@ class ReviewScreen(FrameScreen):
             return
         item, comment = opened.item, controller.comment
         # Keys that come before it is written must not label the same thing again.
-        controller.opened = None
+        controller.opened, controller.is_writing = None, True
 
         def work() -> LabelSaved:
             label = opinion(
@@ -234,10 +234,15 @@ class ReviewScreen(FrameScreen):
             return give_label(store, label)
 
         def failed(error: AgentevalError) -> None:
-            controller.opened = opened
+            controller.opened, controller.is_writing = opened, False
             self.agenteval.say_error(error)
 
-        self.ask(work, self._go_on, group="give", failed=failed)
+        def written(label_saved: LabelSaved) -> None:
+            # Other runs may be looked at by now.
+            if controller.is_writing:
+                self._go_on(label_saved)
+
+        self.ask(work, written, group="give", failed=failed)
 
     def _go_on(self, label_saved: LabelSaved | None) -> None:
         self.controller.go_on(label_saved)

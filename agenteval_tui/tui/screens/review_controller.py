@@ -45,6 +45,7 @@ class ReviewController:
         self.wanted = ReviewFilter()
         self.items: list[QueueItem] | None = None  # None: not read yet
         self.opened: ReviewItem | None = None  # None: not read yet, or its verdict is being written
+        self.is_writing = False  # the verdict on what is shown
         self.comment = ""  # goes with the next verdict
         self._place = 0
         self._done: list[LabelSaved | None] = []  # None: skipped
@@ -61,7 +62,7 @@ class ReviewController:
 
     def begin_anew(self) -> None:
         """Other runs are looked at: nothing of what was done is in their queue."""
-        self.items, self.opened, self._place, self._done = None, None, 0, []
+        self.items, self.opened, self.is_writing, self._place, self._done = None, None, False, 0, []
 
     def take(self, items: list[QueueItem]) -> None:
         """What waits now. What was gone through stays before the place, so that undo finds it; what is shown stays."""
@@ -69,9 +70,9 @@ class ReviewController:
         before = (self.items or [])[: self._place]
         keys = {(queue_item.run_id, queue_item.criterion) for queue_item in before}
         rest = [item for item in items if (item.run_id, item.criterion) not in keys]
-        if here is not None and here in rest:
-            rest.remove(here)
-            rest.insert(0, here)
+        # One whose verdict is being written may wait no more, but is at the place until it is written.
+        if here is not None and (self.is_writing or here in rest):
+            rest = [here, *(item for item in rest if item != here)]
         self.items = [*before, *rest]
 
     @property
@@ -84,7 +85,7 @@ class ReviewController:
         """The next item. `label_saved`: the label that this one got; None: it was skipped."""
         self._done.append(label_saved)
         self.comment = ""
-        self.opened = None
+        self.opened, self.is_writing = None, False
         self._place += 1
 
     @property
