@@ -541,6 +541,50 @@ def test_each_name_is_there_once(tmp_path: Path) -> None:
     assert names(agents) == ["x", "x-2", "x-3"]
 
 
+def test_equal_names_in_several_projects_say_which(tmp_path: Path) -> None:
+    files = {f"cookbook/{folder}/requirements.txt": "" for folder in ("search", "chat")}
+    files |= {f"cookbook/{folder}/bot.py": OBJECTS["strands"] for folder in ("search", "chat")}
+    assert names(agents_of(tmp_path, files)) == ["chat-x", "search-x"]
+
+
+FLOW = {
+    "requirements.txt": "",
+    "utils.py": "from openai import OpenAI\ndef call_llm(prompt):\n"
+    "    return OpenAI().chat.completions.create(messages=[{'content': prompt}]).choices[0].message.content\n"
+    "if __name__ == '__main__':\n    print(call_llm('Who are you?'))\n",
+    "nodes.py": "from utils import call_llm\nclass Decide:\n    def exec(self, question): return call_llm(question)\n",
+    "flow.py": "from nodes import Decide\ndef make_flow(): return Decide()\n",
+    "other.py": "def main(): print('no model here')\nif __name__ == '__main__':\n    main()\n",
+}
+
+
+def test_a_program_that_asks_through_its_other_modules(tmp_path: Path) -> None:
+    main = (
+        "import sys\nfrom flow import make_flow\ndef main():\n    question = 'Who won?'\n"
+        "    for arg in sys.argv[1:]:\n        if arg.startswith('--'):\n            question = arg[2:]\n"
+        "    print(make_flow().exec(question))\nif __name__ == '__main__':\n    main()\n"
+    )
+    readme = 'Run it:\n\n    python main.py --"What is rain?"\n'
+    program, function = agents_of(tmp_path, {**FLOW, "main.py": main, "README.md": readme})
+    assert (program.sign, program.file, program.framework) == (Sign.PROGRAM, "main.py", "OpenAI SDK")
+    assert program.config["command"] == ["python3", "main.py", "--{{prompt}}"]
+    assert program.prompts[0] == "What is rain?"
+    assert (function.sign, function.file, function.is_part) == (Sign.FUNCTION, "utils.py", True)
+
+
+@pytest.mark.parametrize(
+    "main",
+    [
+        "import uvicorn\nfrom flow import make_flow\nif __name__ == '__main__':\n    uvicorn.run(make_flow)\n",
+        "from flow import make_flow\nprint(make_flow())\n",  # no program
+        "from bot import x\nfrom flow import make_flow\nif __name__ == '__main__':\n    print(x('Rain?'))\n",
+    ],
+)
+def test_a_program_that_serves_or_whose_agent_is_there_is_none(tmp_path: Path, main: str) -> None:
+    files = {**FLOW, "main.py": main, "bot.py": f"{OBJECTS['strands']}x.run('Rain?')\n"}
+    assert Sign.PROGRAM not in [agent.sign for agent in agents_of(tmp_path, files)]
+
+
 def test_a_route_of_next_whose_agent_is_elsewhere(tmp_path: Path) -> None:
     files = {
         "package.json": '{"dependencies": {"ai": "3", "next": "14"}}',

@@ -13,6 +13,7 @@ from agenteval_tui.agents.finding.fields import MESSAGE_FIELDS
 from agenteval_tui.agents.finding.python_module import Function, Module
 
 _PLACE = "{{prompt}}"
+_DASHED = f"--{_PLACE}"
 _NODE_ARGUMENT = re.compile(r"process\.argv\s*(?:\[\s*2\s*\]|\.slice\(\s*2\s*\))|\]\s*=\s*process\.argv\b")
 _CONTINUED = re.compile(r"\\\n\s*")
 
@@ -49,6 +50,8 @@ def python_arguments(module: Module, readme: str = "") -> Arguments:
         name = max(question.names, key=len)
         # As one word, a prompt that begins with `-` is not taken for an option.
         asked = [f"{name}={_PLACE}"] if name.startswith("--") else [name, _PLACE]
+    elif _reads_dashed(module):
+        asked = [_DASHED]
     elif _reads_argv(module):
         asked = [_PLACE]
     else:
@@ -62,6 +65,8 @@ def python_arguments(module: Module, readme: str = "") -> Arguments:
         [word for word in usage[-1:] if " " in word] if question is None else _written(usage, question.names)[1:]
         for usage in usages
     ]
+    if asked == [_DASHED]:
+        prompts = [[word.removeprefix("--") for word in usage] for usage in prompts]
     return Arguments([*words, *asked], tuple(dict.fromkeys(prompt for usage in prompts for prompt in usage)))
 
 
@@ -158,6 +163,21 @@ def _reads_argv(module: Module) -> bool:
         isinstance(node, ast.Subscript)
         and module.qualified(node.value) in ("sys.argv", "argv")
         and ast.unparse(node.slice) in ("1", "1:")
+        for node in ast.walk(module.tree)
+    )
+
+
+def _reads_dashed(module: Module) -> bool:
+    """Whether the question is an argument behind dashes: `for arg in sys.argv[1:]: question = arg[2:]`."""
+    return any(
+        isinstance(node, ast.For)
+        and isinstance(node.iter, ast.Subscript)
+        and module.qualified(node.iter.value) in ("sys.argv", "argv")
+        and any(
+            isinstance(part, ast.Subscript) and ast.unparse(part) == f"{ast.unparse(node.target)}[2:]"
+            for statement in node.body
+            for part in ast.walk(statement)
+        )
         for node in ast.walk(module.tree)
     )
 

@@ -43,6 +43,12 @@ _ASKS = frozenset(
 )
 
 
+_SERVES = frozenset(
+    ("fastapi", "flask", "quart", "uvicorn", "streamlit", "gradio", "chainlit", "nicegui", "mcp", "fastmcp", "pytest")
+)
+"""Packages of programs that wait for others, and never answer a question that is asked when they start."""
+
+
 class PythonAgents:
     """Finds the agents of modules."""
 
@@ -428,10 +434,41 @@ class PythonAgents:
                 module, name, function, None, Sign.FUNCTION, framework=library, config={"capture": "model"}
             )
 
+    def programs(self, paths: Sequence[str], agents: Sequence[FoundAgent]) -> Iterator[tuple[FoundAgent, set[str]]]:
+        """Programs in the files `paths` that ask a model only through other modules of the project, each with the files
+        of those. Where such a module makes one of `agents`, that is asked instead."""
+        made = {agent.file for agent in agents if agent.sign is not Sign.FUNCTION}
+        seen = {agent.file for agent in agents}
+        for path in paths:
+            text = self._modules.files.text(path)
+            if path in seen or text is None or b"__main__" not in text:
+                continue
+            module = self._modules.get(path)
+            if module is None or not module.is_program() or _SERVES & set(map(_top, module.imports.values())):
+                continue
+            asking = {part.path: part for part in self._parts(module) if self._sdk(part) and _asks(part.tree)}
+            if asking and made.isdisjoint(asking):
+                library = self._sdk(next(iter(asking.values())))
+                yield self._program_of(module, library), set(asking)
+
+    def _parts(self, module: Module) -> Iterator[Module]:
+        """The modules of the project that one imports, and those that these import."""
+        visited, waiting = {module.path}, [module]
+        while waiting:
+            importer = waiting.pop()
+            for name in importer.imports:
+                place = self._modules.resolve(importer, name)
+                if place is not None and place[0].path not in visited:
+                    visited.add(place[0].path)
+                    waiting.append(place[0])
+                    yield place[0]
+
     def _program(self, module: Module) -> Iterator[FoundAgent]:
         library = self._sdk(module)
-        if not library or not any(_is_question(call) or self._calls_agent(module, call) for call in module.calls):
-            return
+        if library and any(_is_question(call) or self._calls_agent(module, call) for call in module.calls):
+            yield self._program_of(module, library)
+
+    def _program_of(self, module: Module, library: str) -> FoundAgent:
         files = self._modules.files
         folder = files.project_of(module.path)
         own = relative(module.path, folder)
@@ -450,7 +487,7 @@ class PythonAgents:
         instructions = own_words.instructions_of(modules, module, construction.call) if construction else ""
         readme = files.text(f"{folder}/README.md".lstrip("/")) or b""
         arguments = python_arguments(module, readme.decode("utf-8", "replace"))
-        yield FoundAgent(
+        return FoundAgent(
             sign=Sign.PROGRAM,
             name=agent_name("main", module.path, files.root),
             framework=library,
@@ -551,6 +588,11 @@ def _gives(function: Function) -> bool:
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def _top(target: str) -> str:
+    """The top-level package of an imported name."""
+    return target.partition(".")[0]
 
 
 def _asks(scope: ast.AST) -> bool:

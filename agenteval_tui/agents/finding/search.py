@@ -15,6 +15,7 @@ from agenteval_tui.agents.finding.project_files import MOST_SECONDS, ProjectFile
 from agenteval_tui.agents.finding.python_agents import PythonAgents
 from agenteval_tui.agents.finding.python_module import Module, Modules
 from agenteval_tui.agents.finding.python_routes import routes_of
+from agenteval_tui.suites.slugs import slug
 
 _PACKAGES = (*MARKS, *SDKS, "langchain_core", "fastapi", "flask", "quart", "workflows")
 _IMPORTS = re.compile(rb"^[ \t]*(?:from|import)\s+(?:%s)\b" % "|".join(map(re.escape, _PACKAGES)).encode(), re.M)
@@ -79,6 +80,11 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
     if all(agent.sign in (Sign.PROGRAM, Sign.SERVER) for agent in agents):
         # A function with a parameter of any name is taken for an agent only where nothing else is.
         agents += python.asked(read, paths, functions=True)
+    programs = list(python.programs(paths, agents))
+    parts = {path for _, asking in programs for path in asking}
+    # A function that only sends the program's requests is a part of it.
+    agents = [structs.replace(agent, is_part=agent.is_part or agent.file in parts) for agent in agents]
+    agents += [program for program, _ in programs]
     ordered = sorted(_once(agents), key=_rank)
     return Findings(
         agents=tuple(_named_apart(ordered)), files=files.read, reason=files.reason, notebooks=files.notebooks
@@ -120,12 +126,17 @@ def _rank(agent: FoundAgent) -> tuple[int, int, int, int, int, str, int]:
 
 
 def _named_apart(agents: list[FoundAgent]) -> list[FoundAgent]:
-    """Their names, each once: of equal ones the later get a number."""
+    """Their names, each once: of equal ones those of other folders say which, and what is equal still gets a number."""
+    folders: dict[str, set[str]] = {}
+    for agent in agents:
+        folders.setdefault(agent.name, set()).add(agent.folder)
     names: dict[str, int] = {}
     apart: list[FoundAgent] = []
     for agent in agents:
-        number = names[agent.name] = names.get(agent.name, 0) + 1
-        if number > 1:
-            agent = structs.replace(agent, name=f"{agent.name}-{number}")
-        apart.append(agent)
+        name = agent.name
+        if len(folders[name]) > 1:
+            place = slug(agent.folder.rpartition("/")[2])
+            name = name if not place or name.startswith(place) else f"{place}-{name}"
+        number = names[name] = names.get(name, 0) + 1
+        apart.append(structs.replace(agent, name=f"{name}-{number}" if number > 1 else name))
     return apart
