@@ -61,8 +61,7 @@ class ProjectFiles:
             if place and "pyvenv.cfg" in names:
                 continue
             for entry in entries:
-                if time.monotonic() > self._ends:
-                    self.reason = "time"
+                if self.is_late():
                     return
                 path = f"{place}/{entry.name}" if place else entry.name
                 if entry.is_symlink():
@@ -74,6 +73,12 @@ class ProjectFiles:
                     self.notebooks += 1
                 elif entry.name in _NAMES or (entry.name.endswith(_ENDINGS) and not _is_test(entry.name)):
                     yield path
+
+    def is_late(self) -> bool:
+        """Whether the time of the search is over, which is its `reason` then."""
+        if time.monotonic() > self._ends:
+            self.reason = "time"
+        return self.reason == "time"
 
     def text(self, path: str) -> bytes | None:
         """What is in a file of the project; None if it is not there, too long, a link, or can't be read."""

@@ -32,6 +32,8 @@ _PROMPTS = (*MESSAGE_FIELDS, "messages", "user_msg")
 _MODELS = ("LLM", "ChatModel", "Embedding", "Embeddings")
 """What classes are called that adapt a model to a framework."""
 _DEEPEST = 6
+_STEPS = 4
+"""Imports between a program and the module that asks its model: main, flow, nodes, utils.call_llm."""
 _INLINE_PACKAGES = re.compile(rb"^# /// script$", re.M)
 """A script that says itself which packages it needs (PEP 723)."""
 _ASKS = frozenset(
@@ -55,6 +57,7 @@ class PythonAgents:
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
         self._frameworks = Frameworks(modules)
+        self._libraries: dict[str, str] = {}
 
     def of(self, module: Module) -> Iterator[FoundAgent]:
         """The agents of a module, in its order."""
@@ -441,27 +444,38 @@ class PythonAgents:
         seen = {agent.file for agent in agents}
         for path in paths:
             text = self._modules.files.text(path)
+            if self._modules.files.is_late():
+                return
             if path in seen or text is None or b"__main__" not in text:
                 continue
             module = self._modules.get(path)
             if module is None or not module.is_program() or _SERVES & set(map(_top, module.imports.values())):
                 continue
-            asking = {part.path: part for part in self._parts(module) if self._sdk(part) and _asks(part.tree)}
+            libraries = {part.path: self._asked_of(part) for part in self._parts(module)}
+            asking = {part for part, library in libraries.items() if library}
             if asking and made.isdisjoint(asking):
-                library = self._sdk(next(iter(asking.values())))
-                yield self._program_of(module, library), set(asking)
+                yield self._program_of(module, next(filter(None, libraries.values()))), asking
+
+    def _asked_of(self, module: Module) -> str:
+        """The library whose model a module asks; "" where it asks none."""
+        if module.path not in self._libraries:
+            self._libraries[module.path] = self._sdk(module) if any(map(_is_question, module.calls)) else ""
+        return self._libraries[module.path]
 
     def _parts(self, module: Module) -> Iterator[Module]:
-        """The modules of the project that one imports, and those that these import."""
-        visited, waiting = {module.path}, [module]
-        while waiting:
-            importer = waiting.pop()
-            for name in importer.imports:
-                place = self._modules.resolve(importer, name)
-                if place is not None and place[0].path not in visited:
-                    visited.add(place[0].path)
-                    waiting.append(place[0])
-                    yield place[0]
+        """The modules of its project that one imports, and those that these import, the nearest first. Far away, a
+        model belongs to a library of the project rather than to the program."""
+        project = self._modules.files.project_of(module.path)
+        visited, importers = {module.path}, [module]
+        for _ in range(_STEPS):
+            parts: list[Module] = []
+            for importer in importers:
+                for part in self._modules.imported(importer):
+                    if part.path not in visited and self._modules.files.project_of(part.path) == project:
+                        visited.add(part.path)
+                        parts.append(part)
+            yield from parts
+            importers = parts
 
     def _program(self, module: Module) -> Iterator[FoundAgent]:
         library = self._sdk(module)

@@ -118,6 +118,7 @@ class Modules:
         self.files = files
         self._parsed: dict[str, Module | None] = {}
         self._there: dict[str, bool] = {}
+        self._imported: dict[str, list[Module]] = {}
 
     def has(self, path: str) -> bool:
         """Whether there is such a file."""
@@ -195,6 +196,13 @@ class Modules:
                     if length and self.has(file) and (other := self.get(file)) is not None:
                         return other, "" if length == len(parts) else parts[-1]
         return None
+
+    def imported(self, module: Module) -> list[Module]:
+        """The modules of the project that one imports from, each once."""
+        if module.path not in self._imported:
+            places = (self.resolve(module, name) for name in module.imports)
+            self._imported[module.path] = list({place[0].path: place[0] for place in places if place}.values())
+        return self._imported[module.path]
 
     def value(self, module: Module, node: ast.expr | None, depth: int = 0) -> tuple[Module, ast.AST] | None:
         """What an expression stands for: the expression, function or class that a name is bound to."""
