@@ -37,7 +37,7 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.usage import UsageSum
 from agenteval_tui.core.document import extended
-from agenteval_tui.transcripts.codec import decode_arguments
+from agenteval_tui.transcripts.call_arguments import decode_arguments
 from agenteval_tui.transcripts.model import (
     Attachment,
     CallStatus,

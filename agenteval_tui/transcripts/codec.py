@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.document import Document, one_of
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.transcripts.call_arguments import decode_arguments
 from agenteval_tui.transcripts.content_parts import attachment_of, attachments_in
 from agenteval_tui.transcripts.model import (
     Attachment,
@@ -347,18 +348,6 @@ def _openai_message(message: Message, calls: Sequence[ToolCall]) -> OpenAIMessag
 def arguments_text(call: ToolCall) -> str:
     """The call's arguments as the JSON text that stands on the wire (the raw text when it was malformed)."""
     return call.arguments if call.malformed else json.dumps(call.arguments, ensure_ascii=False)
-
-
-def decode_arguments(raw: object) -> tuple[Any, bool]:
-    """(arguments, malformed): JSON text decoded; "" and None mean none; what is not JSON stays text, marked."""
-    if raw is None or raw == "":
-        return {}, False
-    if not isinstance(raw, str):
-        return raw, False
-    try:
-        return json.loads(raw), False
-    except (ValueError, RecursionError):
-        return raw, True
 
 
 def describe_json(value: object) -> str:

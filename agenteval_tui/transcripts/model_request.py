@@ -11,6 +11,7 @@ from msgspec import Meta, Struct, field, json
 from agenteval_tui.core.document import Count, Document, extended
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
+from agenteval_tui.transcripts.message_key import message_key
 
 RequestPart = Literal["system", "tools", "parameters"]
 UNRECORDED: tuple[RequestPart, ...] = ("system", "tools", "parameters")
@@ -222,6 +223,17 @@ class ModelRequests(Struct, frozen=True, dict=True, omit_defaults=True, forbid_u
 
     @cached_property
     def _read(self) -> dict[int, ModelRequest]:
+        return {}
+
+    def key(self, place: int) -> str:
+        """What makes the message at a place of the table the same as another one (`message_key`)."""
+        key = self._keys.get(place)
+        if key is None:
+            key = self._keys[place] = message_key(self.messages[place])
+        return key
+
+    @cached_property
+    def _keys(self) -> dict[int, str]:
         return {}
 
     def _whole(self, number: int, reference: RequestReference) -> ModelRequest:

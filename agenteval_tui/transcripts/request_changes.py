@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.document import Count, Document
+from agenteval_tui.transcripts.message_key import message_key
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool, content_of, files_of
 
 Kind = Literal[
@@ -34,8 +35,6 @@ Kind = Literal[
     "tools_moved",
     "parameter",
 ]
-_MessageKey = str | int
-"""What a message is the same by: its JSON, or its place in the table of all messages."""
 _MOST_PAIRS = 1_000_000
 """Pairs of messages in which one with two texts is looked for."""
 
@@ -86,11 +85,11 @@ def changes_since(requests: ModelRequests, number: int) -> RequestDifference | N
         sizes = [sum(end - first for first, end in request_reference.messages) for request_reference in (was, now)]
         came = tuple(range(*sizes))
         return RequestDifference((RequestChange("added", after=came),) if came else (), sizes[0])
-    places = [
-        [place for first, end in request_reference.messages for place in range(first, end)]
+    keys = [
+        [requests.key(place) for first, end in request_reference.messages for place in range(first, end)]
         for request_reference in (was, now)
     ]
-    return _difference(requests.request(earlier), requests.request(number), *places)
+    return _difference(requests.request(earlier), requests.request(number), *keys)
 
 
 def _of_kept(before: ModelRequest, after: ModelRequest) -> RequestDifference:
@@ -111,17 +110,15 @@ def _grew(was: Sequence[tuple[int, int]], now: Sequence[tuple[int, int]]) -> boo
 
 def difference(before: ModelRequest, after: ModelRequest) -> RequestDifference:
     """What changed between two requests of one agent."""
-    return _difference(
-        before, after, [_key(message) for message in before.messages], [_key(message) for message in after.messages]
-    )
+    return _difference(before, after, [*map(message_key, before.messages)], [*map(message_key, after.messages)])
 
 
-def _difference(
-    before: ModelRequest, after: ModelRequest, was: Sequence[_MessageKey], now: Sequence[_MessageKey]
-) -> RequestDifference:
+def _difference(before: ModelRequest, after: ModelRequest, was: Sequence[str], now: Sequence[str]) -> RequestDifference:
     """The same, with what tells the messages apart."""
+    # A server's cache goes by what was sent, ids and all.
+    pairs = zip(before.messages, after.messages, strict=False)
     common = next(
-        (place for place, pair in enumerate(zip(was, now, strict=False)) if pair[0] != pair[1]), min(len(was), len(now))
+        (place for place, (old, new) in enumerate(pairs) if old != new), min(len(before.messages), len(after.messages))
     )
     changes = (*_of_messages(before.messages, after.messages, was, now), *_of_the_rest(before, after))
     return RequestDifference(changes, common)
@@ -133,15 +130,11 @@ def _of_the_rest(before: ModelRequest, after: ModelRequest) -> Iterator[RequestC
     yield from _of_parameters(before, after)
 
 
-def _key(message: Mapping[str, Any]) -> str:
-    return json.dumps(dict(message), sort_keys=True, ensure_ascii=False, default=str)
-
-
 def _of_messages(
     before: Sequence[Mapping[str, Any]],
     after: Sequence[Mapping[str, Any]],
-    was: Sequence[_MessageKey],
-    now: Sequence[_MessageKey],
+    was: Sequence[str],
+    now: Sequence[str],
 ) -> Iterator[RequestChange]:
     if was == now[: len(was)]:
         if len(now) > len(was):
@@ -157,17 +150,15 @@ class _Units:
     """Messages in parts that are compared: the text of an answer, and each of its calls. In one protocol they are one
     message, in another each is one, and where one ends is not said. Those that are on `both` sides stay whole."""
 
-    def __init__(
-        self, messages: Sequence[Mapping[str, Any]], keys: Sequence[_MessageKey], both: Collection[_MessageKey]
-    ) -> None:
+    def __init__(self, messages: Sequence[Mapping[str, Any]], keys: Sequence[str], both: Collection[str]) -> None:
         self.messages: list[Mapping[str, Any]] = []
-        self.keys: list[_MessageKey] = []
+        self.keys: list[str] = []
         self._places: list[int] = []
         for place, (message, key) in enumerate(zip(messages, keys, strict=True)):
             is_whole = key in both or message.get("role") != "assistant"
             for part in (message,) if is_whole else _parts(message):
                 self.messages.append(part)
-                self.keys.append(key if is_whole else _key(part))
+                self.keys.append(key if is_whole else message_key(part))
                 self._places.append(place)
 
     def places(self, units: Sequence[int]) -> tuple[int, ...]:
@@ -189,8 +180,8 @@ def _parts(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _of_units(
     before: Sequence[Mapping[str, Any]],
     after: Sequence[Mapping[str, Any]],
-    was: Sequence[_MessageKey],
-    now: Sequence[_MessageKey],
+    was: Sequence[str],
+    now: Sequence[str],
 ) -> Iterator[RequestChange]:
     gone, came, masked, moved = _unmatched(before, after, was, now)
     # The answer to the request before comes right behind what stayed of it. That an older one says the same moves none.
@@ -252,8 +243,8 @@ def _in_place_of(
 def _unmatched(
     before: Sequence[Mapping[str, Any]],
     after: Sequence[Mapping[str, Any]],
-    was: Sequence[_MessageKey],
-    now: Sequence[_MessageKey],
+    was: Sequence[str],
+    now: Sequence[str],
 ) -> tuple[list[int], list[int], list[tuple[int, int]], list[tuple[int, int]]]:
     """(places that went, places that came, pairs of one message with two texts, pairs of messages that moved)."""
     anchors, moved = _anchors(was, now)
@@ -289,9 +280,7 @@ def _unmatched(
     return gone, came, masked, moved
 
 
-def _anchors(
-    was: Sequence[_MessageKey], now: Sequence[_MessageKey]
-) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def _anchors(was: Sequence[str], now: Sequence[str]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """(pairs of messages that each side has once, in the same order on both; those in another order).
 
     Messages that come several times ("Yes.") would pair with any other. Source: B. Cohen's patience diff.

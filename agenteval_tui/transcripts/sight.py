@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from agenteval_tui.transcripts.codec import decode_arguments
+from agenteval_tui.transcripts.call_arguments import decode_arguments
 from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests
 from agenteval_tui.transcripts.request_changes import RequestChange, changes_since

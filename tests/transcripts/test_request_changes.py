@@ -56,6 +56,22 @@ def test_a_conversation_that_grows_loses_nothing(messages: Messages) -> None:
     assert difference(request(messages), request(messages)).changes == ()
 
 
+@given(conversations())
+def test_a_message_that_is_written_otherwise_is_the_same(messages: Messages) -> None:
+    written: Messages = []
+    for place, message in enumerate(messages):
+        other = {**message, "content": f" {message['content']}\n", "reasoning": "hm", "name": "find"}
+        for call in message.get("tool_calls", ()):
+            function = {"name": "find", "arguments": call["function"]["arguments"].replace(" ", "")}
+            other["tool_calls"] = [{"id": f"again_{place}", "index": 0, "function": function}]
+        if message["role"] == "tool":
+            other["tool_call_id"] = f"again_{place - 1}"
+        written.append(other)
+    found = difference(request(messages), request([*written, *NEXT]))
+    assert [(change.kind, change.after) for change in found.changes] == [("added", (len(messages),))]
+    assert found.common == 0
+
+
 @given(conversations(), st.data())
 def test_messages_that_are_left_out_are_named(messages: Messages, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(messages) - 2))

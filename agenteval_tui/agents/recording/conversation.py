@@ -24,7 +24,9 @@ from agenteval_tui.agents.usage import UsageSum
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import cut
-from agenteval_tui.transcripts.codec import decode_arguments, from_openai_messages, read_attachments
+from agenteval_tui.transcripts.call_arguments import decode_arguments
+from agenteval_tui.transcripts.codec import from_openai_messages, read_attachments
+from agenteval_tui.transcripts.message_key import message_key
 from agenteval_tui.transcripts.model import Note, Step, Timing, Transcript, Usage
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, RequestLine, RequestPart
 
@@ -63,9 +65,9 @@ class _Turn(Struct):
 
 
 class _Talk(Struct, eq=False):
-    """A conversation: what was asked last, and what is known of it by now, each as keys (`_key`). `first`: its first
-    request. `callers`: the tool calls that were open when it started, as (conversation, key). `beside`: it was asked
-    beside another conversation, with all that was known there."""
+    """A conversation: what was asked last, and what is known of it by now, each as keys (`message_key`). `first`: its
+    first request. `callers`: the tool calls that were open when it started, as (conversation, key). `beside`: it was
+    asked beside another conversation, with all that was known there."""
 
     number: int
     first: Asked
@@ -177,11 +179,11 @@ class _Assembly:
         self._turns_made.append(_Turn(model_call, talk, answer, len(talk.known)))
 
     def _key(self, message: _Message) -> str:
-        """`_key`, of a message that is in several requests once."""
+        """`message_key`, of a message that is in several requests once."""
         cached = self._keys.get(id(message))
         if cached is None:
             # The message is kept beside its key: its id must not be used for another one.
-            cached = self._keys[id(message)] = message, _key(message)
+            cached = self._keys[id(message)] = message, message_key(message)
         return cached[1]
 
     def use(self, tool: UsedTool) -> None:
@@ -548,9 +550,9 @@ class _Assembly:
             first = model_call.first_ms
             self._first_token = first if self._first_token is None else min(first, self._first_token)
             for tool_call in reply.before:
-                talk.known.append(_key(tool_call))
+                talk.known.append(message_key(tool_call))
                 self._add(talk, tool_call)
-            talk.answer = _key(reply.message)
+            talk.answer = message_key(reply.message)
             talk.known.append(talk.answer)
             talk.place = len(self._messages)
             self._add(talk, reply.message)
@@ -717,16 +719,3 @@ def _shared(own_keys: Sequence[str], keys: Sequence[str]) -> int:
     return next(
         (n for n, (a, b) in enumerate(zip(own_keys, keys, strict=False)) if a != b), min(len(own_keys), len(keys))
     )
-
-
-def _key(message: Mapping[str, Any]) -> str:
-    """What makes a message the same in another request: role, text, calls, images and files."""
-    calls = []
-    listed = message.get("tool_calls")
-    for call in listed if isinstance(listed, list) else ():
-        function = call.get("function") if isinstance(call, Mapping) else None
-        if isinstance(function, Mapping):
-            calls.append([function.get("name"), decode_arguments(function.get("arguments"))[0]])
-    files = [[file.get("sha256"), file.get("url")] for file in message.get("attachments") or ()]
-    parts = [message["role"], str(message.get("content") or "").strip(), calls, *files]
-    return json.dumps(parts, sort_keys=True, default=str)

@@ -25,7 +25,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.command_words import argv_of
 from agenteval_tui.suites.environment import expand
 from agenteval_tui.suites.tool_files import load_tools
-from agenteval_tui.transcripts.codec import decode_arguments
+from agenteval_tui.transcripts.call_arguments import decode_arguments
 
 _BUILT_IN = "builtin:"
 _RUNNING = ("python", "interpreter", "path", "command", "shell", "cwd", "env", "mcp")

@@ -15,7 +15,7 @@ from agenteval_tui.formats.exporters.exporter import (
     json_line,
     own,
 )
-from agenteval_tui.transcripts.codec import decode_arguments
+from agenteval_tui.transcripts.call_arguments import decode_arguments
 from agenteval_tui.transcripts.model import Transcript, Usage
 
 VERSION = "ATIF-v1.8"

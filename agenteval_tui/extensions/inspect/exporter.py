@@ -21,7 +21,7 @@ from agenteval_tui.formats.exporters.exporter import (
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.explain import why
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.transcripts.codec import decode_arguments
+from agenteval_tui.transcripts.call_arguments import decode_arguments
 from agenteval_tui.transcripts.model import Transcript, Usage
 
 LOSSES = (LABELS, ATTACHED)
