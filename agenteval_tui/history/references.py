@@ -145,6 +145,7 @@ class References(Struct, frozen=True):
 
     def test(self, reference: str) -> tuple[str, str] | None:
         """(suite's key, id) of the test that a reference names; None: it names no test, or it is a full id."""
+        reference = reference.strip()
         if reference in ("", LAST) or self.store.read(lambda c: _exact(c, reference)) is not None:
             return None
         named = self.store.read(lambda c: _test(c, reference, self.projects))

@@ -58,6 +58,7 @@ def test_why_and_open_find_the_same_run(cli: Any, db: Path, reference: str, run:
     ("reference", "run", "note"),
     [
         ("smoke", "E2-001", "the newest run of smoke passed: this is run E2-001, the newest that failed"),
+        (" smoke\t", "E2-001", "the newest run of smoke passed: this is run E2-001, the newest that failed"),
         ("refund", "E2-005", ""),
         ("E2-002", "E2-002", ""),  # who names a run means that one
         ("", "E2-005", ""),

@@ -25,7 +25,7 @@ from agenteval_tui.history.store import Store
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("kill")]
 
 QUESTIONS = ("Is it short?", "Is it polite?", "Is it slow?")
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 
 
 def criterion(question: str) -> dict[str, object]:
