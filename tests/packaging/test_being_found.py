@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from agenteval_tui.cli.commands import doctor
-from agenteval_tui.core import rival_packages
+from agenteval_tui.core import installed_packages
+from agenteval_tui.core.installed_packages import CommandState, command_states
 from agenteval_tui.core.platforms import ON_WINDOWS
-from agenteval_tui.core.rival_packages import CommandState, command_states
 from agenteval_tui.core.version import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +31,7 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 def test_both_commands_start_the_program() -> None:
     scripts = PROJECT["project"]["scripts"]
     assert scripts == dict.fromkeys(("agenteval", "agenteval-tui"), "agenteval_tui.__main__:main")
-    assert set(scripts) == set(rival_packages.COMMANDS)
+    assert set(scripts) == set(installed_packages.COMMANDS)
 
 
 def test_what_is_required_is_listed_once() -> None:
@@ -47,9 +47,9 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of scripts of an environment that has both commands; PATH has no other folder."""
     scripts = tmp_path / "env" / "bin"
     scripts.mkdir(parents=True)
-    for name in rival_packages.COMMANDS:
+    for name in installed_packages.COMMANDS:
         script(scripts / name, "from agenteval_tui.__main__ import main")
-    monkeypatch.setattr(rival_packages.sysconfig, "get_path", lambda name: str(scripts))
+    monkeypatch.setattr(installed_packages.sysconfig, "get_path", lambda name: str(scripts))
     monkeypatch.setenv("PATH", str(scripts))
     return scripts
 

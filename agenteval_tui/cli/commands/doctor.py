@@ -17,7 +17,7 @@ from agenteval_tui.cli.commands.agents import check_all, configured_beside
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.verbs import VERBS, own_verbs
-from agenteval_tui.core import directories, entry_points, rival_packages
+from agenteval_tui.core import directories, entry_points, installed_packages
 from agenteval_tui.core.clipboard import way_to_clipboard
 from agenteval_tui.core.entry_points import COMMANDS, DOCTOR_CHECKS, EntryPoint
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
@@ -98,8 +98,8 @@ def _checks(invocation: Invocation, paths: Sequence[Path]) -> Iterator[DoctorChe
 
 def _command() -> Iterator[DoctorCheck]:
     """Whether `agenteval` starts this program: other packages install a command of that name, too."""
-    states = rival_packages.command_states()
-    owners = list(rival_packages.other_owners())
+    states = installed_packages.command_states()
+    owners = list(installed_packages.other_owners())
     for state in states:
         if not state.starts_ours:
             who = next((package for package, name in owners if name == state.name), "another package")
@@ -115,7 +115,7 @@ def _command() -> Iterator[DoctorCheck]:
         if name not in replaced:
             message = f"{package} installs `{name}` too: its next update replaces ours"
             yield DoctorCheck("command", "warning", message, f"keep them in two environments, or: {_OTHER_NAME}")
-    if place := rival_packages.their_module():
+    if place := installed_packages.their_module():
         message = f"`import agenteval` gives another package's module: {place}"
         yield DoctorCheck("command", "warning", message, "in Python: import agenteval_tui as agenteval")
 
