@@ -1,16 +1,43 @@
-"""Options of the command line, made of the records that declare them (`core.options`)."""
+"""Options of the command line, made of the records that declare them (`core.options`), and their types."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
-from agenteval_tui.cli.param_types import FiniteNumber
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.options import Option, Options, options_of
+from agenteval_tui.core.timespan import moment_from
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class FiniteNumber(click.FloatRange):
+    """A number in a range. `nan` and `inf` are not numbers here: no cost is above a limit of `nan`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number. Fails as click's ranges do."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a number", param, ctx)
+        return number
+
+
+class Until(click.ParamType):  # type: ignore[type-arg]
+    """Milliseconds since 1970, written as `14d`, `2w`, `12h`, or a day (2026-12-24)."""
+
+    name = "WHEN"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            return moment_from(str(value), now_ms())
+        except ValueError as wrong:
+            self.fail(str(wrong), param, ctx)
 
 
 def declared(kind: type[Options], name: str, *flags: str, **more: Any) -> Callable[[F], F]:

@@ -7,9 +7,9 @@ import io
 
 import click
 
+from agenteval_tui.cli.declared_options import FiniteNumber
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
-from agenteval_tui.cli.param_types import FiniteNumber
 from agenteval_tui.cli.standard_input import read_standard_input
 from agenteval_tui.core import directories
 from agenteval_tui.core.document import extended

@@ -8,9 +8,9 @@ from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.analysis.explanation import criterion_named
 from agenteval_tui.analysis.labels import LabelSaved, give_label, remove_label
 from agenteval_tui.cli import completed_values
+from agenteval_tui.cli.declared_options import FiniteNumber
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
-from agenteval_tui.cli.param_types import FiniteNumber
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.feedback import AddFeedback, Feedback, check_key

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from agenteval_tui.cli import completed_values
+from agenteval_tui.cli.declared_options import Until
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.param_types import Until
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.formats.documents.listings import Quarantines, listed_quarantine

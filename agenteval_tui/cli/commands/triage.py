@@ -17,8 +17,8 @@ from agenteval_tui.analysis.causes import (
 )
 from agenteval_tui.analysis.triage import TriageStatus, decide, statuses
 from agenteval_tui.cli import completed_values
+from agenteval_tui.cli.declared_options import Until
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.param_types import Until
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.core.ids import now_ms
