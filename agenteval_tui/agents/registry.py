@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.agents.base import Agent, AgentSetup, TranscriptSource
-from agenteval_tui.agents.embedders.base import Embedder, LocalEmbedder
+from agenteval_tui.agents.embedder import Embedder, LocalEmbedder
 from agenteval_tui.agents.options import AgentOptions, read_options
 from agenteval_tui.agents.options import option_problems as problems_of
 from agenteval_tui.agents.permission import NOTHING, Permission
@@ -201,6 +201,6 @@ def make_embedder(
         raise AgentevalError(
             f"kind {kind!r} gives a {type(embedder).__name__} that is not an embedder",
             where=f"embedder {name!r}",
-            fix="an embedder has `embed` and `close` (see agents/embedders/base.py)",
+            fix="an embedder has `embed` and `close` (see agents/embedder.py)",
         )
     return embedder

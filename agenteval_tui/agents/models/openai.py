@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentSetup, Failed
-from agenteval_tui.agents.embedders.base import Embedding
+from agenteval_tui.agents.embedder import Embedding
 from agenteval_tui.agents.http.client_factory import NoWayError
 from agenteval_tui.agents.models.loop import ModelAgent
 from agenteval_tui.agents.models.openai_chat import ChatProtocol

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 
 from agenteval_tui.agents.base import AgentSetup, Failed
-from agenteval_tui.agents.embedders.base import Embedding
+from agenteval_tui.agents.embedder import Embedding
 from agenteval_tui.transcripts.model import RunError
 
 
