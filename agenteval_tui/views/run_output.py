@@ -6,11 +6,15 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from agenteval_tui.core.numbers import short_duration
-from agenteval_tui.runs.around.record import NOTHING, AroundRecord, ServiceState
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import duration, short_duration
+from agenteval_tui.runs.around.record import DIED, FAILED, NOTHING, AroundRecord, ServiceState
 from agenteval_tui.transcripts.model import HookRun, Output, Transcript
+from agenteval_tui.views.model import Text, View, paragraphs, text
+from agenteval_tui.views.traceback import traceback_block
 
 NO_OUTPUT = "The agent's code printed and logged nothing."
+_LAST_LINES = 10
 _LOUD = frozenset(("ERROR", "CRITICAL", "FATAL"))
 
 
@@ -66,8 +70,8 @@ def service_lines(service: ServiceState) -> Iterator[OutputLine]:
 
 
 def _plain(source: str, output: str) -> Iterator[OutputLine]:
-    for text in output.splitlines():
-        yield OutputLine(source=source, text=text, tokens="code")
+    for line in output.splitlines():
+        yield OutputLine(source=source, text=line, tokens="code")
         source = ""
 
 
@@ -85,8 +89,8 @@ def _agent_lines(transcript: Transcript) -> Iterator[OutputLine]:
         if begun > before:
             yield OutputLine(step=steps[begun - 1].name)
         yield from _lines(piece)
-    for text in transcript.log.splitlines():
-        yield OutputLine(source="stderr", text=text, tokens="warn code")
+    for line in transcript.log.splitlines():
+        yield OutputLine(source="stderr", text=line, tokens="warn code")
 
 
 def _lines(piece: Output) -> Iterator[OutputLine]:
@@ -96,6 +100,28 @@ def _lines(piece: Output) -> Iterator[OutputLine]:
         tokens = "broken code" if piece.level in _LOUD else "warn code" if piece.level == "WARNING" else "code"
     elif piece.source == "stderr":
         tokens = "warn code"
-    for text in piece.text.splitlines() or [""]:
-        yield OutputLine(at=at, source=source, text=text, tokens=tokens)
+    for line in piece.text.splitlines() or [""]:
+        yield OutputLine(at=at, source=source, text=line, tokens=tokens)
         at, source = "", ""
+
+
+def around_view(record: AroundRecord) -> View:
+    """A line for each service, with the last lines of one that failed, and each hook that failed."""
+    return paragraphs(_around_lines(record))
+
+
+def _around_lines(record: AroundRecord) -> Iterator[Text]:
+    for service in record.services:
+        name = f"service {one_line(service.name, 40)}"
+        if service.status not in (FAILED, DIED):
+            ready = f", ready after {duration(service.ready_ms)}" if service.ready_ms else ""
+            yield text((f"{name}: {one_line(service.command, 80)}, {service.status}{ready}", "dim"))
+            continue
+        yield text((f"{name}: ", "broken"), one_line(service.error, 600), (f" ({one_line(service.fix, 300)})", "dim"))
+        yield from (text((f"  {one_line(line, 300)}", "dim")) for line in service.output.splitlines()[-_LAST_LINES:])
+    for hook in record.hooks:
+        if hook.error is not None:
+            message = one_line(hook.error.message, 600)
+            yield text((f"{hook.phase}: ", "broken"), message, (f" ({one_line(hook.error.fix, 300)})", "dim"))
+            if hook.error.traceback is not None:
+                yield from (text((f"  {line}", "dim")) for line in traceback_block(hook.error.traceback))

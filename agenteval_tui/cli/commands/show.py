@@ -22,6 +22,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, duration
 from agenteval_tui.formats.documents.difference import difference_document
+from agenteval_tui.formats.documents.model_request import requests_document
 from agenteval_tui.formats.documents.results import execution_document, run_document
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.records import ExecutionRow, RunRow
@@ -30,8 +31,9 @@ from agenteval_tui.runs.around.record import NOTHING, AroundRecord, decoded
 from agenteval_tui.transcripts.codec import arguments_text, stored_transcript
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model_request import recorded_requests
 from agenteval_tui.transcripts.observed import TOLD_BY_AGENT, calls_phrase
-from agenteval_tui.views.around import around_view
+from agenteval_tui.transcripts.request_changes import changes_since
 from agenteval_tui.views.attachment import attachment_text
 from agenteval_tui.views.causes import causes_in_short
 from agenteval_tui.views.cost import spent_view, usage_view
@@ -40,8 +42,9 @@ from agenteval_tui.views.evidence import results_in_short
 from agenteval_tui.views.execution import execution_view, run_head
 from agenteval_tui.views.gates import gates_view
 from agenteval_tui.views.label import feedback_text, label_text
-from agenteval_tui.views.model_request import lost_view
-from agenteval_tui.views.run_output import NO_OUTPUT, has_output, output_lines
+from agenteval_tui.views.model_request import lost_view, request_view, requests_view
+from agenteval_tui.views.request_difference import request_difference_view
+from agenteval_tui.views.run_output import NO_OUTPUT, around_view, has_output, output_lines
 from agenteval_tui.views.state import state_lines
 from agenteval_tui.views.traceback import raised_block, raised_title, traceback_view
 
@@ -102,7 +105,7 @@ def command(
         references = invocation.references(store)
         if request:
             # What reads recordings is imported only where it is asked for.
-            from agenteval_tui.cli.show_requests import show_requests
+            from agenteval_tui.cli.commands.show import show_requests
 
             run = references.run(reference)
             return show_requests(invocation.out, store, run, request, only_changes=other is not None, as_json=as_json)
@@ -255,3 +258,42 @@ def show_difference(out: Output, store: Store, left: RunRow, right: RunRow, *, a
     out.view(difference_view(left, right, alignment, out.width))
     out.view(context_view(*transcripts))
     return 0
+
+
+def show_requests(
+    out: Output, store: Store, row: RunRow, which: str, *, only_changes: bool = False, as_json: bool = False
+) -> int:
+    """Print what the model was asked in a run: `which` is the number of a request, `last`, or `all`. `only_changes`:
+    what is different since the request before, with its texts. Returns 0."""
+    transcript = store.transcript(row.id)
+    requests = recorded_requests(transcript.requests, row.id)
+    numbers, calls = _chosen(len(requests.references), which, row), [call.name for call in transcript.tool_calls]
+    if as_json:
+        out.json(requests_document(row.id, requests, numbers))
+    elif only_changes:
+        for number in numbers:
+            if number > numbers[0]:
+                out.line()
+            out.view(request_difference_view(requests, number, calls))
+    elif which == "all":
+        out.view(requests_view(requests, [changes_since(requests, number) for number in numbers], calls))
+    else:
+        out.view(request_view(requests, numbers[0], calls))
+    return 0
+
+
+def _chosen(total: int, which: str, row: RunRow) -> range:
+    """The numbers of the requests that are meant, of `total`."""
+    if not total:
+        raise AgentevalError(
+            "no model was asked in this run", where=f"run {row.id}", fix="look at it without --request"
+        )
+    if which == "all":
+        return range(1, total + 1)
+    number = total if which == "last" else int(which) if which.isascii() and which.isdigit() else 0
+    if not 1 <= number <= total:
+        raise AgentevalError(
+            f"--request takes a number from 1 to {total}, `last` or `all`, not {one_line(which, 40)!r}",
+            fix="`--request all` lists them",
+        )
+    return range(number, number + 1)
