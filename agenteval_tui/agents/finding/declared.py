@@ -12,8 +12,7 @@ from typing import Any
 import yaml
 from msgspec import structs
 
-from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign
-from agenteval_tui.agents.finding.naming import agent_name
+from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name
 from agenteval_tui.agents.finding.node_programs import SOURCES, graph_of
 from agenteval_tui.agents.finding.project_files import ProjectFiles
 from agenteval_tui.agents.finding.python_agents import PythonAgents

@@ -9,8 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from agenteval_tui.agents.finding.arguments import node_words
-from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign
-from agenteval_tui.agents.finding.naming import agent_name, relative
+from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name, relative
 from agenteval_tui.agents.finding.project_files import ProjectFiles
 
 _SDKS = {

@@ -20,8 +20,7 @@ from agenteval_tui.agents.finding.fields import (
     placeholder,
 )
 from agenteval_tui.agents.finding.frameworks import SDK_NAMES, SDKS, Construction, Frameworks
-from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign
-from agenteval_tui.agents.finding.naming import agent_name, relative
+from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name, relative
 from agenteval_tui.agents.finding.own_calls import own_calls
 from agenteval_tui.agents.finding.python_module import Function, Module, Modules, keyword, source_of
 

@@ -9,8 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.agents.finding.fields import ANSWER_FIELDS, MESSAGE_FIELDS, fields_of, placeholder
-from agenteval_tui.agents.finding.model import FoundAgent, Sign
-from agenteval_tui.agents.finding.naming import agent_name, relative
+from agenteval_tui.agents.finding.model import FoundAgent, Sign, agent_name, relative
 from agenteval_tui.agents.finding.python_agents import python_of
 from agenteval_tui.agents.finding.python_module import Function, Module, Modules, keyword, returns_dicts, source_of
 
