@@ -8,8 +8,10 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
-from agenteval_tui.agents.shop.database import TABLES
+from agenteval_tui.agents.shop.database import TABLES, open_shop
 
 _MAX_ROWS = 50
 _MAX_STEPS = 2_000_000  # instructions of SQLite's machine: a query of a model may not run for ever
@@ -207,3 +209,26 @@ def _spec(function: Callable[..., Any]) -> ToolSpec:
 
 
 TOOLS: tuple[ToolSpec, ...] = tuple(_spec(function) for function in _FUNCTIONS.values())
+
+
+class ShopTool(Struct):
+    """A tool of the bundled shop, on a database that the tools of one run share."""
+
+    spec: ToolSpec
+    shop: sqlite3.Connection
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolOutcome:
+        """What the shop says."""
+        return call_tool(self.shop, self.spec.name, arguments)
+
+
+class Shop:
+    """A shop of its own for each run."""
+
+    def __init__(self) -> None:
+        self._shop = open_shop()
+        self.tools = [ShopTool(spec, self._shop) for spec in TOOLS]
+
+    def shut(self) -> None:
+        """Close the database."""
+        self._shop.close()
