@@ -572,6 +572,23 @@ def test_a_program_that_asks_through_its_other_modules(tmp_path: Path) -> None:
     assert (function.sign, function.file, function.is_part) == (Sign.FUNCTION, "utils.py", True)
 
 
+def test_a_program_whose_model_is_chosen_by_name(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": "",
+        "src/mini/__init__.py": "",
+        "src/mini/models/__init__.py": "import importlib\nCLASSES = {'m': 'mini.models.litellm_model.LitellmModel'}\n"
+        "def get_model(name):\n    return importlib.import_module(CLASSES[name])\n",
+        "src/mini/models/litellm_model.py": "import litellm\nclass LitellmModel:\n"
+        "    def query(self, messages): return litellm.completion(messages=messages)\n",
+        "src/mini/run.py": "import typer\nfrom mini.models import get_model\napp = typer.Typer()\n@app.command()\n"
+        "def main(task: str = typer.Option(None, '-t', '--task')): print(get_model('m'))\n"
+        "if __name__ == '__main__':\n    app()\n",
+    }
+    agent = only(tmp_path, files)
+    assert (agent.framework, agent.name) == ("LiteLLM", "mini")
+    assert agent.config["command"] == ["python3", "-m", "mini.run", "--task={{prompt}}"]
+
+
 @pytest.mark.parametrize(
     "main",
     [

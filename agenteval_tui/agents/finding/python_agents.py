@@ -294,6 +294,8 @@ class PythonAgents:
             own, node, sign = (*options[name], Sign.OBJECT) if name in options else (name, cls, Sign.FACTORY)
             if any(each.endswith("Tool") for each in (name, *map(ast.unparse, cls.bases))):
                 continue  # of an agent
+            if name.endswith(("Model", *_MODELS)):
+                continue  # it asks a model for an agent
             decorators = [
                 module.qualified(node.func if isinstance(node, ast.Call) else node) for node in cls.decorator_list
             ]

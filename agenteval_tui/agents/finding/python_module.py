@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -10,6 +11,7 @@ from functools import cached_property
 from agenteval_tui.agents.finding.project_files import ProjectFiles
 
 _DEEPEST = 6
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?::[A-Za-z_]\w*)?")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -54,6 +56,13 @@ class Module:
     def calls(self) -> list[ast.Call]:
         """All calls in it."""
         return [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
+
+    @property
+    def strings(self) -> Iterator[str]:
+        """The texts in it."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
 
     @property
     def folder(self) -> str:
@@ -173,8 +182,9 @@ class Modules:
     def resolve(self, module: Module, name: str) -> tuple[Module, str] | None:
         """Where an imported name of the project is: (its module, its name there; "" is the module itself)."""
         target = module.imports.get(name)
-        if target is None:
-            return None
+        return None if target is None else self._place(module, target)
+
+    def _place(self, module: Module, target: str) -> tuple[Module, str] | None:
         dots = len(target) - len(target.lstrip("."))
         parts = target[dots:].split(".")
         if dots:
@@ -198,9 +208,13 @@ class Modules:
         return None
 
     def imported(self, module: Module) -> list[Module]:
-        """The modules of the project that one imports from, each once."""
+        """The modules of the project that one imports from, each once; also those that it imports by their names, as
+        "package.module.Class"."""
         if module.path not in self._imported:
-            places = (self.resolve(module, name) for name in module.imports)
+            targets = list(module.imports.values())
+            if any(target.startswith("importlib") for target in targets):
+                targets += filter(_DOTTED.fullmatch, module.strings)
+            places = (self._place(module, target.replace(":", ".")) for target in targets)
             self._imported[module.path] = list({place[0].path: place[0] for place in places if place}.values())
         return self._imported[module.path]
 
