@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -288,6 +290,27 @@ async def test_a_model_that_a_framework_brings_for_tests_asks_nobody(tmp_path: P
     assert effects(change) == {"shouts": "unchanged", "polite": "unchanged"}
     project.edit("'please'", "'HELLO'")
     assert effects(await project.check()) == {"shouts": "passes", "polite": "fails"}
+
+
+async def test_runs_that_wait_for_each_other_are_all_begun(tmp_path: Path, store: Store) -> None:
+    number = 2 * (os.cpu_count() or 1) + 1
+    project = Project(tmp_path, store, suite=SUITE.replace(", capture: model", ""))
+    project.options = PlanOptions(trust=True, repeat=number, concurrency=2 * number, tests=("shouts",))
+    waits = f"""
+import os, pathlib, time
+def answer(prompt):
+    here = pathlib.Path("begun"); here.mkdir(exist_ok=True); (here / str(os.getpid())).touch()
+    until = time.monotonic() + 100
+    while len(list(here.iterdir())) < {number}:
+        assert time.monotonic() < until, "the others were not begun"
+        time.sleep(0.01)
+    return "HELLO"
+"""
+    await project.record(agent=waits)
+    shutil.rmtree(tmp_path / "begun")
+    change = await project.check()
+    assert len(change.runs) == number
+    assert {(run.effect, run.status) for run in change.runs} == {("unchanged", "passed")}
 
 
 async def test_a_judge_is_not_asked(server: ScriptedServer, project: Project) -> None:

@@ -25,6 +25,7 @@ from agenteval_tui.core.ids import new_id
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_pool import Prepared, prepare_agents
 from agenteval_tui.runs.change.differences import first_difference
+from agenteval_tui.runs.change.idle_cores import idle_s
 from agenteval_tui.runs.change.model import CodeChange, Effect, RunChange, code_change
 from agenteval_tui.runs.change.recorded_runs import RecordedRun, Tapes
 from agenteval_tui.runs.engine import Engine
@@ -68,7 +69,9 @@ KEY_REFUSED = frozenset(
 """The exceptions of clients of model servers whose key was refused."""
 _AT_ONCE = os.cpu_count() or 1
 """So many runs begin at once: if more shared the cores, the first verdict would be there as late as the last."""
-_MORE_AFTER_S = 0.15
+_LOOK_S = 0.15
+_LOOKS_IF_BUSY = 7
+_IDLE_SHARE = 0.5
 _LIMIT = "the limit on cost is reached"
 NOT_JUDGED = "runs after a save don't ask judges that have not answered this before"
 _NEEDS = "its model was asked, and the requests were not recorded"
@@ -371,12 +374,19 @@ def _change(
 
 
 async def _more_at_once(engine: Engine, most: int) -> None:
-    """Let more and more runs begin, for those that wait for something else than a core."""
+    """Let more and more runs begin while those in progress wait for something else than a core. If the cores are busy,
+    it may be with something else, so it goes on all the same, but slowly."""
     at_once = _AT_ONCE
+    looks = 0
     while at_once < most:
-        await asyncio.sleep(_MORE_AFTER_S)
-        at_once = min(2 * at_once, most)
-        engine.command(Command("set_concurrency", number=at_once))
+        before = idle_s()
+        await asyncio.sleep(_LOOK_S)
+        looks += 1
+        now = idle_s()
+        idle = before is None or now is None or now - before >= _IDLE_SHARE * _AT_ONCE * _LOOK_S
+        if idle or looks % _LOOKS_IF_BUSY == 0:
+            at_once = min(2 * at_once, most)
+            engine.command(Command("set_concurrency", number=at_once))
 
 
 def _agents_of(run: RunPlan) -> tuple[AgentPlan, ...]:
