@@ -24,8 +24,7 @@ from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.presenters.json_document import JsonDocument, parts_of
 from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of, entry_lines
 from agenteval_tui.tui.presenters.tabs import tab_at, tab_cells
-from agenteval_tui.tui.presenters.text_search import PIECE, occurrences
-from agenteval_tui.tui.presenters.transcript import TranscriptDocument, number_of
+from agenteval_tui.tui.presenters.transcript import PIECE, TranscriptDocument, number_of, occurrences
 from agenteval_tui.tui.styled_text import plain, width_of
 
 NOON = 1_795_262_400_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,10 +16,40 @@ from agenteval_tui.tui.presenters.arguments import json_styles
 from agenteval_tui.tui.presenters.block_document import BlockColumn
 from agenteval_tui.tui.presenters.block_layout import TIE, Range
 from agenteval_tui.tui.presenters.highlights import SIGN_STYLES, SIGNS, STYLES, Mark
-from agenteval_tui.tui.presenters.text_search import occurrences
 from agenteval_tui.tui.presenters.tool_results import moved
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey, blocks_of, raw_blocks
 from agenteval_tui.tui.styled_text import Cell, Line, left, width_of
+
+PIECE = 100_000
+"""Characters that are looked through at once: well under a millisecond."""
+
+
+def occurrences(text: str, words: str) -> Iterator[list[tuple[int, int]]]:
+    """The places of `words` in each piece of `text`, in order, none overlapping another; [] for a piece without any."""
+    folded_words, size = words.lower(), len(words)
+    at = begin = 0
+    while begin < len(text) or begin == 0:
+        end = min(begin + PIECE, len(text))
+        # What begins in this piece may end in the next.
+        piece = text[begin : end + size - 1] if size else ""
+        places: list[tuple[int, int]] = []
+        small = piece.lower()
+        if len(small) != len(piece) or len(folded_words) != size:
+            # A few letters change their length with their case: offsets would lie. Slower, and right.
+            for match in re.compile(re.escape(words), re.IGNORECASE).finditer(piece, max(at - begin, 0)):
+                places.append((begin + match.start(), begin + match.end()))
+        else:
+            start = small.find(folded_words, max(at - begin, 0))
+            while start >= 0:
+                places.append((begin + start, begin + start + size))
+                start = small.find(folded_words, start + size)
+        if places:
+            at = places[-1][1]
+        yield places
+        begin = end
+        if begin >= len(text):
+            break
+
 
 MOST_MATCHES = 10_000
 SLICE_SECONDS = 0.003
