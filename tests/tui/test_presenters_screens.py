@@ -27,11 +27,9 @@ from agenteval_tui.runs.events import RunRef, RunState, StreamPart
 from agenteval_tui.tui.presenters import status_style
 from agenteval_tui.tui.presenters.block_layout import Range, lay_out
 from agenteval_tui.tui.presenters.evidence_pane import looked_at, tool_text_lines
-from agenteval_tui.tui.presenters.highlighted_text import marked_text
-from agenteval_tui.tui.presenters.highlights import STYLES, MarkKind
+from agenteval_tui.tui.presenters.highlights import STYLES, MarkKind, marked_text
 from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
 from agenteval_tui.tui.presenters.impact import flip_line, impact_in_one_line, impact_lines, problem_lines
-from agenteval_tui.tui.presenters.pane_title import pane_title
 from agenteval_tui.tui.presenters.run_header import agreement, miss_lines, reason_line, run_header
 from agenteval_tui.tui.presenters.run_rows import run_heading as live_heading
 from agenteval_tui.tui.presenters.run_stream import PARTS, RunStream, parts_of
@@ -45,6 +43,7 @@ from agenteval_tui.tui.presenters.status_style import (
 from agenteval_tui.tui.presenters.suite_detail import TestRuns, config_lines, detail, title_of
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import SuiteTree
+from agenteval_tui.tui.presenters.tabs import pane_title
 from agenteval_tui.tui.presenters.test_status import outcome_of, recent_rate
 from agenteval_tui.tui.presenters.text_layout import LONGEST, error_lines, labelled, paragraph
 from agenteval_tui.tui.presenters.view_lines import wrapped

@@ -19,8 +19,7 @@ from agenteval_tui.transcripts.observed import calls_phrase, unseen
 from agenteval_tui.transcripts.traceback import traceback_from
 from agenteval_tui.tui.presenters.comparison_lines import comparison_lines
 from agenteval_tui.tui.presenters.error_lines import error_lines, traceback_rows
-from agenteval_tui.tui.presenters.highlighted_text import VALUE_LINES, Piece, marked_text
-from agenteval_tui.tui.presenters.highlights import MarkKind
+from agenteval_tui.tui.presenters.highlights import VALUE_LINES, MarkKind, Piece, marked_text
 from agenteval_tui.tui.presenters.judge_log import asked_summary
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark, token, word
 from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
