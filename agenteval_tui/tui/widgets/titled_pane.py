@@ -8,7 +8,7 @@ from typing import ClassVar, Generic, TypeVar
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from agenteval_tui.tui.presenters.pane_title import Much, pane_title
+from agenteval_tui.tui.presenters.tabs import Much, pane_title
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.terminal.mounting import drop_messages, is_too_late
 from agenteval_tui.tui.widgets.line_block import LineBlock

@@ -28,8 +28,8 @@ from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.tui.actions import BY_ID, key_word
 from agenteval_tui.tui.presenters.editor_rows import EDITED, CriterionRows, TestRows, dataset_lines
-from agenteval_tui.tui.presenters.pane_title import pane_title
 from agenteval_tui.tui.presenters.preview_lines import impact_below, nothing_yet, trial_lines, trial_title, verdict_line
+from agenteval_tui.tui.presenters.tabs import pane_title
 from agenteval_tui.tui.presenters.test_form import YAMLS
 from agenteval_tui.tui.presenters.text_layout import indented
 from agenteval_tui.tui.screens.base_screen import FrameScreen

@@ -22,8 +22,8 @@ from agenteval_tui.suites.watch import watch
 from agenteval_tui.tui.actions import bindings, key_of, named_keys
 from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.draft_store import Drafts
-from agenteval_tui.tui.presenters.pane_title import BESIDE_NAME
 from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
+from agenteval_tui.tui.presenters.tabs import BESIDE_NAME
 from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
