@@ -21,7 +21,7 @@ from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.screens.inspect.context_pane import ContextPane
+from agenteval_tui.tui.screens.inspect.run_views import ContextPane
 from agenteval_tui.tui.screens.inspect.screen import RESTING_SECONDS, InspectScreen
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from benchmarks.table import Row

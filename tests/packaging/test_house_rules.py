@@ -150,9 +150,7 @@ def test_every_action_has_a_method_a_key_and_a_palette_entry() -> None:
     from agenteval_tui.tui.actions import ACTIONS, BY_ID
     from agenteval_tui.tui.app import AgentevalApp
     from agenteval_tui.tui.screen_registry import FACTORIES
-    from agenteval_tui.tui.screens.inspect.context_pane import ContextPane
-    from agenteval_tui.tui.screens.inspect.error_pane import ErrorPane
-    from agenteval_tui.tui.screens.inspect.run_views import BranchesPane, DifferencePane
+    from agenteval_tui.tui.screens.inspect.run_views import BranchesPane, ContextPane, DifferencePane, ErrorPane
     from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 
     screens = [factory() for factory in FACTORIES.values()]

@@ -21,8 +21,8 @@ from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
-from agenteval_tui.tui.screens.inspect.context_pane import ContextPane
 from agenteval_tui.tui.screens.inspect.panes import EvidencePane
+from agenteval_tui.tui.screens.inspect.run_views import ContextPane
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.widgets.lines_view import LinesView
 

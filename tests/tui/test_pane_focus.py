@@ -13,7 +13,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import Planned, RunRef, RunStarted
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.presenters.pane_title import pane_title
+from agenteval_tui.tui.presenters.tabs import pane_title
 from agenteval_tui.tui.screens.editor.screen import EditorScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.run.screen import RunScreen

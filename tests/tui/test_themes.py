@@ -18,7 +18,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.tui.presenters.pane_title import pane_title
+from agenteval_tui.tui.presenters.tabs import pane_title
 from agenteval_tui.tui.style_tokens import Palette, _palette
 from agenteval_tui.tui.theme_tokens import (
     APART,

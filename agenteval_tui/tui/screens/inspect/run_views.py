@@ -1,9 +1,12 @@
-"""The views of Inspect beside the transcript, in its place: the difference with another run, and where the repetitions
-of the test diverge. Each tells the screen which run is wanted; evidence and config stay beside it."""
+"""The tabs of Inspect in the transcript's place: the difference with another run, where the repetitions of the test
+diverge, what the run printed, the state around it, why its agent broke off, and what the model had of its context.
+Those that are about another run tell the screen which one is wanted; evidence and config stay beside them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,18 +15,28 @@ from textual.containers import Container
 from textual.events import Resize
 from textual.message import Message
 
+from agenteval_tui.analysis.raised import Raised
 from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.core.numbers import count
+from agenteval_tui.runs.around.record import AroundRecord
 from agenteval_tui.runs.fork.answers import Outcomes
-from agenteval_tui.tui.actions import keyed, pane_bindings
+from agenteval_tui.transcripts.model import RunError, Transcript
+from agenteval_tui.transcripts.model_request import ModelRequests
+from agenteval_tui.transcripts.traceback import Frame, Traceback, frame_places
+from agenteval_tui.tui.actions import key_of, keyed, pane_bindings
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.presenters import fork_columns
 from agenteval_tui.tui.presenters.branch_tree import TreeRow, detail_lines, head_lines
 from agenteval_tui.tui.presenters.difference import WIDE, run_line
 from agenteval_tui.tui.presenters.difference_rows import RULE, half_width
+from agenteval_tui.tui.presenters.error_lines import Place, raised_lines
 from agenteval_tui.tui.presenters.fork_columns import ForkTree
+from agenteval_tui.tui.presenters.run_output import output_rows
+from agenteval_tui.tui.presenters.run_state import state_rows
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
+from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.screens.inspect.branches import BranchesController
 from agenteval_tui.tui.screens.inspect.forks import ForksController
 from agenteval_tui.tui.screens.inspect.run_pair import RunPair
@@ -37,6 +50,7 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.views.difference import verdict_text
 from agenteval_tui.views.divergence import divergence_text
 from agenteval_tui.views.model import sentence
+from agenteval_tui.views.model_request import request_view
 
 NO_OTHER = "No other run of this test and row is stored, so there is nothing to compare with."
 SIDE_BY_SIDE = 100
@@ -396,3 +410,254 @@ class BranchesPane(TitledPane[BranchesController]):
         """The run's own execution, or all."""
         if self._is_about_repetitions():
             self.post_message(self.Asked(other_scope=True))
+
+
+class _RunPane(TitledPane[None]):
+    """Lines about the open run."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self._transcript = Transcript()
+
+    def parts(self) -> ComposeResult:
+        yield LinesView(id=self.NAME)
+
+    def _show(self, transcript: Transcript, rows: Callable[[int], list[Line]]) -> None:
+        self._transcript = transcript
+        self.query_one(f"#{self.NAME}", LinesView).show(rows, keep_place=False)
+        self.retitle()
+
+
+class OutputPane(_RunPane):
+    """The output of the open run, with its time, and what hooks and services printed."""
+
+    NAME = "output"
+
+    def heading(self) -> Heading:
+        lines = sum(max(1, piece.text.count("\n")) for piece in self._transcript.output)
+        return self.NAME, count(lines, "line") if lines else ""
+
+    def open(self, transcript: Transcript, record: AroundRecord) -> None:
+        """Show the output of another run, and what its execution had around it."""
+        self._show(transcript, partial(output_rows, transcript, record))
+
+
+class StatePane(_RunPane):
+    """The state before and after the open run, with what changed."""
+
+    NAME = "state"
+
+    def heading(self) -> Heading:
+        probes = len(self._transcript.state)
+        return self.NAME, count(probes, "probe") if probes else ""
+
+    def open(self, transcript: Transcript) -> None:
+        """Show the state of another run."""
+        self._show(transcript, partial(state_rows, transcript))
+
+
+class ErrorPane(TitledPane[None]):
+    """The error of the open run and what functions around the agent raised, with the cursor on a frame."""
+
+    NAME = "error"
+    BINDINGS: ClassVar[list[BindingType]] = list(pane_bindings("error"))
+
+    @dataclass
+    class EditorWanted(Message):
+        """The line of a frame is to be opened in the person's editor."""
+
+        frame: Frame | None
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self._error: RunError | None = None
+        self._raised: tuple[Raised, ...] = ()
+        self._all_frames = False
+        self._place: Place | None = None
+        self._rows: dict[Place, int] = {}
+
+    def parts(self) -> ComposeResult:
+        yield LinesView(id="error")
+
+    @property
+    def view(self) -> LinesView:
+        """The lines."""
+        return self.query_one("#error", LinesView)
+
+    @property
+    def frame(self) -> Frame | None:
+        """The frame under the cursor."""
+        if self._place is None:
+            return None
+        number, raised, place = self._place
+        return self._tracebacks()[number].exceptions[raised].frames[place]
+
+    @property
+    def has_something(self) -> bool:
+        """Whether the run has an error, or a function around the agent raised."""
+        return self._error is not None or bool(self._raised)
+
+    def heading(self) -> Heading:
+        places = self._places()
+        if self._place not in places:
+            return "error", ""
+        return "error", f"{places.index(self._place) + 1} of {count(len(places), 'frame')}"
+
+    def open(self, error: RunError | None, raised: tuple[Raised, ...] = ()) -> None:
+        """Show the error of another run (None: there is none) and what was raised around it, at the project's last
+        frame."""
+        self._error, self._raised, self._all_frames = error, raised, False
+        self._place = next(iter(self._places()), None)
+        self._draw(keep_place=False)
+
+    def _tracebacks(self) -> dict[int, Traceback]:
+        own = {} if self._error is None or self._error.traceback is None else {0: self._error.traceback}
+        return {**own, **{number: each.traceback for number, each in enumerate(self._raised, 1)}}
+
+    def _places(self) -> list[Place]:
+        return [
+            (number, *place)
+            for number, traceback in self._tracebacks().items()
+            for place in frame_places(traceback, all_frames=self._all_frames)
+        ]
+
+    def _draw(self, *, keep_place: bool = True) -> None:
+        error, raised, place, all_frames = self._error, self._raised, self._place, self._all_frames
+
+        def lines(width: int) -> list[Line]:
+            if error is None and not raised:
+                return [(), ((" The agent finished: this run has no error.", "dim"),)]
+            visible, self._rows = raised_lines(error, raised, width, place, all_frames=all_frames)
+            return visible
+
+        self.view.show(lines, keep_place=keep_place)
+        self.retitle()
+
+    # Actions
+
+    def action_next_frame(self) -> None:
+        """The caller of this frame, then the frames of what it came from."""
+        self._step(1)
+
+    def action_previous_frame(self) -> None:
+        self._step(-1)
+
+    def _step(self, step: int) -> None:
+        places = self._places()
+        if not places:
+            return
+        before = places.index(self._place) if self._place in places else -step
+        self._place = places[max(0, min(before + step, len(places) - 1))]
+        self._draw()
+        row, view = self._rows.get(self._place, 0), self.view
+        if not view.scroll_offset.y <= row < view.scroll_offset.y + view.size.height - 2:
+            view.scroll_to(y=max(0, row - 1), animate=False)
+
+    def action_fold(self) -> None:
+        """Show the frames of packages too, or fold them again."""
+        self._all_frames = not self._all_frames
+        if self._place not in self._places():
+            places = self._places()
+            self._place = places[0] if places else None
+        self._draw()
+
+    def action_open_editor(self) -> None:
+        """The line of the frame in $EDITOR."""
+        self.post_message(self.EditorWanted(self.frame))
+
+
+_MOST = 300
+"""Messages of a request that are shown first, so that a context of thousands opens at once."""
+
+
+class ContextPane(TitledPane[None]):
+    """The requests of the open run, one at a time."""
+
+    NAME = "context"
+    BINDINGS: ClassVar[list[BindingType]] = list(pane_bindings("context"))
+
+    @dataclass
+    class AnswerWanted(Message):
+        """The transcript's message that the shown request led to is to be seen."""
+
+        message: int | None
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self._requests = ModelRequests()
+        self._calls: list[str] = []
+        self.number = 0
+        """The request that is shown, from 1; 0: there is none."""
+        self._most = _MOST
+
+    def parts(self) -> ComposeResult:
+        yield LinesView(id="context")
+
+    def heading(self) -> Heading:
+        return "context", f"request {self.number} of {len(self._requests.references)}" if self.number else ""
+
+    def open(self, transcript: Transcript) -> None:
+        """Show the last request of another run."""
+        self._requests = transcript.requests or ModelRequests()
+        self._calls = [call.name for call in transcript.tool_calls]
+        self.go_to(len(self._requests.references))
+
+    def go_to_answer(self, message: int) -> None:
+        """Show the request for this message of the transcript, or for the first answer behind it."""
+        answers = [
+            (reference.answer, number)
+            for number, reference in enumerate(self._requests.references, 1)
+            if reference.answer is not None and reference.answer >= message
+        ]
+        if answers:
+            self.go_to(min(answers)[1])
+
+    def go_to(self, number: int) -> None:
+        """Show a request by its number."""
+        self.number = max(1, min(number, len(self._requests.references))) if self._requests.references else 0
+        self._most = _MOST
+        self._draw()
+
+    def _draw(self) -> None:
+        requests, number, calls, most = self._requests, self.number, self._calls, self._most
+        more = f"press {key_of('context.older', services(self).keymap)} to show more"
+
+        def lines(width: int) -> list[Line]:
+            if not number:
+                return [
+                    (),
+                    ((" What the model saw is not recorded: `capture: model` of the agent records it.", "dim"),),
+                ]
+            lines = view_lines(request_view(requests, number, calls, most=most, more=more), width - 1)
+            return [((" ", ""), *line) for line in lines]
+
+        self.query_one("#context", LinesView).show(lines, keep_place=False)
+        self.retitle()
+
+    # Actions
+
+    def action_next_request(self) -> None:
+        """The request after this one."""
+        self.go_to(self.number + 1)
+
+    def action_previous_request(self) -> None:
+        self.go_to(self.number - 1)
+
+    def action_older_messages(self) -> None:
+        """More of the messages at its beginning."""
+        self._most += 2 * _MOST
+        self._draw()
+
+    def action_answer(self) -> None:
+        """The answer to it, in the transcript."""
+        if self.number:
+            self.post_message(self.AnswerWanted(self._requests.references[self.number - 1].answer))
+
+
+def message_of(key: BlockKey | None, transcript: Transcript) -> int | None:
+    """The message that a block of the transcript belongs to: its own, or that of its call."""
+    kind, index = key or ("", 0)
+    if kind in ("message", "reasoning"):
+        return index
+    calls = transcript.tool_calls
+    return calls[index].message if kind in ("call", "result") and index < len(calls) else None

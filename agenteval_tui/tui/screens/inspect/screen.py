@@ -57,7 +57,6 @@ from agenteval_tui.tui.screens.confirm_dialog import save_question
 from agenteval_tui.tui.screens.criterion_versions import show_versions
 from agenteval_tui.tui.screens.file_conflict_dialog import FileConflictScreen
 from agenteval_tui.tui.screens.inspect.branches import BranchesController
-from agenteval_tui.tui.screens.inspect.context_pane import ContextPane, message_of
 from agenteval_tui.tui.screens.inspect.controller import (
     ConfigToEdit,
     Flip,
@@ -69,7 +68,6 @@ from agenteval_tui.tui.screens.inspect.controller import (
     write,
 )
 from agenteval_tui.tui.screens.inspect.drafts import EditToSave
-from agenteval_tui.tui.screens.inspect.error_pane import ErrorPane
 from agenteval_tui.tui.screens.inspect.forks import (
     ForksController,
     ended_of,
@@ -89,8 +87,16 @@ from agenteval_tui.tui.screens.inspect.panes import (
 )
 from agenteval_tui.tui.screens.inspect.places import Place, Places
 from agenteval_tui.tui.screens.inspect.run_pair import RunPair, pair_reader
-from agenteval_tui.tui.screens.inspect.run_panes import OutputPane, StatePane
-from agenteval_tui.tui.screens.inspect.run_views import BranchesPane, DifferencePane, RunWanted
+from agenteval_tui.tui.screens.inspect.run_views import (
+    BranchesPane,
+    ContextPane,
+    DifferencePane,
+    ErrorPane,
+    OutputPane,
+    RunWanted,
+    StatePane,
+    message_of,
+)
 from agenteval_tui.tui.screens.json_viewer import JsonViewerScreen
 from agenteval_tui.tui.screens.judge_log import JudgeLogScreen
 from agenteval_tui.tui.screens.relax import RelaxScreen
