@@ -29,7 +29,7 @@ from agenteval_tui.runs.around.execution import ExecutionSurroundings, needs_sur
 from agenteval_tui.runs.around.plan import ServicePlan
 from agenteval_tui.runs.around.record import ServiceState
 from agenteval_tui.runs.attempt import RunAttempts
-from agenteval_tui.runs.budget import Budget
+from agenteval_tui.runs.budget import Budget, SpendingLimit
 from agenteval_tui.runs.completion import RunCompletion
 from agenteval_tui.runs.early_stopping import repetitions_of
 from agenteval_tui.runs.events import (
@@ -54,7 +54,6 @@ from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.request_room import RequestRoom
 from agenteval_tui.runs.run_queue import WaitingRuns
 from agenteval_tui.runs.simulated_user import SimulatedUsers
-from agenteval_tui.runs.spending_limit import SpendingLimit
 from agenteval_tui.runs.state_probes import StateProbes
 from agenteval_tui.runs.store_records import begin, places_of_plan
 from agenteval_tui.runs.throttle import Refusals

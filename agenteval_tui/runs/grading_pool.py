@@ -16,10 +16,10 @@ from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import recordings_of
+from agenteval_tui.runs.budget import SpendingLimit
 from agenteval_tui.runs.judge_client import Answers, JudgeClient, JudgeRequestGroup
 from agenteval_tui.runs.judge_labels import JudgeLabels
 from agenteval_tui.runs.plan.model import Plan, RunPlan
-from agenteval_tui.runs.spending_limit import SpendingLimit
 from agenteval_tui.transcripts.model import Transcript, Usage
 
 CANCELLED = "cancelled"

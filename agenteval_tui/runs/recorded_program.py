@@ -49,6 +49,7 @@ from agenteval_tui.history.recordings import PROGRAM, UNGRADED
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import Configured
+from agenteval_tui.runs.budget import SpendingLimit
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.fork.model import ForkOrigin, encode_origin
 from agenteval_tui.runs.grading_pool import GradedRun, GradingPool
@@ -60,7 +61,6 @@ from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.runs.proxy_options import ProxyOptions
 from agenteval_tui.runs.resume import stored_plan
-from agenteval_tui.runs.spending_limit import SpendingLimit
 from agenteval_tui.runs.store_records import begin
 from agenteval_tui.runs.trust_check import check_agents, check_trust, check_use
 from agenteval_tui.runs.unfinished_recording import UnfinishedRecording

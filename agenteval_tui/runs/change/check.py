@@ -24,6 +24,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_pool import Prepared, prepare_agents
+from agenteval_tui.runs.budget import SpendingLimit
 from agenteval_tui.runs.change.differences import first_difference
 from agenteval_tui.runs.change.idle_cores import idle_s
 from agenteval_tui.runs.change.model import CodeChange, Effect, RunChange, code_change
@@ -32,7 +33,6 @@ from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Command, Ended, Event, Graded
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Limits, Plan, RunPlan
-from agenteval_tui.runs.spending_limit import SpendingLimit
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Transcript
