@@ -106,7 +106,7 @@ from agenteval_tui.tui.screens.verdict_changes import VerdictChangesScreen
 from agenteval_tui.tui.state import text
 from agenteval_tui.tui.styled_text import Cell, Line, spread, width_of
 from agenteval_tui.tui.widgets.line_block import LineBlock
-from agenteval_tui.tui.widgets.pane_tabs import PaneTabs
+from agenteval_tui.tui.widgets.titled_pane import PaneTabs
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import is_busy, start_worker
 from agenteval_tui.uxon.diagnostics import Diagnostic
