@@ -18,8 +18,7 @@ from agenteval_tui.agents.recording import options
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.otel import span_of
-from agenteval_tui.formats.otlp.traced_agent import environment
-from agenteval_tui.formats.otlp.whole_transcript import whole_transcript
+from agenteval_tui.formats.otlp.traced_agent import environment, whole_transcript
 from agenteval_tui.transcripts.model import Message, Transcript
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "servers"))
