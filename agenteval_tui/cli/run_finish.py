@@ -11,7 +11,6 @@ from msgspec import Struct
 from agenteval_tui.analysis.ab import compare_ab
 from agenteval_tui.analysis.attribution import attribute
 from agenteval_tui.analysis.costs import costs_of
-from agenteval_tui.analysis.execution_outcome import outcome_now
 from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.regression_gate import (
     BaselineResult,
@@ -19,7 +18,7 @@ from agenteval_tui.analysis.regression_gate import (
     with_cached_comparison,
 )
 from agenteval_tui.analysis.summary import execution_stats
-from agenteval_tui.analysis.test_gates import TestGates, gates_now
+from agenteval_tui.analysis.test_gates import TestGates, gates_now, outcome_now
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.analysis.umbraco_metrics import umbraco_figures
 from agenteval_tui.cli.exit_codes import FAILED, INTERRUPTED, exit_code

@@ -6,8 +6,8 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 
-from agenteval_tui.analysis.execution_outcome import outcome_now
 from agenteval_tui.analysis.summary import execution_stats
+from agenteval_tui.analysis.test_gates import outcome_now
 from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
