@@ -8,8 +8,7 @@ from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import Blame as Answers
 from agenteval_tui.analysis.blame.model import SampledAnswer
 from agenteval_tui.analysis.blame.options import BlameOptions
-from agenteval_tui.analysis.blame.sampled_answer import Sampling
-from agenteval_tui.analysis.blame.sampling_price import with_price
+from agenteval_tui.analysis.blame.sampled_answer import Sampling, with_price
 from agenteval_tui.api.runs import File, Run
 from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from agenteval_tui.analysis.blame.known import SAMPLES_OPTION, sampled_of, steps_to_redo
-from agenteval_tui.analysis.blame.model import SampledAnswer
+from agenteval_tui.analysis.blame.model import Blame, SampledAnswer, SamplingPrice
 from agenteval_tui.analysis.blame.options import SAMPLES
 from agenteval_tui.analysis.blame.sampling import Counts, Search
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.estimate import Estimate
 from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.runs.fork.oracle import Oracle
@@ -103,3 +107,21 @@ class Sampling:
             self._stopped = outcome.stopped
         elif outcome.decided < count:
             self._stopped = "continuations ended without a verdict"
+
+
+def with_price(store: Store, row: RunRow, blame: Blame, transcript: Transcript) -> Blame:
+    """The answer with the price of sampling, where the step is not known and was not sampled. Calls no agent."""
+    if blame.decision != "not_known" or blame.sampled is not None:
+        return blame
+    return replace(blame, sampling_price=sampling_price(store, row, transcript))
+
+
+def sampling_price(store: Store, row: RunRow, transcript: Transcript) -> SamplingPrice:
+    """What sampling takes at most, if no answers contradict each other. Calls no agent."""
+    try:
+        takes, requests = Sampling(Oracle(store, row, purpose="blame"), transcript).price()
+    except AgentevalError as error:
+        return SamplingPrice(samples=SAMPLES, refused=error.what)
+    if not takes.runs:
+        return SamplingPrice(samples=SAMPLES, cost=0.0)
+    return SamplingPrice(samples=SAMPLES, continuations=takes.runs, requests=requests, cost=takes.whole_cost)

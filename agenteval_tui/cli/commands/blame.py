@@ -11,8 +11,7 @@ from agenteval_tui.analysis.blame.free_answer import Given, blame_of
 from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import SampledAnswer
 from agenteval_tui.analysis.blame.options import SAMPLES, BlameOptions
-from agenteval_tui.analysis.blame.sampled_answer import Sampling
-from agenteval_tui.analysis.blame.sampling_price import with_price
+from agenteval_tui.analysis.blame.sampled_answer import Sampling, with_price
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.continuation_options import Asking, agree_to_price, continuation_options, permit_oracle
