@@ -174,7 +174,7 @@ def _agents(loaded: LoadedSuite, suite: Suite) -> Iterator[Problem]:
             yield _at(loaded, _key_or_value(node, "callable"), "agent-option", message)
         if "tools" not in plain:
             continue
-        from agenteval_tui.agents.tools.check import tool_problems  # most suites need none of its models
+        from agenteval_tui.agents.tools.toolset import tool_problems  # most suites need none of its models
 
         for message in tool_problems(plain, loaded.path.parent):
             yield _at(loaded, _key_or_value(node, "tools"), "agent-tools", message)

@@ -14,8 +14,7 @@ from programs import executable, lives, until
 
 from agenteval_tui.agents.base import Printed
 from agenteval_tui.agents.permission import NOTHING, permission_for
-from agenteval_tui.agents.tools.check import tool_problems
-from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox
+from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox, tool_problems
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.tool_files import load_tools
 
