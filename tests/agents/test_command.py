@@ -242,6 +242,26 @@ async def test_a_key_that_a_program_misses(run_agent: Run, tmp_path: Path, code:
     assert not named or f"=... into {tmp_path / '.env'}" in error.fix
 
 
+@pytest.mark.parametrize(
+    ("code", "question"),
+    [
+        ("print('Ready.'); input('Which model? [m]: ')", "Which model? [m]:"),
+        ("print('Hello'); input('you> ')", "you>"),
+        ("print('Which model? [m]:'); sys.exit(1)", ""),
+        ("print('<b>bold</b>', end=''); sys.exit(1)", ""),
+    ],
+)
+async def test_a_program_that_asks_and_gets_no_answer(run_agent: Run, code: str, question: str) -> None:
+    error = failure(await run_agent(python(f"import sys; sys.stdin.read(); {code}")))
+    assert ("nobody answers in a run" in error.fix) == bool(question)
+    assert f"“{question}”" in error.fix or not question
+
+
+async def test_the_last_lines_of_an_error_are_whole(run_agent: Run) -> None:
+    code = "import sys; print('a warning' + ' and more' * 60, file=sys.stderr); sys.exit('Aborted.')"
+    assert failure(await run_agent(python(code))).message.endswith("exit code 1: …Aborted.")
+
+
 async def test_a_line_that_is_cut_off_because_the_program_fell_is_the_lesser_news(run_agent: Run) -> None:
     code = 'import sys; print(\'{"type": "text", "text": "x"}\'); print(\'{"ty\', end=\'\'); sys.exit(\'fell\')'
     error = failure(await run_agent(python(code)))

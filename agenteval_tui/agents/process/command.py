@@ -30,6 +30,7 @@ from agenteval_tui.agents.options import options_for, prefix_refusal, read_optio
 from agenteval_tui.agents.process.child_process import GRACE_S, Program, find_program, start
 from agenteval_tui.agents.process.errors import (
     exit_description,
+    pending_question,
     remedy_for,
     silence_error,
     with_last_words,
@@ -301,6 +302,8 @@ class CommandAgent:
             fix = await asyncio.to_thread(self._remedy, words, env) or remedy_for(
                 program.returncode, "run it by hand with the same input; `agenteval docs agents` describes it"
             )
+            if question := pending_question(reader.last_words, env):
+                fix = f"it asked “{question}” and nobody answers in a run: give it that as an option or a variable"
             # A traceback says more than the last lines of standard error, and causes are grouped by it.
             traceback = traceback_in(without_secrets(program.stderr, env), str(self._folder(options)))
             if traceback is None:

@@ -14,6 +14,8 @@ from agenteval_tui.transcripts.traceback import Traceback, with_texts
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _SHORTEST = 8  # characters; a shorter value would be found in many an innocent word
 _LONGEST_TAIL = 400
+_PROMPT = re.compile(r".*[:?]|[^<]{0,20}>", re.DOTALL)
+"""A line without an end that asks for one: "Your name: ", "you> ", but no "</html>"."""
 _IN_DUMP = re.compile(
     r"^(?:Current thread|Thread) 0x\w+ .*:$|^Extension modules: "
     rf"|^ *File \"{re.escape(str(Path(__file__).parent))}/python_\w+\.py\", line \d+ in "
@@ -42,10 +44,23 @@ def traceback_without_secrets(traceback: Traceback | None, env: Mapping[str, str
 
 
 def stderr_tail(stderr: str, env: Mapping[str, str]) -> str:
-    """The last lines of a program's standard error, in one line of at most 400 characters; "" when there are none."""
+    """The last lines of a program's standard error, in one line of at most 400 characters; "" when there are none. A
+    line is cut only where it is too long alone."""
     lines = [line for line in without_secrets(stderr, env).splitlines() if not _IN_DUMP.search(line)]
-    words = " ".join(" ".join(lines).split())
-    return words if len(words) <= _LONGEST_TAIL else "…" + words[-_LONGEST_TAIL:]
+    words = ""
+    for line in reversed(lines):
+        longer = " ".join([*line.split(), *([words] if words else [])])
+        if len(longer) > _LONGEST_TAIL:
+            return f"…{words}" if words else "…" + longer[-_LONGEST_TAIL:]
+        words = longer
+    return words
+
+
+def pending_question(output: str, env: Mapping[str, str]) -> str:
+    """What a program asked last on its standard output, and got no answer to, without secrets; "" where it did not ask:
+    a line without an end that ends as prompts do."""
+    line = without_secrets(output, env).rpartition("\n")[2].strip()
+    return line[-_LONGEST_TAIL:] if _PROMPT.fullmatch(line) else ""
 
 
 def with_last_words(sentence: str, stderr: str, env: Mapping[str, str]) -> str:
