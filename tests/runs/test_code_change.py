@@ -127,11 +127,16 @@ class Project:
             await check.close()
 
 
-@pytest.fixture(params=["model", "auto"])
+@pytest.fixture
 def project(tmp_path: Path, store: Store, request: pytest.FixtureRequest) -> Project:
-    """`capture` of its agent is model, and auto."""
+    """`capture` of its agent is auto, or what a test is parametrised with (`either_capture`)."""
     (tmp_path / "project").mkdir()
-    return Project(tmp_path / "project", store, capture=request.param)
+    return Project(tmp_path / "project", store, capture=getattr(request, "param", "auto"))
+
+
+either_capture = pytest.mark.parametrize("project", ["model", "auto"], indirect=True)
+"""For tests of which request is answered from where: with `auto` the agent doesn't know that it asks by way of the
+proxy, with `model` its variables lead it there. What is made of the answers is the same."""
 
 
 def effects(change: CodeChange) -> dict[str, str]:
@@ -146,6 +151,7 @@ def of(change: CodeChange, test: str) -> RunChange:
 # From the tape
 
 
+@either_capture
 async def test_what_is_asked_as_before_is_answered_from_the_recording(server: ScriptedServer, project: Project) -> None:
     await project.record()
     asked = len(server.requests)
@@ -170,6 +176,7 @@ async def test_a_change_behind_the_last_request_costs_nothing(server: ScriptedSe
     assert len(server.requests) == asked
 
 
+@either_capture
 async def test_the_first_request_that_differs_stops_the_run_with_its_price(
     server: ScriptedServer, project: Project
 ) -> None:
@@ -191,6 +198,7 @@ async def test_the_first_request_that_differs_stops_the_run_with_its_price(
     assert len(server.requests) == asked
 
 
+@either_capture
 async def test_what_differs_goes_on_live_when_it_is_asked_for(server: ScriptedServer, project: Project) -> None:
     await project.record()
     asked = len(server.requests)
@@ -203,6 +211,7 @@ async def test_what_differs_goes_on_live_when_it_is_asked_for(server: ScriptedSe
     assert server.requests[-1].headers["authorization"] == "Bearer planted-key-of-the-user-0001"
 
 
+@either_capture
 async def test_live_requests_keep_to_the_limit_on_cost(server: ScriptedServer, project: Project) -> None:
     await project.record()
     asked = len(server.requests)
@@ -340,6 +349,7 @@ async def test_the_date_in_a_prompt_is_not_a_change(server: ScriptedServer, proj
     assert set(effects(change).values()) == {"unchanged"}
 
 
+@either_capture
 async def test_what_varies_is_found_where_a_recording_exists_twice(server: ScriptedServer, project: Project) -> None:
     varying = AGENT.replace("def answer", "import uuid\ndef answer").replace(
         '"content": SYSTEM', '"content": SYSTEM + str(uuid.uuid4())'
@@ -350,6 +360,7 @@ async def test_what_varies_is_found_where_a_recording_exists_twice(server: Scrip
     assert set(effects(await project.check()).values()) == {"unchanged"}
 
 
+@either_capture
 async def test_what_a_tool_gives_anew_each_time_is_found_where_a_recording_exists_twice(
     server: ScriptedServer, project: Project
 ) -> None:
@@ -362,6 +373,7 @@ async def test_what_a_tool_gives_anew_each_time_is_found_where_a_recording_exist
     assert set(effects(await project.check()).values()) == {"unchanged"}
 
 
+@either_capture
 async def test_a_request_that_another_recorded_run_holds_is_answered_from_there(
     server: ScriptedServer, project: Project
 ) -> None:
@@ -376,6 +388,7 @@ async def test_a_request_that_another_recorded_run_holds_is_answered_from_there(
     assert set(effects(await project.check()).values()) == {"needs_model"}
 
 
+@either_capture
 async def test_an_agent_that_asks_in_another_order_each_time_is_answered_by_its_repetitions(
     server: ScriptedServer, project: Project
 ) -> None:
@@ -512,6 +525,7 @@ async def watching(project: Project) -> AsyncIterator[Callable[[], Watched]]:
             await watched.task
 
 
+@either_capture
 async def test_after_each_save_the_change_is_told(
     server: ScriptedServer, project: Project, watching: Callable[[], Watched]
 ) -> None:
@@ -661,6 +675,7 @@ async def test_a_file_that_the_runs_write_themselves_is_left_alone(
     await watched.change(1)
 
 
+@either_capture
 async def test_runs_that_need_the_model_ask_it_on_demand(
     server: ScriptedServer, project: Project, watching: Callable[[], Watched]
 ) -> None:
