@@ -9,7 +9,6 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
 
 from textual.app import App
 from textual.events import Key
@@ -95,28 +94,30 @@ def app_on(suites: Path, db: Path, **options: str) -> AgentevalApp:
     return AgentevalApp(AppStart(paths=(suites,), db=db, **options))
 
 
-SETTLING: WeakSet[App[Any]] = WeakSet()
-"""Apps that are painted when they have settled (conftest.py)."""
+ENDLESS = {"files", "watch", "running"}
+"""Groups of workers that watch, and never end."""
 
 
-async def settle(pilot: Pilot[int], *groups: str) -> None:
-    """Wait until the screen has what it asked for (watchers that never end are left alone)."""
-    endless = {"files", "watch", "running"}
-    SETTLING.add(pilot.app)
-    try:
-        for _ in range(3_000):
-            await pilot.pause()
-            waiting = [w for w in pilot.app.workers if w.is_running and w.group not in endless]
-            if not waiting and (not isinstance(pilot.app, AgentevalApp) or pilot.app.input_queue.is_empty):
-                break
-            await asyncio.sleep(0.01)
-        else:
-            keys = vars(pilot.app.input_queue) if isinstance(pilot.app, AgentevalApp) else {}
-            running = [w.group for w in pilot.app.workers if w.is_running]
-            raise AssertionError(f"still waiting for {running}; keys: {keys}")
-    finally:
-        SETTLING.discard(pilot.app)
-    await pilot.pause()
+def is_settled(app: App[Any]) -> bool:
+    """Whether the app waits for no answer, and no key waits for the app."""
+    if any(worker.is_running and worker.group not in ENDLESS for worker in app.workers):
+        return False
+    return not isinstance(app, AgentevalApp) or app.input_queue.is_empty
+
+
+async def settle(pilot: Pilot[int]) -> None:
+    """Wait until the screen has what it asked for."""
+    app = pilot.app
+    for _ in range(3_000):
+        await pilot.pause()
+        if is_settled(app):
+            await pilot.pause(0)  # the widgets get what the last answer sent them, and may ask for more
+            if is_settled(app):
+                return
+        await asyncio.sleep(0.01)
+    keys = vars(app.input_queue) if isinstance(app, AgentevalApp) else {}
+    running = [worker.group for worker in app.workers if worker.is_running]
+    raise AssertionError(f"still waiting for {running}; keys: {keys}")
 
 
 def press_at_once(pilot: Pilot[int], *keys: str) -> None:

@@ -319,7 +319,6 @@ async def test_a_run_is_planned_cancelled_and_resumed(tmp_path: Path) -> None:
         store.close()
 
 
-@pytest.mark.every_frame
 async def test_who_waits_for_nothing_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = app_on(suite_at(tmp_path / "suites").parent, tmp_path / "history.db")
     shown: list[object] = []

@@ -48,9 +48,6 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 pytestmark = pytest.mark.xdist_group("screens")
 
-expire_in_time = AgentevalApp.on_notify
-"""As it is in the app: in tests, notes stay (conftest.py)."""
-
 
 @pytest.fixture(scope="module")
 def samples(recorded_ran: tuple[Path, Path]) -> Iterator[tuple[Path, Path]]:
@@ -716,7 +713,6 @@ async def test_a_note_goes_also_where_the_timer_of_its_toast_never_fires(
         return replace(displayable_note(message, **options), timeout=0.02)
 
     monkeypatch.setattr(notifications, "displayable_note", short)
-    monkeypatch.setattr(AgentevalApp, "on_notify", expire_in_time)
     app = app_on(*samples)
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         await settle(pilot)

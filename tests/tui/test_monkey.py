@@ -20,7 +20,6 @@ EVENTS = int(os.environ.get("MONKEY_EVENTS", "80"))
 
 @pytest.mark.timeout(300 + EVENTS)
 @pytest.mark.xdist_group("monkey")
-@pytest.mark.every_frame
 async def test_whatever_is_done_nothing_breaks_hangs_or_is_lost(
     fresh: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

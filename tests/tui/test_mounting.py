@@ -33,7 +33,7 @@ from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 
 __all__ = ["fresh", "samples"]  # fixtures
 
-pytestmark = [pytest.mark.xdist_group("sheets"), pytest.mark.every_frame]
+pytestmark = pytest.mark.xdist_group("sheets")
 
 TURNS = (0, 1, 2, 3, 4, 5, 6, 8, 11, 15, 20)  # of the loop
 
