@@ -580,13 +580,15 @@ def test_a_program_whose_model_is_chosen_by_name(tmp_path: Path) -> None:
         "def get_model(name):\n    return importlib.import_module(CLASSES[name])\n",
         "src/mini/models/litellm_model.py": "import litellm\nclass LitellmModel:\n"
         "    def query(self, messages): return litellm.completion(messages=messages)\n",
-        "src/mini/run.py": "import typer\nfrom mini.models import get_model\napp = typer.Typer()\n@app.command()\n"
+        "src/mini/run.py": '"""The simplest example of bindings."""\n'
+        "import typer\nfrom mini.models import get_model\napp = typer.Typer()\n@app.command()\n"
         "def main(task: str = typer.Option(None, '-t', '--task')): print(get_model('m'))\n"
         "if __name__ == '__main__':\n    app()\n",
     }
     agent = only(tmp_path, files)
     assert (agent.framework, agent.name) == ("LiteLLM", "mini")
     assert agent.config["command"] == ["python3", "-m", "mini.run", "--task={{prompt}}"]
+    assert agent.instructions == "", "what a script says of itself is nothing that its model is told"
 
 
 @pytest.mark.parametrize(

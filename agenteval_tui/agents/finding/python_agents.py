@@ -517,7 +517,7 @@ class PythonAgents:
                 "capture": "model",
                 "answer": "model",
             },
-            instructions=instructions or (ast.get_docstring(module.tree) or ""),
+            instructions=instructions,
             tools=own_words.tools_of(modules, module, construction.call, "") if construction else (),
             prompts=(*arguments.prompts, *own_words.prompts_in(modules, module)),
         )
