@@ -66,6 +66,13 @@ def test_every_protocol_gives_the_same_request(path: str) -> None:
     assert request.previous == ""
 
 
+@pytest.mark.parametrize("path", BODIES)
+def test_an_empty_list_of_tools_has_none(path: str) -> None:
+    tools = [{"functionDeclarations": []}] if path.startswith("gemini") else []
+    (request,) = model_requests([exchange(path, {**BODIES[path], "tools": tools})])
+    assert request.tools == ()
+
+
 def test_what_is_no_question_to_a_model_is_left_out() -> None:
     models = Exchange(Question("GET", "openai/v1/models"), Answer(200, "application/json", {"data": []}))
     broken = exchange("openai/v1/chat/completions", {"messages": 3})

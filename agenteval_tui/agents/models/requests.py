@@ -99,7 +99,7 @@ def offered_tools(listed: object) -> tuple[OfferedTool, ...]:
     for tool in listed if isinstance(listed, list | tuple) else ():
         if not isinstance(tool, Mapping):
             continue
-        declared = tool.get("functionDeclarations") or tool.get("function_declarations")
+        declared = tool.get("functionDeclarations", tool.get("function_declarations"))
         if isinstance(declared, list):
             offered_tools += [_offered_tool(function) for function in declared if isinstance(function, Mapping)]
         else:
