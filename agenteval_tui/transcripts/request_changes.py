@@ -18,7 +18,14 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.document import Count, Document
 from agenteval_tui.transcripts.message_key import message_key
-from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool, content_of, files_of
+from agenteval_tui.transcripts.model_request import (
+    ModelRequest,
+    ModelRequests,
+    OfferedTool,
+    content_of,
+    files_of,
+    whole_text,
+)
 
 Kind = Literal[
     "added",
@@ -37,6 +44,12 @@ Kind = Literal[
 ]
 _MOST_PAIRS = 1_000_000
 """Pairs of messages in which one with two texts is looked for."""
+_TOLD = ("user", "assistant")
+"""Roles of messages that a program may write by itself, such as a summary and an answer to it."""
+_TELLING = 12
+"""Characters by which a text is recognised inside another."""
+_ALIKE = 0.5
+"""The share of their words that two texts of one message have in common."""
 
 
 class RequestChange(Document, frozen=True):
@@ -184,14 +197,19 @@ def _of_units(
     now: Sequence[str],
 ) -> Iterator[RequestChange]:
     gone, came, masked, moved = _unmatched(before, after, was, now)
-    # The answer to the request before comes right behind what stayed of it. That an older one says the same moves none.
+    # The answer to the request before comes right behind what stayed of it. That an older one says the same moves none;
+    # nor is an older "Yes." the one that is said now.
     answer = max(set(range(len(now))) - {*came, *(new for _, new in moved)}, default=-1) + 1
-    if twin := next((pair for pair in moved if pair[1] == answer and after[answer].get("role") == "assistant"), None):
-        moved.remove(twin)
-        gone, came = sorted([*gone, twin[0]]), sorted([*came, twin[1]])
+    for old, new in [*moved]:
+        is_answer = new == answer and after[new].get("role") == "assistant"
+        if is_answer or (new > answer and len(whole_text(after[new])) < _TELLING):
+            moved.remove((old, new))
+            gone, came = sorted([*gone, old]), sorted([*came, new])
     if len(gone) == len(was) and not masked and not moved and was:
-        # What is asked comes last; what stands before it is there in place of the messages that went.
-        if len(came) > 1 and all(message.get("role") == "user" for message in after):
+        # What is asked comes last; what stands before it is there in place of the messages that went. An answer that
+        # stands first may be the last one, which stayed.
+        told = all(message.get("role") in _TOLD and not message.get("tool_calls") for message in after)
+        if len(came) > 1 and told and after[0].get("role") == after[-1].get("role") == "user":
             yield RequestChange("replaced", tuple(gone), tuple(came[:-1]))
             yield RequestChange("added", after=tuple(came[-1:]))
         else:
@@ -237,6 +255,8 @@ def _in_place_of(
         habit += 1
     usual = max(1, sum(place not in gone for place in range(asked - habit + 1, asked + 1)))
     leading = range(first) if first < len(users) else ()
+    if asked == len(before) - 1 and min(gone) > asked - habit:  # what was asked, or a remark that stands behind it
+        last = len(users)
     return [behind[number] for number in (*leading, *range(last, len(users) - usual))]
 
 
@@ -268,16 +288,45 @@ def _unmatched(
             if tag == "equal":
                 continue
             old, new = between[i1:i2], against[j1:j2]
+            # What comes at the end may be asked anew, in words like those before.
+            is_between = anchor[0] < len(was) or i2 < len(between)
             # Each is compared with each, which of very many would take too long.
             for place in list(old) if len(old) * len(new) <= _MOST_PAIRS else ():
-                twin = next((other for other in new if _is_same_message(before[place], after[other])), None)
+                twin = next(
+                    (other for other in new if _is_same_message(before[place], after[other], between=is_between)), None
+                )
                 if twin is not None:
                     masked.append((place, twin))
                     old.remove(place)
                     new.remove(twin)
+            if (
+                len(old) == 1
+                and new
+                and (len(new) == 1 or not is_between)
+                and _stands_there(before, after, old[0], new[0], between=is_between)
+            ):
+                masked.append((old.pop(), new.pop(0)))
             gone += old
             came += new
-    return gone, came, masked, moved
+    again = _in_another_order(was, now, gone, came, max((new for _, new in anchors), default=-1))
+    gone = [place for place in gone if place not in {old for old, _ in again}]
+    came = [place for place in came if place not in {new for _, new in again}]
+    return gone, came, masked, sorted([*moved, *again])
+
+
+def _in_another_order(
+    was: Sequence[str], now: Sequence[str], gone: Sequence[int], came: Sequence[int], last: int
+) -> list[tuple[int, int]]:
+    """Of messages that are said several times ("Yes."), those that moved. What comes behind `last`, all that stayed, is
+    said anew."""
+    free = [place for place in came if place < last]
+    pairs: list[tuple[int, int]] = []
+    for place in gone:
+        twin = next((other for other in free if now[other] == was[place]), None)
+        if twin is not None:
+            pairs.append((place, twin))
+            free.remove(twin)
+    return pairs
 
 
 def _anchors(was: Sequence[str], now: Sequence[str]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
@@ -311,22 +360,51 @@ def _anchors(was: Sequence[str], now: Sequence[str]) -> tuple[list[tuple[int, in
     ]
 
 
-def _is_same_message(message: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether these are one message with two texts: the result of the same call, or the same calls beside a text."""
+def _is_same_message(message: Mapping[str, Any], other: Mapping[str, Any], *, between: bool) -> bool:
+    """Whether these are one message with two texts: the result of the same call, the same call, or much the same words.
+    `between`: they stand between the same messages."""
     if message.get("role") != other.get("role"):
         return False
     if message.get("role") == "tool":
         if message.get("tool_call_id") or other.get("tool_call_id"):
             return message.get("tool_call_id") == other.get("tool_call_id")
         return message.get("name") == other.get("name")  # Gemini's have no ids, as a rule
+    calls = _call_ids(message), _call_ids(other)
+    if calls[0] or calls[1]:
+        return calls[0] == calls[1] and (any(calls[0]) or message.get("tool_calls") == other.get("tool_calls"))
+    return _is_same_text(content_of(message), content_of(other), between=between)
+
+
+def _stands_there(
+    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], old: int, new: int, *, between: bool
+) -> bool:
+    """Whether a message stands where another one stood: between the same two, or as what was asked before the answer to
+    it. What a conversation begins with may be a summary."""
+    role = before[old].get("role")
+    if role != after[new].get("role"):
+        return False
+    if between:
+        return old > 0 or role != "user"
+    is_answered = new + 1 < len(after) and after[new + 1].get("role") == "assistant"
+    return role == "user" and old == new == len(before) - 1 and is_answered
+
+
+def _call_ids(message: Mapping[str, Any]) -> list[str]:
     calls = message.get("tool_calls")
-    if calls:
-        return bool(calls == other.get("tool_calls"))
-    texts = content_of(message), content_of(other)
+    return [str(call.get("id") or "") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+
+
+def _is_same_text(text: str, other: str, *, between: bool) -> bool:
+    """Whether one text was made from the other: it was cut, something was put around it, or words were left out."""
+    if not text.strip() or not other.strip():
+        return False
     # Half of the other text is enough: one that was cut may end with words that say so.
-    return (
-        bool(texts[1]) and texts[0].startswith(texts[1][: max(20, len(texts[1]) // 2)]) and not other.get("tool_calls")
-    )
+    start = max(20 if between else 40, len(other) // 2)
+    shorter = min(len(text), len(other))
+    if text.startswith(other[:start]) or (shorter >= _TELLING and (text in other or other in text)):
+        return True
+    words = Counter(text.split()), Counter(other.split())
+    return between and 2 * (words[0] & words[1]).total() >= _ALIKE * (words[0].total() + words[1].total())
 
 
 def _of_system(was: str, now: str) -> Iterator[RequestChange]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -145,6 +146,83 @@ def test_messages_in_another_order_are_named_and_not_called_lost(messages: Messa
     found = changes(request(messages), request([messages[place], *messages[:place], *messages[place + 1 :], *NEXT]))
     assert "moved" in found
     assert not found.keys() & {"dropped", "replaced", "restarted"}
+
+
+def said(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "content": text}
+
+
+TURNS = [
+    said("user", "My name is Nadja Petrova, I write from nadja@example.org about my order."),
+    said("assistant", "What is its number?"),
+    said("user", "Yes, of course: 4711."),
+    said("assistant", "Shall I cancel it?"),
+    said("user", "Yes"),
+    said("assistant", "It is cancelled."),
+    said("user", "And the refund?"),
+]
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "kind"),
+    [
+        (0, "My name is [NAME], I write from [EMAIL] about my order.", "masked"),
+        (0, "The user said before: " + TURNS[0]["content"], "changed"),
+        (1, "[removed]", "masked"),
+        (2, "[removed]", "masked"),
+        (4, "[a short answer was removed]", "changed"),
+    ],
+)
+def test_a_message_with_another_text_is_the_one_in_whose_place_it_is(place: int, text: str, kind: str) -> None:
+    other = [*TURNS[:place], {**TURNS[place], "content": text}, *TURNS[place + 1 :]]
+    found = changes(request(TURNS), request([*other, said("assistant", "It is on its way."), *NEXT]))
+    assert found.keys() == {kind, "added"}
+    assert (found[kind].before, found[kind].after) == ((place,), (place,))
+    assert (found[kind].was, found[kind].now) == (TURNS[place]["content"], text)
+
+
+def test_a_call_with_other_arguments_is_the_same_call() -> None:
+    def asked(arguments: str) -> ModelRequest:
+        call = {"id": "c", "type": "function", "function": {"name": "find", "arguments": arguments}}
+        return request([TURNS[0], {"role": "assistant", "content": "", "tool_calls": [call]}, *NEXT])
+
+    found = changes(asked('{"email": "nadja@example.org"}'), asked('{"email": "***"}'))
+    assert found.keys() == {"masked"}
+    assert (found["masked"].before, found["masked"].after) == ((1,), (1,))
+    assert "nadja@example.org" in found["masked"].was
+
+
+def test_what_was_added_to_a_question_and_is_taken_away_with_its_answer_is_masked() -> None:
+    """As retrieved texts, which only the newest question has."""
+    asked = said("user", "Context: refunds take five days.\n\nQuestion: And the refund?")
+    found = changes(request([*TURNS[:-1], asked]), request([*TURNS, said("assistant", "Five days."), *NEXT]))
+    assert found.keys() == {"masked", "added"}
+    assert found["masked"].before == (6,)
+
+
+def test_a_remark_that_always_stands_last_is_dropped_and_nothing_takes_its_place() -> None:
+    remark, other = said("user", "9 steps are left"), said("user", "8 steps are left")
+    found = changes(request([*TURNS, remark]), request([*TURNS, said("assistant", "Soon."), *NEXT, other]))
+    assert found.keys() == {"dropped", "added"}
+    assert (found["dropped"].before, found["added"].after) == ((7,), (7, 8, 9))
+
+
+def test_the_newest_answer_is_not_an_older_one_that_moved() -> None:
+    found = changes(request(TURNS), request([*TURNS[5:], said("assistant", "Shall I send it?"), said("user", "Yes")]))
+    assert found.keys() == {"dropped", "added"}
+    assert found["dropped"].before == (0, 1, 2, 3, 4)
+
+
+def test_messages_that_are_said_several_times_move_like_others() -> None:
+    talk = [*TURNS, said("assistant", "Shall I send it?"), said("user", "Yes"), said("assistant", "It is sent."), *NEXT]
+    found = changes(request(talk), request([*talk[4:6], *talk[:4], *talk[6:], said("assistant", "ok"), *NEXT]))
+    assert found.keys() == {"moved", "added"}
+
+
+def test_a_summary_of_everything_may_have_an_answer() -> None:
+    found = changes(request(TURNS), request([SUMMARY, said("assistant", "Understood."), *NEXT]))
+    assert found.keys() == {"replaced", "added"}
+    assert (found["replaced"].before, found["replaced"].after) == (tuple(range(len(TURNS))), (0, 1))
 
 
 @given(conversations())
