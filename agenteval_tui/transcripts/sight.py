@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from agenteval_tui.transcripts.call_arguments import decode_arguments
+from agenteval_tui.transcripts.message_key import message_key
 from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests
 from agenteval_tui.transcripts.request_changes import RequestChange, changes_since
@@ -20,15 +21,24 @@ def losses(requests: ModelRequests, kinds: Collection[str] = LOSSES) -> Iterator
     for number in range(1, len(requests.references) + 1):
         difference = changes_since(requests, number)
         for change in difference.changes if difference is not None else ():
-            if change.kind in kinds and not (change.kind == "restarted" and _asks_once(requests, number)):
+            if change.kind in kinds and not _asks_anew(requests, number, change):
                 yield number, change
 
 
-def _asks_once(requests: ModelRequests, number: int) -> bool:
-    """Whether the request before had no answer of the model in it: no conversation is lost where each request is a
-    question by itself."""
+def _asks_anew(requests: ModelRequests, number: int, change: RequestChange) -> bool:
+    """Whether only what was asked before is gone, of which no answer was in a request: no conversation is lost where
+    each request is a question by itself. Examples of answers that its first request had are none of the model's."""
     before = requests.before(number)
-    return before is not None and not any(message.get("role") == "assistant" for message in before.messages)
+    if before is None or not change.before:
+        return False
+    answers = [place for place, message in enumerate(before.messages) if message.get("role") == "assistant"]
+    if change.kind == "restarted" or not answers:
+        return change.kind == "restarted" and not answers
+    line = before.line
+    first = next(reference for reference in requests.references if reference.line == line)
+    examples = {requests.key(place) for start, end in first.messages for place in range(start, end)}
+    asked = max(place for place, message in enumerate(before.messages) if message.get("role") != "user")
+    return min(change.before) > asked and all(message_key(before.messages[place]) in examples for place in answers)
 
 
 class Sight:

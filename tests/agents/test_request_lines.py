@@ -154,6 +154,16 @@ def test_questions_that_have_nothing_to_do_with_each_other_are_no_losses() -> No
     assert alarms(program.transcript) == []
 
 
+def test_questions_behind_the_same_examples_are_no_losses() -> None:
+    program = Program()
+    examples = [user("It is great!"), said("positive"), user("It broke at once."), said("negative")]
+    for number in range(3):
+        program.ask([*examples, user(f"Review {number} of three")], said("positive"), system="S")
+    assert alarms(program.transcript) == []
+    program.ask([user("Review 3 of three")], said("positive"), system="S")
+    assert alarms(program.transcript) == ["restarted"]
+
+
 def texts(transcript: Transcript) -> list[str]:
     return [message.content for message in transcript.messages]
 
