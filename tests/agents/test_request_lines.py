@@ -41,6 +41,7 @@ class Program:
         answer: Message,
         *,
         system: str = "",
+        tools: Sequence[str] = (),
         at: float | None = None,
         took: float = 5,
     ) -> list[Message]:
@@ -48,7 +49,9 @@ class Program:
         reply = {"model": "m", "choices": [{"message": answer, "finish_reason": "stop"}]}
         started = self._now + 5 if at is None else at
         self._now = max(self._now, started + took)
-        question = Question("POST", "openai/v1/chat/completions", {}, {"model": "m", "messages": told})
+        offered = [{"type": "function", "function": {"name": name}} for name in tools]
+        body = {"model": "m", "messages": told, **({"tools": offered} if offered else {})}
+        question = Question("POST", "openai/v1/chat/completions", {}, body)
         self.exchanges.append(Exchange(question, Answer(200, "application/json", reply), "", started, started + took))
         return [*messages, answer]
 
@@ -144,6 +147,18 @@ def test_an_agent_that_forgot_everything_is_still_that_agent() -> None:
     program.ask([*talk, user("And hats?")], said("Hats too, in red."), system="S")
     program.ask([user("What did I ask first?")], said("This is your first question."), system="S")
     assert [line for line, _ in lines(program.transcript)] == [1, 1, 1]
+    assert alarms(program.transcript) == ["restarted"]
+
+
+def test_an_agent_that_put_a_summary_into_its_system_prompt_is_still_that_agent() -> None:
+    program = Program()
+    system = "You sell clothes to customers."
+    talk = program.ask([user("Do you have wool socks?")], said("Yes, in green."), system=system, tools=["find"])
+    program.ask([*talk, user("And hats?")], said("Hats too, in red."), system=system, tools=["find"])
+    system += "\n\nSummary: they asked for socks and hats."
+    program.ask([user("What did I ask first?")], said("For socks."), system=system, tools=["find"])
+    program.ask([user("Write a title.")], said("Socks and hats"), system=system)
+    assert [line for line, _ in lines(program.transcript)] == [1, 1, 1, 2]
     assert alarms(program.transcript) == ["restarted"]
 
 

@@ -658,8 +658,13 @@ def _about(request: Request) -> str:
 def _is_same_agent(model_call: Asked, other: Asked) -> bool:
     """Whether two requests may be of one agent, as far as what stays the same in an agent tells."""
     tools = [{tool.name for tool in each.request.tools} for each in (model_call, other)]
-    names = [(each.agent, each.request.system, each.request.model) for each in (model_call, other)]
-    return names[0] == names[1] and bool(tools[0] & tools[1]) == bool(tools[0] or tools[1])
+    names = [(each.agent, each.request.model) for each in (model_call, other)]
+    if names[0] != names[1]:
+        return False
+    first, last = sorted((model_call.request.system, other.request.system), key=len)
+    # A summary, or what the agent learned, is often added to its system prompt.
+    has_grown = len(first) >= _TELLING and last.startswith(first) and bool(tools[0]) and tools[0] == tools[1]
+    return has_grown or (first == last and bool(tools[0] & tools[1]) == bool(tools[0] or tools[1]))
 
 
 def _has_task(arguments: object, task: str) -> bool:
