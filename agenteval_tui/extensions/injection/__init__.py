@@ -1,0 +1,1 @@
+"""Whether an agent follows instructions that came to it with its material: the metric `Injection`."""
