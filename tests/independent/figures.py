@@ -17,7 +17,7 @@ from agenteval_tui.analysis.agreement import agreement
 from agenteval_tui.analysis.classification_report import report
 from agenteval_tui.analysis.permutation_test import sign_flip
 from agenteval_tui.analysis.statistics import student_t_quantile
-from agenteval_tui.grading.metrics.retrieval import measure
+from agenteval_tui.extensions.retrieval.metric import measure
 
 STATSMODELS, SKLEARN = (find_spec(name) is not None for name in ("statsmodels", "sklearn"))
 Pair = tuple[str, float | None, float | None]

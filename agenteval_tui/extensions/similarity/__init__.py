@@ -1,0 +1,1 @@
+"""How near two texts are in what they mean, by an embedder: the metric `Similarity`."""
