@@ -99,7 +99,7 @@ def explanation_of(
     blame: Blame | None = None,
     lost: tuple[LostFromSight, ...] = (),
 ) -> Explanation:
-    """The explanation of all criteria, or of the one that `wanted` names (see `criterion_named`)."""
+    """The explanation of all criteria, or of the one that `criterion` names (see `criterion_named`)."""
     chosen = (criterion_named(row.id, results, criterion),) if criterion else tuple(enumerate(results, 1))
     explained = _explanation(row, chosen, transcript, labels, divergence, judged=bool(results))
     return replace(explained, blame=blame, lost=lost)
@@ -146,8 +146,8 @@ def criterion_named(run: str, results: Sequence[CriterionResult], name: str) -> 
 
 
 def stored_explanation(store: Store, row: RunRow, criterion: str = "") -> Explanation:
-    """The explanation of all criteria, where repetitions part, and which step the run was lost at; with `wanted` that
-    of one criterion, without the step. Raises `AgentevalError`: there is no such criterion, or several are."""
+    """The explanation of all criteria, where repetitions part, and which step the run was lost at; with `criterion`
+    that of one criterion, without the step. Raises `AgentevalError`: there is no such criterion, or several are."""
     transcript, results = store.transcript(row.id), store.results(row.id)
     blame = None if criterion else blame_beside(store, row, Given(transcript, results))
     parted, labels = divergence_beside(store, row), store.labels([row.id])

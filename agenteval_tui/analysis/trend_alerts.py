@@ -72,7 +72,7 @@ def watch_feedback(means: Iterable[FeedbackMean], limits: Mapping[str, float]) -
 
 
 def watch(store: Store, trend_query: TrendQuery, below: float, at_ms: int) -> AlertCheck:
-    """Compare the pass rate of the window (of each group, where `wanted` has one) with `below` (0..1).
+    """Compare the pass rate of the window (of each group, where `trend_query` has one) with `below` (0..1).
 
     The rate is that of `agenteval stats`: the mean over tests. Raises AgentevalError, HistoryError.
     """

@@ -150,9 +150,9 @@ def trend(
 
 
 def filtered(store: Store, query: TrendQuery, text: str) -> TrendQuery:
-    """`wanted`, narrowed by `text`: `test:x`, `tag:x`, `agent:x`, `suite:x` (a part of the name is enough), `name:x`,
-    `commit:x` and `meta.KEY:x` of the execution, and words that the test's id, name or suite must have. What fits
-    nothing leaves nothing."""
+    """The `query`, narrowed by `text`: `test:x`, `tag:x`, `agent:x`, `suite:x` (a part of the name is enough),
+    `name:x`, `commit:x` and `meta.KEY:x` of the execution, and words that the test's id, name or suite must have. What
+    fits nothing leaves nothing."""
     words = text.casefold().split()
     if not words:
         return query

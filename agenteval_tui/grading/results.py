@@ -64,7 +64,7 @@ _LONG = 2000  # characters of a value as JSON
 
 
 def as_evidence(text: str, limit: int = FOUND) -> str:
-    """`text` as `found` keeps it."""
+    """`text` as evidence keeps it."""
     return cut(text, limit)
 
 

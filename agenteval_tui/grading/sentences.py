@@ -845,7 +845,7 @@ def hint_phrase(hint: Fields) -> str:
 
 
 def call_difference_phrase(call: str, differences: Sequence[Fields]) -> str:
-    """The differences of a call as one line; `said` names the call."""
+    """The differences of a call as one line; `call` names it."""
     if len(differences) == 1:
         difference = differences[0]
         if difference["is"] == "unreadable":

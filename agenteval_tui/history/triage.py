@@ -141,7 +141,7 @@ def decisions_by_signature(store: Store) -> dict[str, Decision]:
 
 
 def signature_of(signatures: Sequence[str], ref: str) -> str:
-    """The signature among `known` whose short name begins with `ref`. Raises AgentevalError: none, or several."""
+    """The one of the `signatures` whose short name begins with `ref`. Raises AgentevalError: none, or several."""
     prefix = ref.strip().lower()
     matching = (
         [signature for signature in dict.fromkeys(signatures) if cause_id(signature).startswith(prefix)]

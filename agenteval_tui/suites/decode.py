@@ -302,14 +302,14 @@ def _model(model: type[BaseModel]) -> Reader:
 
 
 def unknown_key(key: ScalarNode, name: str, free: list[str], names: list[str], report: Report) -> None:
-    """Say that `key` is none of `known`; the remedy names the nearest (first of those still `free`)."""
+    """Say that `key` is none of `names`; the remedy names the nearest (first of those still `free`)."""
     near = did_you_mean(key.text, free) or did_you_mean(key.text, names)
     fix = f"did you mean `{near}`?" if near else f"known: {', '.join(names)}"
     report("unknown-key", key.start, key.end, f"{name} has no {quoted(key.text)}", fix)
 
 
 def did_you_mean(word: str, names: list[str]) -> str | None:
-    """The one of `known` that `word` was probably meant to be."""
+    """The one of `names` that `word` was probably meant to be."""
     import difflib
 
     folded = {name.casefold().replace("-", "_"): name for name in reversed(names)}

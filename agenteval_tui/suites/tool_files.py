@@ -42,8 +42,8 @@ def declared_tools(config: Mapping[str, Any], base_dir: Path) -> list[dict[str, 
 
 
 def require_inside(file: str, base_dir: Path, *, trusted: bool = False, what: str = "file") -> Path:
-    """The file `given` (or another `what`), relative to `base_dir`. Raises `AgentevalError` when it is outside of it
-    (links count), unless the user trusts the folder.
+    """The path of `file` (or of another `what`), relative to `base_dir`. Raises `AgentevalError` when it is outside
+    of it (links count), unless the user trusts the folder.
     """
     try:
         path, folder = (base_dir / file).resolve(), base_dir.resolve()

@@ -67,6 +67,29 @@ def test_a_parameter_that_a_docstring_explains_is_there() -> None:
     assert not wrong
 
 
+# What a parameter is called by somebody who has no noun for it: renamed one by one, and forgotten in sentences.
+VAGUE = {"one", "found", "said", "given", "made", "known", "wanted", "told", "asked", "shown", "seen", "got"}
+# Values and keys of the data, and no parameters.
+OF_DATA = {("Action", "asked"), ("NearMatch", "found")}
+
+
+@of_all_sources
+def test_a_vague_word_that_a_docstring_quotes_is_in_the_code() -> None:
+    """Anywhere in the sentence, since few of these are explained by a colon."""
+    wrong = set()
+    for path, nodes in modules().items():
+        for node in nodes:
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                continue
+            quoted = VAGUE & set(re.findall(r"`([a-z]+)`", ast.get_docstring(node, clean=False) or ""))
+            if not quoted:
+                continue
+            parts = node.body[1:] if isinstance(node, ast.ClassDef) else [node.args, *node.body[1:]]
+            code = "\n".join(map(ast.unparse, parts))
+            wrong |= {(path, node.name, word) for word in quoted if not re.search(rf"\b{word}\b", code)}
+    assert {(name, word) for _, name, word in wrong} == OF_DATA, wrong
+
+
 def test_a_file_that_is_named_is_there(sources: dict[Path, str]) -> None:
     """By its path in the project, or below one of the package's folders."""
     folders = [path for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")]

@@ -129,7 +129,7 @@ class Retrieval(Metric):
 
 
 def measure(documents: Sequence[str], relevant: Sequence[str], k: int | None = None) -> RetrievalScores:
-    """The figures of `found` (in order) against `relevant` (a set, not empty). A document counts once."""
+    """The figures of `documents` (in order) against `relevant` (a set, not empty). A document counts once."""
     relevant_set = set(relevant)
     ranked = list(dict.fromkeys(documents))
     first = next((rank for rank, document in enumerate(ranked, start=1) if document in relevant_set), None)

@@ -333,7 +333,7 @@ def _at(data: Any, path: Path) -> object:
 
 
 def differences(expected: object, actual: object, path: Path = ()) -> Iterator[tuple[Path, Code, dict[str, Any]]]:
-    """The places where `found` is not what is expected, with code and fields. Numbers compare by value (1 is 1.0)."""
+    """Where `actual` is not what is `expected`, with code and fields. Numbers compare by value (1 is 1.0)."""
     if isinstance(expected, Mapping) and isinstance(actual, Mapping):
         for key, item in expected.items():
             if key in actual:

@@ -116,9 +116,9 @@ class PromptTemplate(Struct, frozen=True):
     def filled(self, words: Mapping[str, str], material_of: Callable[[str], tuple[str, str]]) -> tuple[str, str]:
         """The prompt with everything in its place, and the code of the fences.
 
-        `words` are put in as they are. All else is (what it is, text) of `shown`, and stands between fences whose code
-        is made from that text. What is put in is not looked at again, so it can neither close its fence nor hold a
-        placeholder. Raises what `shown` raises.
+        `words` are put in as they are. All else is what `material_of` a name gives (what it is, its text), between
+        fences whose code is made from that text. What is put in is not looked at again, so it can neither close its
+        fence nor hold a placeholder. Raises what `material_of` raises.
         """
         material = {name: material_of(name) for name in sorted(self.names - words.keys())}
         fence = content_hash([list(pair) for pair in material.values()])[:16]

@@ -21,7 +21,7 @@ _LONGEST_WORD = 40  # characters of a text that may be a verdict
 def is_quoted(written: str, value: object, question: str, material: str) -> bool:
     """Whether an object repeats what was asked: `written` as the judge wrote it, `value` what it is.
 
-    The object as a whole may be in `asked` (the form of the answer does), or any figure or verdict of it, with its
+    The object as a whole may be in the `question` (the form of the answer is), or any figure or verdict of it, with its
     name, in the `material`, however it is escaped there. A judge that chose the same figure by itself is asked again.
     """
     prompt = _plain(question)

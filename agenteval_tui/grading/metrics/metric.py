@@ -149,7 +149,7 @@ class ConfigWarning(Struct, frozen=True):
 
 
 def expected_text(text: str | None, context: Context) -> str | None:
-    """`given`, else the criterion's expected value as text; None when there is neither."""
+    """`text`, else the criterion's expected value as text; None when there is neither."""
     if text is not None or context.expected_value is None:
         return text
     return text_of(json_like(context.expected_value))

@@ -735,7 +735,7 @@ def _number(text: str) -> float | None:
 
 
 def only_leaf(expected: object, actual: object) -> Leaf | None:
-    """The one plain value inside of `expected` that differs in `got`, with the path to it; None: not just one."""
+    """The one plain value inside of `expected` that differs in `actual`, with the path to it; None: not just one."""
     leaves = list(_leaves(expected, actual, ()))
     return leaves[0] if len(leaves) == 1 and leaves[0] is not None else None
 
