@@ -73,7 +73,7 @@ class Planned(Event, frozen=True, omit_defaults=True):
 
 class RunAdded(Event, frozen=True, omit_defaults=True):
     """One more run, behind those that were planned: an execution that listens learns of its runs as they come. A run
-    that is there already has new names: those of before were a guess."""
+    that is known already has new names: the earlier ones were a guess."""
 
     type: ClassVar[str] = "added"
     ref: RunRef

@@ -226,7 +226,7 @@ class ModelRequests(Struct, frozen=True, dict=True, omit_defaults=True, forbid_u
         return {}
 
     def key(self, place: int) -> str:
-        """What makes the message at a place of the table the same as another one (`message_key`)."""
+        """What makes the message at a place of the table the same as another (`message_key`)."""
         key = self._keys.get(place)
         if key is None:
             key = self._keys[place] = message_key(self.messages[place])

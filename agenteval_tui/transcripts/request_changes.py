@@ -378,7 +378,7 @@ def _is_same_message(message: Mapping[str, Any], other: Mapping[str, Any], *, be
 def _stands_there(
     before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], old: int, new: int, *, between: bool
 ) -> bool:
-    """Whether a message stands where another one stood: between the same two, or as what was asked before the answer to
+    """Whether a message stands where another stood: between the same two, or as what was asked before the answer to
     it. What a conversation begins with may be a summary."""
     role = before[old].get("role")
     if role != after[new].get("role"):

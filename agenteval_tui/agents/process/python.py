@@ -290,7 +290,7 @@ class PythonAgent:
             watch.close()
 
     def _printed_at_import(self, text: str, options: PythonOptions) -> Printed:
-        """What the imports printed, of which each run goes on: its end."""
+        """The end of what the imports printed: each run continues from it."""
         return Printed("stderr", without_secrets(text, self._environment(options))[-_PRINTED_AT_IMPORT:])
 
     def _place(self, workdir: Path) -> dict[str, Any]:

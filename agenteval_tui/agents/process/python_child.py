@@ -7,7 +7,7 @@ with one a line: {"id", "event": {...}} as often as it likes, then {"id", "retur
 as `transcripts.traceback` reads it}. What functions print goes to standard error; while an agent is called, it comes as
 {"id", "output": {"source", "text", "level", "logger"}} between its events, as far as Python wrote it.
 
-do: "fork"      comes with a socket and the end of a pipe: a process that goes on from here, with these as its requests
+do: "fork"      comes with a socket and the end of a pipe: a process that continues from here, with these as its
                 and its standard error; `first` is its first request. {"forked": its number}, and {"exited": its exit
                 code} when it has ended
     "end"       `fork`, `signal`: a fork and its group get a signal

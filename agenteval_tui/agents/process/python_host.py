@@ -245,7 +245,7 @@ class PythonHost:
         self.spoke = False
         """Whether it ever said anything: what is no Python does not."""
         self.printed = ""
-        """What the imports printed that it goes on from."""
+        """What the imports printed, which it continues."""
         self.release = release
         self._begin = begin
         self._channel = _Channel(sock, self._said, self._ended)
@@ -308,7 +308,7 @@ class PythonHost:
         return None
 
     def new_fork(self, release: Callable[[], None] | None = None, *, level: bool = False) -> PythonHost:
-        """A process that goes on from what this one is then, at its first request. A `level` outlives this process.
+        """A process that continues from the state of this one, at its first request. A `level` outlives this process.
         Raises `AgentevalError` when there can be none."""
         try:
             own, its = socket.socketpair()
@@ -403,7 +403,7 @@ def _no_more(error: OSError) -> AgentevalError:
 
 
 class Fork:
-    """A process that another one forked, which tells of its end. See `HostProcess`."""
+    """A process that another process forked, which tells of its end. See `HostProcess`."""
 
     def __init__(self, parent: PythonHost, number: int, errors: int, level: bool = False) -> None:
         self.pid = 0

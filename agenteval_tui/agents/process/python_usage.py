@@ -277,7 +277,7 @@ class _Reader:
         self._fields, self._odd = fields, odd
 
     def first(self, names: Iterable[str]) -> tuple[int | None, str]:
-        """(the first figure that is there and not 0, its name); 0 where that is the only one, None for none."""
+        """(the first figure that is present and not 0, its name); 0 where that is the only one, None for none."""
         best: tuple[int | None, str] = (None, "")
         wrong = {}
         for name in names:
