@@ -670,6 +670,9 @@ class Desk:
     async def answer(self, question):
         return await self.graph.ainvoke(question)
 
+    def ask(self, agent, messages):
+        return self.graph.invoke(messages)
+
     def _inner(self, text):
         return self.graph.invoke(text)
 """
@@ -700,6 +703,7 @@ class Desk:
         ),
         ("d = Desk()\nd.propagate('NVDA', date.today())\n", None, {}, "", {}),
         ("d = Desk(*names)\nd.answer('hello')\n", None, {}, "", {}),
+        ("d = Desk()\nd.ask(other, [{'role': 'user', 'content': 'hello'}])\n", None, {}, "", {}),
         ("d = Desk()\nd._inner('hello')\nd.note('hello')\n", None, {}, "", {}),
     ],
 )

@@ -164,7 +164,8 @@ def _values(
     if read is None:
         return None
     values, needed = read
-    into = next((name for name, value in values.items() if value is _MISSING or isinstance(value, str)), None)
+    texts = [name for name, value in values.items() if value is _MISSING or isinstance(value, str)]
+    into = next((name for name in values if name in MESSAGE_FIELDS), next(iter(texts), None))
     if into is None or any(name != into and values.get(name, _MISSING) is _MISSING for name in needed):
         return None
     return {into: values.pop(into), **{name: value for name, value in values.items() if value is not _MISSING}}
