@@ -179,6 +179,7 @@ _AGENT: dict[str, str] = {
     ErrorCode.MAX_STEPS: "the model still called tools after the last request",
     ErrorCode.NOT_RECORDED: "it asked its model something that was not recorded",
     ErrorCode.PROMPT_ONLY: "it gets only the prompt, and the conversation has answers already",
+    ErrorCode.INPUT_ENDED: "it asked for more than the prompt",
     ErrorCode.NOT_DONE: "it stopped without saying that it was done",
     ErrorCode.HOOK: "a hook failed",
     ErrorCode.SERVICE: "a service is not there",

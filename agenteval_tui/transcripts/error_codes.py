@@ -43,6 +43,7 @@ class ErrorCode(StrEnum):
     NO_PROMPT = "no_prompt"
     MAX_STEPS = "max_steps"
     EXIT = "exit"  # status
+    INPUT_ENDED = "input_ended"  # a program read on after the prompt, which was all there is: status
     NO_ANSWER = "no_answer"
     NOT_RECORDED = "not_recorded"  # a run from its recording asks something else: request (from 1), at, change
     PROMPT_ONLY = "prompt_only"  # it can't be told the answers that the conversation has already

@@ -297,6 +297,7 @@ _NOTES = {
     "partly_counted": "more tokens were used than were counted: {what}, without those of some requests",
     "usage_total": "the reported tokens do not add up: {what}",
     "after_hook": "{what}",
+    "input_ended": "it asked for more than the prompt when it had answered, and that ended it: {what}",
     "text_only": "its tool calls are not known: it gives only a text ({what})",
     "no_calls_option": "its tool calls are not known: the agent has no option `tool_calls`",
     "nothing_at_path": "its tool calls are not known: no reply has anything at `{what}`",

@@ -285,6 +285,28 @@ async def test_a_program_that_fails_first_is_not_said_to_ignore_the_address(tmp_
     assert "the agent failed first" in note.said
 
 
+@pytest.mark.parametrize(
+    ("program", "options", "code"),
+    [
+        ("while True:\n    print('Bot:', answer(input('You: ')))\n", {"answer": "model"}, ""),
+        ("while True:\n    print('Bot:', answer(input('You: ')))\n", {}, "input_ended"),
+        ("name = input('Name: ')\nprint(answer(input('You: ')))\n", {"answer": "model"}, "input_ended"),
+        ("while True:\n    print('Bot:', answer(input('You: ')))\n    1 / 0\n", {"answer": "model"}, "exit"),
+    ],
+)
+async def test_a_loop_that_ends_for_want_of_a_second_question_has_answered(
+    server: ScriptedServer, tmp_path: Path, program: str, options: dict[str, Any], code: str
+) -> None:
+    config = command(tmp_path, **options)
+    (tmp_path / "agent.py").write_text(LOOP + program)
+    env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY}
+    transcript, _ = await run(config, tmp_path, env, "Where is it?")
+    assert (transcript.error.code if transcript.error is not None else "") == code
+    if not code:
+        assert transcript.final_output == "It is shipped."
+        assert [note.code for note in transcript.notes] == ["input_ended"]
+
+
 async def test_runs_at_the_same_time_are_told_apart(server: ScriptedServer, tmp_path: Path) -> None:
     agent = make_agent(
         "a", command(tmp_path), base_dir=tmp_path, env={"OPENAI_BASE_URL": server.url}, permission=ALLOWED

@@ -65,6 +65,12 @@ class OutputError(Exception):
         self.cut_off = cut_off
 
 
+_READ_ON = (
+    "it asked “{}” and nobody answers in a run: give it that as an option or a variable. A program that reads its "
+    "questions in a loop needs `capture: model` and `answer: model`"
+)
+
+
 class OutputReader:
     """Makes events of output, in order; at most `limit` bytes.
 
@@ -302,15 +308,18 @@ class CommandAgent:
             fix = await asyncio.to_thread(self._remedy, words, env) or remedy_for(
                 program.returncode, "run it by hand with the same input; `agenteval docs agents` describes it"
             )
-            if question := pending_question(reader.last_words, env):
-                fix = f"it asked “{question}” and nobody answers in a run: give it that as an option or a variable"
             # A traceback says more than the last lines of standard error, and causes are grouped by it.
             traceback = traceback_in(without_secrets(program.stderr, env), str(self._folder(options)))
             if traceback is None:
                 message = with_last_words(message, words, env)
             else:
                 message = without_secrets(f"{message}: {raised_words(traceback)}", env)
-            failure = RunError.told("program", message, fix, ErrorCode.EXIT, status=program.returncode)
+            read_on = traceback is not None and traceback.exceptions[0].type == "EOFError"
+            if traceback is None or read_on:
+                question = pending_question(reader.last_words, env)
+                fix = _READ_ON.format(question) if question else fix
+            code = ErrorCode.INPUT_ENDED if read_on else ErrorCode.EXIT
+            failure = RunError.told("program", message, fix, code, status=program.returncode)
             yield Failed(replace(failure, traceback=traceback))
         elif spoke:
             if reader.is_text:

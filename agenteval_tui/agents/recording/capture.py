@@ -44,7 +44,7 @@ from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.tool_files import require_inside
 from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import Note, RunError, Usage
+from agenteval_tui.transcripts.model import Note, RunError, Transcript, Usage
 
 WAITING = 64
 """The number of events that may wait for the engine to take them."""
@@ -276,6 +276,10 @@ class CapturingAgent:
             message = session.misses[0].said
             fix = "record it again, or set `on_miss: live` of the cassette"
             return [*events, Failed(RunError.told("cassette", message, fix))]
+        if self._answers and isinstance(end, Failed) and _has_answered(end.error, transcript):
+            # A loop of questions and answers, which ends so for want of a second question.
+            events.append(Noted(Note("input_ended", end.error.message)))
+            end = Done()
         if isinstance(end, Done):
             end = replace(
                 end, finish_reason=transcript.finish_reason or end.finish_reason, model=transcript.model or end.model
@@ -296,6 +300,12 @@ class CapturingAgent:
         new = [entry for entry in session.ended(self._told.get(request.run, 0)) if entry[0] not in counted]
         counted.update(number for number, _ in new)
         return usage_of([exchange for _, exchange in new], self._cost)
+
+
+def _has_answered(error: RunError, transcript: Transcript) -> bool:
+    """Whether a program only ended because there was no more input, when its model had given an answer."""
+    last = transcript.messages[-1] if transcript.messages else None
+    return error.code == ErrorCode.INPUT_ENDED and last is not None and last.role == "assistant" and bool(last.content)
 
 
 def usage_of(exchanges: Iterable[Exchange], price: Cost | None) -> list[AgentEvent]:
