@@ -152,7 +152,7 @@ class Sight:
             [
                 index
                 for index, prompt in enumerate(self._prompts[: request.answer])
-                if (index not in standing if prompt is None else prompt not in texts)
+                if index not in standing and (prompt is None or prompt not in texts)
             ]
         )
 

@@ -10,13 +10,18 @@ from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.transcripts.codec import from_json, to_json
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests
-from agenteval_tui.transcripts.sight import losses
+from agenteval_tui.transcripts.request_changes import changes_since
+from agenteval_tui.transcripts.sight import Sight, losses
 
 Message = dict[str, Any]
 
 
 def user(text: str) -> Message:
     return {"role": "user", "content": text}
+
+
+def event(text: str) -> Message:
+    return {"role": "system", "content": text}
 
 
 def said(text: str, *calls: tuple[str, str, str]) -> Message:
@@ -68,6 +73,11 @@ def lines(transcript: Transcript) -> list[tuple[int, str]]:
 
 def alarms(transcript: Transcript) -> list[str]:
     return [change.kind for _, change in losses(transcript.requests or ModelRequests())]
+
+
+def kinds(requests: ModelRequests, number: int) -> list[str]:
+    found = changes_since(requests, number)
+    return [change.kind for change in found.changes] if found is not None else []
 
 
 def test_a_title_that_is_asked_for_beside_a_conversation_is_a_line_of_its_own() -> None:
@@ -160,6 +170,20 @@ def test_an_agent_that_put_a_summary_into_its_system_prompt_is_still_that_agent(
     program.ask([user("Write a title.")], said("Socks and hats"), system=system)
     assert [line for line, _ in lines(program.transcript)] == [1, 1, 1, 2]
     assert alarms(program.transcript) == ["restarted"]
+
+
+def test_what_the_system_says_in_between_is_a_message_in_its_place() -> None:
+    program = Program()
+    talk = program.ask([user("Do you have socks?")], said("Yes, in green."), system="S")
+    talk = program.ask([*talk, event("They are at home now."), user("And hats?")], said("In red."), system="S")
+    program.ask([*talk, event("They went out again."), user("And shoes?")], said("In blue."), system="S")
+    assert [one.content for one in program.transcript.messages if one.role == "system"] == [
+        "S", "They are at home now.", "They went out again.",
+    ]  # fmt: skip
+    requests = program.transcript.requests
+    assert requests is not None
+    assert [kind for number in (2, 3) for kind in kinds(requests, number)] == ["added", "added"]
+    assert Sight(program.transcript).out_of_sight(3) == frozenset()
 
 
 def test_questions_that_have_nothing_to_do_with_each_other_are_no_losses() -> None:

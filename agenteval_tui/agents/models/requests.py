@@ -6,6 +6,7 @@ A conversation is read as OpenAI chat messages, with `reasoning` and, at a tool'
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -119,18 +120,26 @@ def _offered_tool(tool: Mapping[str, Any]) -> OfferedTool:
 
 
 def _chat(body: Mapping[str, Any], _: str) -> Request:
-    messages, system = [], list[str]()
+    messages = []
     for message in body["messages"]:
-        role = str(message["role"])
-        if role in SYSTEM_ROLES:
-            system.append(content_text(message.get("content")))
-            continue
-        copy: dict[str, Any] = {"role": role, "content": content_text(message.get("content"))}
+        copy: dict[str, Any] = {"role": str(message["role"]), "content": content_text(message.get("content"))}
         for key in ("tool_calls", "function_call", "tool_call_id", "name", "reasoning_content", "refusal"):
             if message.get(key) is not None:
                 copy[key] = message[key]
         messages.append(_with_files(copy, attachment_fields(message.get("content"))))
-    return Request(tuple(messages), "\n\n".join(filter(None, system)), str(body.get("model") or ""))
+    system, rest = parted(messages)
+    return Request(rest, system, str(body.get("model") or ""))
+
+
+def parted(messages: Sequence[dict[str, Any]]) -> tuple[str, tuple[dict[str, Any], ...]]:
+    """(the system prompt, the messages behind it). What a program says as the system later on is a message in its
+    place: the prompt does not change by it."""
+    prompts = [*takewhile(lambda message: message["role"] in SYSTEM_ROLES, messages)]
+    rest = [
+        {**message, "role": "system"} if message["role"] in SYSTEM_ROLES else message
+        for message in messages[len(prompts) :]
+    ]
+    return "\n\n".join(filter(None, (content_text(prompt.get("content")) for prompt in prompts))), tuple(rest)
 
 
 def _with_files(message: dict[str, Any], files: list[dict[str, Any]]) -> dict[str, Any]:
@@ -140,12 +149,12 @@ def _with_files(message: dict[str, Any], files: list[dict[str, Any]]) -> dict[st
 def _responses(body: Mapping[str, Any], _: str) -> Request:
     inputs = body.get("input")
     items = [{"role": "user", "content": inputs}] if isinstance(inputs, str) else list(inputs or ())
-    messages, system = _Messages(), [content_text(body.get("instructions"))]
+    messages = _Messages()
+    if instructions := content_text(body.get("instructions")):
+        messages.say("system", instructions)
     for item in items:
         kind = item.get("type") or "message"
-        if kind == "message" and item.get("role") in SYSTEM_ROLES:
-            system.append(content_text(item.get("content")))
-        elif kind == "message":
+        if kind == "message":
             content = item.get("content")
             messages.say(str(item.get("role") or "user"), content_text(content), attachment_fields(content))
         elif kind == "reasoning":
@@ -159,9 +168,10 @@ def _responses(body: Mapping[str, Any], _: str) -> Request:
             messages.call(hosted.id, hosted.name, hosted.arguments)
             if hosted.result is not None:
                 messages.result(hosted.id, hosted.result, failed=hosted.failed)
+    system, rest = parted(messages.made)
     return Request(
-        tuple(messages.made),
-        "\n\n".join(filter(None, system)),
+        rest,
+        system,
         str(body.get("model") or ""),
         str(body.get("previous_response_id") or ""),
     )

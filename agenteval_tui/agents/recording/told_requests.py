@@ -9,14 +9,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agenteval_tui.agents.models.requests import Request, offered_tools
+from agenteval_tui.agents.models.requests import Request, offered_tools, parted
 from agenteval_tui.agents.recording.conversation import Asked, transcript_of_asked
 from agenteval_tui.agents.recording.protocols import Reply
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.transcripts.model import Message, Transcript, Usage
 from agenteval_tui.transcripts.model_request import ModelRequests, RequestPart
 
-_PROMPTS = ("system", "developer")
 _PREVIOUS = ("previous_response_id", "conversation")
 _MODEL = ("model", "model_name")
 _NO_PARAMETERS = (
@@ -62,11 +61,10 @@ def asked_in(
     answered = next((message for message in reversed(replied) if message["role"] == "assistant"), None)
     fields = about or {}
     conversation = fields.get("conversation")
+    system, rest = parted(messages)
     request = Request(
-        tuple([message for message in messages if message["role"] not in _PROMPTS]),
-        "\n\n".join(
-            str(message["content"]) for message in messages if message["role"] in _PROMPTS and message.get("content")
-        ),
+        rest,
+        system,
         model or next((_text(fields[key]) for key in _MODEL if fields.get(key)), ""),
         _text(fields.get("previous_response_id")),
         _text(conversation.get("id") if isinstance(conversation, Mapping) else conversation),

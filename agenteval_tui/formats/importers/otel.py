@@ -19,7 +19,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agenteval_tui.agents.models.requests import Request, offered_tools
+from agenteval_tui.agents.models.requests import Request, offered_tools, parted
 from agenteval_tui.agents.process.python_usage import is_usage_attribute
 from agenteval_tui.agents.recording.conversation import Asked
 from agenteval_tui.agents.recording.protocols import Reply
@@ -565,8 +565,7 @@ def asked_of(span: Span, base: float, agents: Sequence[Span] = ()) -> Asked | No
         return None
     answer = dialogue[-1] if dialogue[-1]["role"] == "assistant" else None
     before = dialogue if answer is None else dialogue[:-1]
-    system = "\n".join(content_text(message.get("content")) for message in before if message["role"] == "system")
-    messages = tuple([message for message in before if message["role"] != "system"])
+    system, messages = parted(before)
     if not messages:
         return None
     started = span["start"] - base
