@@ -43,6 +43,15 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     made.close()
 
 
+AT_A_TIME = "agenteval_tui.tui.screens.compare.controller._AT_A_TIME_S"
+
+
+@pytest.fixture(autouse=True)
+def there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine one test may take all the time that several have."""
+    monkeypatch.setattr(AT_A_TIME, 60.0)
+
+
 @pytest.fixture
 def controller(session: Session) -> CompareController:
     made = CompareController()
@@ -173,6 +182,18 @@ def test_who_changed_the_tests_in_view_is_found_out_with_the_one_under_the_curso
     assert later is not None
     assert not later.in_view
     assert [one.key for one in later.who] == [key for key in changed if key not in answer.attributed]
+
+
+def test_the_first_is_explained_whatever_time_there_is_and_further_ones_later(
+    controller: CompareController, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert controller.found is not None
+    first, second, *_ = [one for one in controller.found.tests if one.pairs]
+    monkeypatch.setattr(AT_A_TIME, 0.0)
+    answer = explain(session, ReasonsToRead([first, second], [first]))
+    assert (list(answer.attributed), list(answer.metrics)) == ([first.key], [])
+    answer = explain(session, ReasonsToRead([], [first, second]))
+    assert (list(answer.attributed), list(answer.metrics)) == ([], [first.key])
 
 
 def test_what_did_not_change_is_not_compared_again(tmp_path: Path) -> None:
