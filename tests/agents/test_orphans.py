@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import prestarted
 import pytest
 from programs import lives, until
 
@@ -80,7 +81,7 @@ def pids(folder: Path) -> list[int]:
         return []
 
 
-async def killed_when_both_run(process: subprocess.Popen[bytes], folder: Path) -> list[int]:
+async def killed_when_both_run(process: prestarted.Prestarted | subprocess.Popen[bytes], folder: Path) -> list[int]:
     def both_run() -> bool:
         assert process.poll() is None, process.communicate()
         return len(pids(folder)) == 2
@@ -107,7 +108,7 @@ async def test_a_killed_execution_leaves_no_program(started: Path, environment: 
     (started / "a.suite.yaml").write_text(SUITE.replace("AGENT", agent))
     (started / "agent.py").write_text(PYTHON_AGENT)
     words = [sys.executable, "-m", "agenteval_tui", "run", "a.suite.yaml", "--trust"]
-    process = subprocess.Popen(
+    process = prestarted.popen(
         words, cwd=started, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     found = await killed_when_both_run(process, started)
@@ -129,7 +130,7 @@ async def test_a_killed_recording_leaves_no_program_and_no_copy(started: Path, e
         "agent.sh",
         "mcp.json",
     ]
-    process = subprocess.Popen(
+    process = prestarted.popen(
         words, cwd=started, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     copies = started / "runtime" / "mcp"
@@ -141,7 +142,7 @@ async def test_a_killed_recording_leaves_no_program_and_no_copy(started: Path, e
 
 async def test_a_killed_shim_leaves_no_server(started: Path, environment: dict[str, str]) -> None:
     words = [sys.executable, "-m", "agenteval_tui", "record", "--mcp", "--", "sh", "agent.sh"]
-    process = subprocess.Popen(words, cwd=started, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = prestarted.popen(words, cwd=started, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "initialize"}\n')
     process.stdin.flush()

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import prestarted
 import pytest
 from terminal import Terminal
 
@@ -163,7 +164,7 @@ def test_detach_pause_continue_attach_and_cancel(cli: Any, installed: Path, suit
 
 
 def test_a_run_in_a_pipe_is_seen_and_cancelled_by_others(cli: Any, slow: Path) -> None:
-    process = subprocess.Popen(
+    process = prestarted.popen(
         [*AGENTEVAL, "run", str(slow), "--repeat", "40"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import prestarted
 import pytest
 from scripted import Answer, Request, ScriptedServer
 from threaded import serving
@@ -240,7 +241,7 @@ def test_what_was_paid_for_is_kept_when_the_recording_is_killed(cli: Any, model:
     kill = f"while not {kept}: time.sleep(0.01)\n    os.kill(os.getppid(), 9); sys.exit()"
     program.write_text(PROGRAM.replace("    for call in", f"    {kill}\n    for call in"), "utf-8")
     words = [sys.executable, "-m", "agenteval_tui", "record", "--cassette", "c.jsonl"]
-    killed = subprocess.run([*words, *agent()], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+    killed = prestarted.run([*words, *agent()])
     assert killed.returncode == -signal.SIGKILL
     assert not (tmp_path / "c.jsonl").exists()
     assert KEY not in (tmp_path / "c.jsonl.partial").read_text("utf-8")
@@ -308,7 +309,7 @@ def test_a_signal_ends_the_program_too_and_the_recording_is_stored(
     hangs = 'said.append(ask(said)); open("pid", "w").write(str(os.getpid())); time.sleep(600)'
     (tmp_path / "agent.py").write_text(PROGRAM.replace("said.append(ask(said))", hangs), "utf-8")
     words = [sys.executable, "-m", "agenteval_tui", "record", *agent()]
-    with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}) as recording:
+    with prestarted.popen(words) as recording:
         pid = tmp_path / "pid"
         while not (pid.exists() and pid.read_text()):
             assert recording.poll() is None
@@ -330,8 +331,7 @@ def test_a_stopped_recording_is_continued_by_its_command_and_not_by_resume(
     (tmp_path / "agent.py").write_text(text, "utf-8")
     command = ["record", *graded, *agent()]
     words = [sys.executable, "-m", "agenteval_tui", *command]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True) as recording:
+    with prestarted.popen(words, stdout=subprocess.PIPE, text=True) as recording:
         while not (tmp_path / "asked").exists():
             assert recording.poll() is None
             time.sleep(0.01)
@@ -375,7 +375,9 @@ def test_a_cassette_keeps_what_another_recording_added_meanwhile(cli: Any, model
     assert model.requests == []
 
 
-def waiting(folder: Path, *more: str, question: str = "Where is my order #W1?") -> subprocess.Popen[str]:
+def waiting(
+    folder: Path, *more: str, question: str = "Where is my order #W1?"
+) -> prestarted.Prestarted | subprocess.Popen[str]:
     """A recording into c.jsonl whose program waits for the file `go` after its first answer; it has that when this
     returns."""
     waits = "said.append(ask(said)); open('asked', 'w').close()\n    while not os.path.exists('go'): time.sleep(0.01)"
@@ -384,8 +386,7 @@ def waiting(folder: Path, *more: str, question: str = "Where is my order #W1?") 
     )
     words = [sys.executable, "-m", "agenteval_tui", "record", "--cassette", "c.jsonl", *more, "--"]
     words += [sys.executable, "-I", "-S", "slow.py", question]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    running = subprocess.Popen(words, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    running = prestarted.popen(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     kept = [folder / "c.jsonl.partial", folder / "asked"]
     while not all(one.exists() for one in kept) or kept[0].read_text("utf-8").count("POST") < 1:
         assert running.poll() is None

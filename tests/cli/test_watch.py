@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import prestarted
 import pytest
 from jsonschema import Draft202012Validator
 from scripted import Answer, Request
@@ -188,7 +189,7 @@ def test_the_keys_of_a_watch(cli: Callable[..., Any], folder: Path) -> None:
 def test_ctrl_c_ends_a_watch_and_nothing_is_left(cli: Callable[..., Any], folder: Path) -> None:
     cli("run", "--trust")
     arguments = [sys.executable, "-m", "agenteval_tui", "run", "--watch", "--trust", "--json", "-"]
-    watch = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
+    watch = prestarted.popen(arguments, stdout=subprocess.PIPE, text=True)
     assert watch.stdout is not None
     lines: list[dict[str, Any]] = []
     for line in watch.stdout:

@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -15,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import prestarted  # type: ignore[import-not-found]
 import pytest
 from scripted import Answer, Request  # type: ignore[import-not-found]
 from threaded import serving  # type: ignore[import-not-found]
@@ -64,7 +64,7 @@ def test_answers_of_a_judge_that_came_before_a_kill_are_not_asked_for_again(tmp_
         (tmp_path / "kill.suite.yaml").write_text(json.dumps(suite), "utf-8")
         db = tmp_path / "kill.db"
         command = [sys.executable, "-m", "agenteval_tui"]
-        running = subprocess.Popen(
+        running = prestarted.popen(
             [*command, "run", "kill.suite.yaml", "--judge", "judge", "--db", str(db)], cwd=tmp_path
         )
         until = time.monotonic() + PATIENCE_S
@@ -74,7 +74,7 @@ def test_answers_of_a_judge_that_came_before_a_kill_are_not_asked_for_again(tmp_
         running.wait()
         before = stored(db)
         killed.set()
-        done = subprocess.run([*command, "resume", "--db", str(db)], cwd=tmp_path, capture_output=True, text=True)
+        done = prestarted.run([*command, "resume", "--db", str(db)], cwd=tmp_path)
         assert "1 passed of 1 run" in done.stdout, done.stderr
         assert before == 2
         assert asked == {QUESTIONS[0]: 1, QUESTIONS[1]: 1, QUESTIONS[2]: 2}
@@ -137,7 +137,7 @@ def test_a_recording_and_what_its_judges_said_outlive_a_kill(tmp_path: Path, mor
         recorded_suite(tmp_path, server.url)
         env = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "none"}
         db = tmp_path / "kill.db"
-        running = subprocess.Popen(record_command(db, *more), cwd=tmp_path, env=env)
+        running = prestarted.popen(record_command(db, *more), cwd=tmp_path, env=env)
         until = time.monotonic() + PATIENCE_S
         while (asked[QUESTIONS[2]] < 1 or stored(db) < 2) and time.monotonic() < until:
             time.sleep(0.02)
@@ -148,7 +148,7 @@ def test_a_recording_and_what_its_judges_said_outlive_a_kill(tmp_path: Path, mor
             assert (row.status, store.transcript(row.id).final_output) == ("skipped", "Here it is.")
             assert len(store.replies(row.id)) == 2
         killed.set()
-        done = subprocess.run(record_command(db, *more), cwd=tmp_path, env=env, capture_output=True, text=True)
+        done = prestarted.run(record_command(db, *more), cwd=tmp_path, env=env)
         assert "1 passed of 1 run" in done.stdout, done.stderr
         assert asked == {"model": 2, QUESTIONS[0]: 1, QUESTIONS[1]: 1, QUESTIONS[2]: 2}
         assert not list(tmp_path.glob("*.partial"))
@@ -157,7 +157,7 @@ def test_a_recording_and_what_its_judges_said_outlive_a_kill(tmp_path: Path, mor
 def recorded(folder: Path, address: str, *more: str) -> dict[str, Any]:
     env = {**os.environ, "OPENAI_BASE_URL": address, "OPENAI_API_KEY": "none"}
     command = record_command(folder / "h.db", "--json", *more)
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    done = prestarted.run(command, cwd=folder, env=env)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

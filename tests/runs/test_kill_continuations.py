@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import prestarted  # type: ignore[import-not-found]
 import pytest
 from scripted import Answer, Request  # type: ignore[import-not-found]
 from threaded import serving  # type: ignore[import-not-found]
@@ -136,7 +137,7 @@ def python_of_litellm() -> str:
 def killed_at(model: Model, hold: int, command: list[str]) -> None:
     """Start the command, and kill it when the server has the request of this number."""
     model.begin(hold)
-    running = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    running = prestarted.popen(command, stdout=subprocess.DEVNULL)
     until = time.monotonic() + PATIENCE_S
     while model.asked < hold:
         assert running.poll() is None, "it ended by itself"
@@ -150,7 +151,7 @@ def counted(model: Model, command: list[str]) -> int:
     """The requests of the whole command."""
     model.begin()
     model.released.set()
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = prestarted.run(command)
     assert done.returncode in (0, 1), done.stderr
     return model.asked
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import prestarted
 import pytest
 from msgspec import convert
 
@@ -210,7 +211,7 @@ async def test_a_watcher_that_is_killed_stops_nothing_and_another_sees_everythin
                     print("seen", flush=True)
         asyncio.run(main())
     """
-    child = subprocess.Popen(
+    child = prestarted.popen(
         [sys.executable, "-c", textwrap.dedent(program)],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -246,7 +247,7 @@ async def test_the_death_of_who_started_it_and_a_hang_up_stop_nothing(
         print(json.dumps(to_builtins(start(ExecutionRequest(({str(path)!r},))))), flush=True)
         time.sleep(600)
     """
-    child = subprocess.Popen(
+    child = prestarted.popen(
         [sys.executable, "-c", textwrap.dedent(program)],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -423,7 +424,7 @@ async def test_the_death_of_both_sides_loses_nothing(tmp_path: Path) -> None:
                     print(event.run, flush=True)
         asyncio.run(main())
     """
-    child = subprocess.Popen(
+    child = prestarted.popen(
         [sys.executable, "-c", textwrap.dedent(program)],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -452,7 +453,7 @@ async def test_two_apps_and_a_headless_run_on_one_history(tmp_path: Path) -> Non
     path = tmp_path / "recorded.suite.yaml"
     path.write_text(SUITE.format(answer=ANSWER, total_ms=10, repeat=60))
     program = "import sys; from agenteval_tui.__main__ import main; sys.exit(main())"
-    headless = subprocess.Popen(
+    headless = prestarted.popen(
         [sys.executable, "-c", program, "run", str(path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

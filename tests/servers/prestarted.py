@@ -62,30 +62,65 @@ def read_early(env: Mapping[str, str], *, terminal: bool = True) -> dict[str, st
 
 @dataclass
 class Prestarted:
-    """A process that the server forked off."""
+    """A process that the server forked off. As far as it goes it is used as a `subprocess.Popen`."""
 
     pid: int
     _status: socket.socket = field(repr=False)
-    stdin: io.FileIO | None = None
-    _ended: int | None = None
+    stdin: Any = None
+    stdout: Any = None
+    stderr: Any = None
+    returncode: int | None = None
 
-    def exit_code(self) -> int | None:
+    def poll(self) -> int | None:
         """What it ended with (after a signal: its number, negative). None while it runs."""
-        if self._ended is None and select.select([self._status], [], [], 0)[0]:
-            self._ended = int(self._status.recv(DIGITS, socket.MSG_WAITALL))
+        return self._ended_within(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """What it ends with."""
+        code = self._ended_within(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
+        return code
+
+    def _ended_within(self, seconds: float | None) -> int | None:
+        if self.returncode is None and select.select([self._status], [], [], seconds)[0]:
+            self.returncode = int(self._status.recv(DIGITS, socket.MSG_WAITALL))
             self._status.close()
-        return self._ended
+        return self.returncode
 
-    def wait(self) -> None:
-        """Return when it has ended."""
-        while self.exit_code() is None:
-            select.select([self._status], [], [])
-
-    poll = exit_code
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
 
     def kill(self) -> None:
-        if self.exit_code() is None:
-            os.kill(self.pid, signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, timeout: float | None = None) -> tuple[Any, Any]:
+        """What it still writes until it ends; None for a stream that is not a pipe."""
+        if self.stdin is not None:
+            self.stdin.close()
+        texts: dict[str, Any] = {}
+        streams = {"stdout": self.stdout, "stderr": self.stderr}
+        readers = [
+            threading.Thread(target=lambda name=name, stream=stream: texts.update({name: stream.read()}))
+            for name, stream in streams.items()
+            if stream is not None
+        ]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
+        self.wait(timeout)
+        return texts.get("stdout"), texts.get("stderr")
+
+    def __enter__(self) -> Prestarted:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream is not None:
+                stream.close()
+        self.wait()
 
 
 def start(
@@ -96,9 +131,10 @@ def start(
     terminal: bool,
     session: bool = False,
     passed: Sequence[int] = (),
+    folder: Path | None = None,
 ) -> Prestarted | None:
     """Run `python ARGV...` with these three streams, and what is `passed` by its numbers, in a `session` of its own if
-    that is wanted, or if they are a `terminal`.
+    that is wanted, or if they are a `terminal`; in this folder, or in that of this process.
 
     None if there is no server, or its environment is another one where that matters: start it yourself.
     """
@@ -111,7 +147,7 @@ def start(
         {
             "argv": list(argv),
             "env": dict(env),
-            "folder": str(Path.cwd()),
+            "folder": str(folder or Path.cwd()),
             "terminal": terminal,
             "session": session or terminal,
             "numbers": [0, 1, 2, *passed],
@@ -122,29 +158,71 @@ def start(
     return Prestarted(int(server.recv(DIGITS, socket.MSG_WAITALL)), server)
 
 
-def popen(command: Sequence[str], *, env: Mapping[str, str], **options: Any) -> Prestarted | subprocess.Popen[bytes]:
-    """For `subprocess.Popen`, as the program calls it for processes of its own."""
-    if command[0] != PYTHON:
-        return subprocess.Popen(command, env=env, **options)
-    wanted = options["stdin"]
-    reading, writing = os.pipe() if wanted == subprocess.PIPE else (os.open(os.devnull, os.O_RDONLY), None)
-    try:
-        made = start(
-            command[1:],
-            env,
-            [reading, options["stdout"].fileno(), options["stderr"].fileno()],
-            terminal=False,
-            session=options["start_new_session"],
-            passed=options.get("pass_fds", ()),
-        )
-    finally:
-        os.close(reading)
-    if made is None:
-        if writing is not None:
-            os.close(writing)
-        return subprocess.Popen(command, env=env, **options)
-    made.stdin = None if writing is None else io.FileIO(writing, "wb")
-    return made
+def popen(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    stdin: Any = None,
+    stdout: Any = None,
+    stderr: Any = None,
+    text: bool = False,
+    start_new_session: bool = False,
+    pass_fds: Sequence[int] = (),
+) -> Prestarted | subprocess.Popen[Any]:
+    """As `subprocess.Popen`, of a command that the server can fork off; of any other it is that.
+
+    In an `env` that says nothing of it, the PYTHONPATH is the server's: this checkout.
+    """
+    env = {"PYTHONPATH": SERVERS_OWN["PYTHONPATH"], **(os.environ if env is None else env)}
+    mine: dict[str, int] = {}  # our ends of pipes
+    theirs: list[int] = []
+    opened: list[int] = []
+
+    def end(name: str, wanted: Any, number: int) -> int:
+        if wanted is None:
+            return number
+        if wanted == subprocess.STDOUT:
+            return theirs[1]
+        if wanted == subprocess.DEVNULL:
+            opened.append(os.open(os.devnull, os.O_RDWR))
+        elif wanted == subprocess.PIPE:
+            reading, writing = os.pipe()
+            mine[name], its = (writing, reading) if name == "stdin" else (reading, writing)
+            opened.append(its)
+        else:
+            return wanted if isinstance(wanted, int) else wanted.fileno()
+        return opened[-1]
+
+    started = None
+    if command[0] == PYTHON:
+        for number, (name, wanted) in enumerate({"stdin": stdin, "stdout": stdout, "stderr": stderr}.items()):
+            theirs.append(end(name, wanted, number))
+        try:
+            started = start(
+                command[1:], env, theirs, terminal=False, session=start_new_session, passed=pass_fds, folder=cwd
+            )
+        finally:
+            for number in opened:
+                os.close(number)
+    if started is None:
+        for number in mine.values():
+            os.close(number)
+        return subprocess.Popen(
+            command, env=env, cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, text=text,
+            start_new_session=start_new_session, pass_fds=pass_fds,
+        )  # fmt: skip
+    for name, number in mine.items():
+        mode = ("w" if name == "stdin" else "r") + ("" if text else "b")
+        setattr(started, name, open(number, mode))  # noqa: SIM115
+    return started
+
+
+def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    """As `subprocess.run`, of a command that the server can fork off: its text, and no error for what it ended with."""
+    with popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options) as process:
+        out, errors = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode or 0, out, errors)
 
 
 def stand_in(folder: Path) -> Path:
@@ -170,8 +248,7 @@ def stand_in_for(*words: str) -> NoReturn:
         os.execve(sys.executable, [sys.executable, *command], env)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda got, _: os.kill(made.pid, got))
-    made.wait()
-    code = made.exit_code() or 0
+    code = made.wait()
     if code < 0:
         signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
@@ -275,7 +352,7 @@ def be(asked: dict[str, Any]) -> NoReturn:
         setattr(sys, name, new)
         setattr(sys, f"__{name}__", new)
     try:
-        run(*asked["argv"])
+        run_python(*asked["argv"])
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
@@ -291,7 +368,7 @@ def be(asked: dict[str, Any]) -> NoReturn:
     os._exit(code & 0xFF)
 
 
-def run(first: str, *words: str) -> None:
+def run_python(first: str, *words: str) -> None:
     """What `python FIRST WORDS...` runs."""
     if first == "-P":
         assert words[0] == "-m", words  # what we start so

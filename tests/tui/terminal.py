@@ -202,7 +202,7 @@ class Terminal:
     def exit_code(self) -> int | None:
         """What the program ended with (after a signal: its number, negative). None while it runs."""
         if self._prestarted is not None:
-            return self._prestarted.exit_code()
+            return self._prestarted.poll()
         ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if ended is None:
             return None
