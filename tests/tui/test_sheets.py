@@ -59,10 +59,8 @@ BESIDE = click(1, 30)
 LINE = click(40, 12)
 ESCAPE, ENTER, UNDER = key("escape"), key("enter"), key("j")
 STORMS: dict[str, Sequence[Callable[[AgentevalApp], None]]] = {
-    "double click beside it": [BESIDE, BESIDE],
     "five clicks beside it": [BESIDE] * 5,
     "triple click in it": [LINE] * 3,
-    "escape twice": [ESCAPE, ESCAPE],
     "escape five times": [ESCAPE] * 5,
     "enter three times": [ENTER] * 3,
     "click and key": [BESIDE, ESCAPE, LINE, ENTER],
