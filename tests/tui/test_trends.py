@@ -157,7 +157,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    for module in ("tui.screens.trends", "history.quarantines", "cli.param_types"):
+    for module in ("tui.screens.trends", "history.quarantines", "cli.declared_options"):
         monkeypatch.setattr(f"agenteval_tui.{module}.now_ms", lambda: NOW, raising=False)
     yield
     monkeypatch.undo()
