@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.strip import Strip
 
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
@@ -130,6 +131,47 @@ async def test_rows_that_come_and_go_leave_the_cursor_on_its_row() -> None:
         assert (app.list.cursor, app.list.cursor_key) == (-1, None)
         app.list.set_source(Numbers(3))
         assert app.list.cursor == 0
+
+
+class CountedList(VirtualList):
+    """Remembers which of its lines were painted."""
+
+    def __init__(self, source: Any) -> None:
+        super().__init__(source)
+        self.lines: list[int] = []
+
+    def render_line(self, y: int) -> Strip:
+        self.lines.append(y)
+        return super().render_line(y)
+
+
+async def test_rows_that_are_set_anew_are_painted_where_they_look_different() -> None:
+    app = ListApp(Rows())
+    view = app.list = CountedList(Rows((f"row-{n}", ((f"old {n}", ""),)) for n in range(50)))
+    async with app.run_test(size=(40, 10)) as pilot:
+
+        async def painted(changed: Mapping[int, str], count: int = 50) -> list[int]:
+            await pilot.pause()
+            view.lines.clear()
+            rows = ((f"row-{n}", ((changed.get(n, f"old {n}"), ""),)) for n in range(count))
+            view.set_source(Rows(rows), keep_key=view.cursor_key)
+            await pilot.pause()
+            return sorted(set(view.lines))
+
+        def seen() -> list[str]:
+            return [strip.text.rstrip(" ▁▂▃▄▅▆▇█") for strip in app.screen._compositor.render_strips()]
+
+        assert await painted({}) == []
+        assert await painted({3: "new", 30: "not in view"}) == [3]
+        assert seen()[2:5] == [" old 2", " new", " old 4"]
+        assert await painted({}) == [3]
+        assert seen()[3] == " old 3"
+        await pilot.press("down")
+        assert await painted({}, count=4) != []
+        assert seen()[:6] == [" old 0", "▌old 1", " old 2", " old 3", "", ""]
+        view.set_source(Rows())
+        assert await painted({}, count=2) != []
+        assert [text.strip("▌ ") for text in seen()[:3]] == ["old 0", "old 1", ""]
 
 
 async def test_an_empty_list_says_what_to_do() -> None:

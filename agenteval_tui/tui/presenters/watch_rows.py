@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from agenteval_tui.core.display import displayable, one_line
@@ -25,7 +26,7 @@ class WatchRows:
     def __init__(self, runs: Sequence[RunChange], *, everything: bool) -> None:
         listed = [run for run in runs if everything or run.effect != "unchanged"]
         self.runs = sorted(listed, key=lambda run: _ORDER.index(run.effect))
-        self._names = max((cell_len(_name(run)) for run in self.runs), default=0)
+        self._names = max((cell_len(name) for name in set(map(_name, self.runs))), default=0)
 
     def count(self) -> int:
         """How many there are."""
@@ -78,6 +79,11 @@ def change_spans(change: CodeChange, folder: Path, width: int) -> list[Line]:
 
 
 def _name(run: RunChange) -> str:
-    row = f" {run.row_key.partition(':')[2]}" if run.row_key else ""
-    variation = f" ({run.variation})" if run.variation else ""
-    return one_line(f"{run.test}#{run.repetition}{row}{variation}", 80)
+    return _named(run.test, run.repetition, run.row_key, run.variation)
+
+
+@lru_cache(10_000)  # the rows are put together anew 20 times in a second, while runs are made
+def _named(test: str, repetition: int, row_key: str, variation: str) -> str:
+    row = f" {row_key.partition(':')[2]}" if row_key else ""
+    variations = f" ({variation})" if variation else ""
+    return one_line(f"{test}#{repetition}{row}{variations}", 80)

@@ -33,6 +33,9 @@ GUTTER = 1  # cells left of each row, for that sign
 # Bytes are what a slow line feels: there the cursor's background covers only the row's start, where names are.
 SHORT_CURSOR = 48
 
+_Row = tuple[int, Line, bool]
+"""A width, what a row shows in it, and whether the cursor is on it."""
+
 
 @runtime_checkable
 class RowSource(Protocol):
@@ -146,6 +149,8 @@ class VirtualList(ScrollView, can_focus=True):
         self._base: Style | None = None
         self._width: int | None = None  # while lines are rendered
         self._told: tuple[int, str] | None = None
+        self._painted: dict[int, _Row | None] = {}
+        """What each line of the widget showed when it was painted last; None: there were no rows."""
         self.set_reactive(VirtualList.cursor, 0 if self._count else -1)
 
     # What is shown
@@ -188,7 +193,7 @@ class VirtualList(ScrollView, can_focus=True):
             # Rows came or went above: the row under the cursor stays where the eye is.
             self._scroll_rows(self.scroll_offset.y + place - before)
         self._reveal()
-        self.refresh()
+        self._refresh_changed()
         self._tell()
 
     def set_empty(self, lines: Sequence[Line]) -> None:
@@ -339,13 +344,13 @@ class VirtualList(ScrollView, can_focus=True):
             self._palette = palette_of(self)
         index = y + self.scroll_offset.y
         if not self._count:
+            self._painted[y] = None
             lines = self._empty_lines(width)
             line = lines[index] if index < len(lines) else ()
             return self._palette.strip(line, width).apply_style(base)
+        _, line, focused = self._painted[y] = self._row_at(y, width)
         if index >= self._count:
             return Strip.blank(width, base)
-        focused = index == self.cursor
-        line = self._source.line(index, width - GUTTER, focused=focused)
         sign = (CURSOR, "accent" if self.has_focus else "dim") if focused else (" ", "")
         # Cut where the cursor's background ends, so that moving the cursor repaints nothing behind it.
         head, tail = split_lines((sign, *line), width, self._span(width))
@@ -362,6 +367,26 @@ class VirtualList(ScrollView, can_focus=True):
     def _span(self, width: int) -> int:
         """Cells of the cursor's background."""
         return min(width, SHORT_CURSOR) if getattr(self.app, "is_slow_line", False) else width
+
+    def _refresh_changed(self) -> None:
+        """Repaint the rows in view that look different now: some lists are set anew many times in a second."""
+        if not self._count or None in self._painted.values():
+            self.refresh()
+            return
+        width = self.scrollable_content_region.width
+        changed = [y for y in range(self.size.height) if self._painted.get(y) != self._row_at(y, width)]
+        if len(changed) > self.size.height // 2:
+            self.refresh()
+        elif changed:
+            self.refresh(*[Region(0, y, width, 1) for y in changed])
+
+    def _row_at(self, y: int, width: int) -> _Row:
+        """What line `y` of the widget shows, while there are rows."""
+        index = y + self.scroll_offset.y
+        if index >= self._count:
+            return (width, (), False)
+        focused = index == self.cursor
+        return (width, self._source.line(index, width - GUTTER, focused=focused), focused)
 
     def _refresh_row(self, index: int) -> None:
         if not 0 <= index < self._count:
