@@ -66,7 +66,7 @@ async def _measured(suite: Path, db: Path, repeat: int, times: int) -> list[Row]
         await pilot.pause(QUIET_S)
         for what, keys, character in KINDS:
             before, held = editor.text, [0.0]
-            watch = asyncio.create_task(_turns(held))
+            watch = asyncio.create_task(turns(held))
             longest = []
             for _ in range(times // len(keys.split(","))):
                 for key in keys.split(","):
@@ -88,7 +88,7 @@ async def _measured(suite: Path, db: Path, repeat: int, times: int) -> list[Row]
                 all(row.reached for row in rows)), *rows]  # fmt: skip
 
 
-async def _turns(held: list[float]) -> None:
+async def turns(held: list[float]) -> None:
     """Put into `held` the longest time between two turns, of the processor's time of this thread."""
     while True:
         began = time.thread_time()
