@@ -8,8 +8,8 @@ as `transcripts.traceback` reads it}. What functions print goes to standard erro
 {"id", "output": {"source", "text", "level", "logger"}} between its events, as far as Python wrote it.
 
 do: "fork"      comes with a socket and the end of a pipe: a process that continues from here, with these as its
-                and its standard error; `first` is its first request. {"forked": its number}, and {"exited": its exit
-                code} when it has ended
+                requests and its standard error; `first` is its first request. {"forked": its number}, and
+                {"exited": its exit code} when it has ended
     "end"       `fork`, `signal`: a fork and its group get a signal
     "outside"   import what the modules of `targets` import from outside of the project: level 1 of the tree
     "prepare"   `steps`, each [what is to be done, target]: level 2; says what forks would share (`python_fork`)
