@@ -104,9 +104,6 @@ def command(
     with invocation.store(to_look=True) as store:
         references = invocation.references(store)
         if request:
-            # What reads recordings is imported only where it is asked for.
-            from agenteval_tui.cli.commands.show import show_requests
-
             run = references.run(reference)
             return show_requests(invocation.out, store, run, request, only_changes=other is not None, as_json=as_json)
         if other:
