@@ -30,9 +30,14 @@ from agenteval_tui.core.outcomes import ENDED
 from agenteval_tui.core.standard_streams import has_hung_up
 from agenteval_tui.history.lock_wait import listen_for_waits
 from agenteval_tui.history.records import ExecutionRow
+from agenteval_tui.runs.fork.options import ForkRequest
+from agenteval_tui.runs.live_registry import Live
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.tui.actions import EVERYWHERE, bindings, key_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import Badges
+from agenteval_tui.tui.code_watch import WatchRequest
+from agenteval_tui.tui.command_providers import ActionsProvider, PlacesProvider
 from agenteval_tui.tui.external_programs import ExternalPrograms, save_picture
 from agenteval_tui.tui.help_controller import HelpController
 from agenteval_tui.tui.input_queue import InputQueue
@@ -55,10 +60,6 @@ from agenteval_tui.tui.themes import variable_defaults, with_tokens
 from agenteval_tui.tui.workers import is_busy, start_worker, until_painted
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.fork.options import ForkRequest
-    from agenteval_tui.runs.live_registry import Live
-    from agenteval_tui.runs.plan.options import PlanOptions
-    from agenteval_tui.tui.code_watch import WatchRequest
     from agenteval_tui.tui.execution_ends import ExecutionEnds
     from agenteval_tui.tui.execution_launcher import ExecutionLauncher
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
@@ -68,20 +69,6 @@ SERVER_SECONDS = 5.0
 TERMINAL_SECONDS = 1.0
 NOTE_EDGES = 3  # cells of a line that a note does not write in
 HISTORY_SECONDS = 2.0  # between two looks whether the history file is still the one that was opened
-
-
-def _actions() -> type[Provider]:
-    # The first frame does not wait for what only the palette needs.
-    from agenteval_tui.tui.command_providers import ActionsProvider
-
-    return ActionsProvider
-
-
-def _places() -> type[Provider]:
-    # As in `_actions`.
-    from agenteval_tui.tui.command_providers import PlacesProvider
-
-    return PlacesProvider
 
 
 STYLE = Path(__file__).with_suffix(".tcss")
@@ -99,7 +86,7 @@ class AgentevalApp(TerminalApp):
     CSS_PATH: ClassVar[list[str | PurePath]] = [STYLE, *sorted(STYLE.with_name("screens").rglob("*.tcss"))]
     BINDINGS: ClassVar[list[BindingType]] = list(bindings(EVERYWHERE))
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_actions, _places}
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {ActionsProvider, PlacesProvider}
 
     def __init__(self, start: AppStart) -> None:
         self._themes_found: dict[str, Theme] = {}  # Textual registers its own while it begins

@@ -12,12 +12,16 @@ from textual import events
 from textual.app import App
 from textual.screen import ModalScreen
 
+from agenteval_tui.agents.finding.model import FoundAgent
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.criterion_templates import Starter
 from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.tui.actions import ACTIONS, key_of, keys_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import Counts
+from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.navigation_strip import Tab, running_badge
@@ -30,20 +34,8 @@ from agenteval_tui.tui.terminal.mounting import is_there
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.found_agents import what_it_is
 
-# Keys that move a cursor: the view beside a list follows when the cursor rests, and before any other key.
-MOVES = frozenset({"down", "up", "j", "k", "pagedown", "pageup", "home", "end", "g", "G", "ctrl+d", "ctrl+u"})
-
-# They show something only when another screen says what: no key leads to them while they are empty.
-NEED_A_RUN = ("run", "watch")
-
-MOST_BACK = 20  # screens that one can go back to
-
 if TYPE_CHECKING:
-    from agenteval_tui.agents.finding.model import FoundAgent
-    from agenteval_tui.grading.criterion_templates import Starter
-    from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.tui.code_watch import WatchRequest
     from agenteval_tui.tui.presenters.run_rows import Expected
     from agenteval_tui.tui.screens.causes import CausesScreen
     from agenteval_tui.tui.screens.compare.screen import CompareScreen
@@ -52,6 +44,14 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.screens.inspect.screen import InspectScreen
     from agenteval_tui.tui.screens.run.screen import RunScreen
     from agenteval_tui.tui.screens.watch import WatchScreen
+
+# Keys that move a cursor: the view beside a list follows when the cursor rests, and before any other key.
+MOVES = frozenset({"down", "up", "j", "k", "pagedown", "pageup", "home", "end", "g", "G", "ctrl+d", "ctrl+u"})
+
+# They show something only when another screen says what: no key leads to them while they are empty.
+NEED_A_RUN = ("run", "watch")
+
+MOST_BACK = 20  # screens that one can go back to
 
 _FORM = "form"  # what is chosen instead of an agent that was found
 

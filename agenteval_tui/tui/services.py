@@ -13,7 +13,10 @@ from textual.screen import Screen
 from textual.worker import Worker
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.criterion_templates import Starter
 from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.runs.fork.options import ForkRequest
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.transcripts.model import Attachment
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.inspect_target import InspectTarget
@@ -21,10 +24,7 @@ from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.navigation_strip import Tab
 
 if TYPE_CHECKING:
-    from agenteval_tui.grading.criterion_templates import Starter
-    from agenteval_tui.runs.fork.options import ForkRequest
     from agenteval_tui.runs.live_registry import Live
-    from agenteval_tui.runs.plan.options import PlanOptions
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.tui.code_watch import WatchRequest
     from agenteval_tui.tui.presenters.run_rows import Expected

@@ -18,7 +18,6 @@ HEAVY = {
     "httpx",
     "jsonschema",
     "watchfiles",
-    "agenteval_tui.tui.command_providers",
     "agenteval_tui.tui.jump_mode",
     "agenteval_tui.tui.screens.help",
     "agenteval_tui.tui.screens.notification_log",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from agenteval_tui.agents.finding.model import Findings
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
@@ -21,9 +22,9 @@ from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.state import text, texts
 from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.views.found_agents import seen, what_it_is
 
 if TYPE_CHECKING:
-    from agenteval_tui.agents.finding.model import Findings
     from agenteval_tui.analysis.overview import Overview
     from agenteval_tui.formats.foreign_file import ForeignFile
     from agenteval_tui.history.store import Store
@@ -510,9 +511,6 @@ class SuitesController:
 
     def _found(self) -> list[Line]:
         """The agents that a suite can be written for."""
-        # 100 ms with what it says of agents: only a folder without suites needs it.
-        from agenteval_tui.views.found_agents import seen, what_it_is
-
         if self._findings is None:
             return [(("  Looking for your agents …", "dim"),)]
         agents = self._findings.agents

@@ -12,12 +12,14 @@ from textual.events import Resize, ScreenResume
 from textual.geometry import Size
 from textual.widgets import Input
 
+from agenteval_tui.agents.finding.model import Findings
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.records import TestSummary
+from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.suites.watch import watch
 from agenteval_tui.tui.actions import bindings, key_of, named_keys
 from agenteval_tui.tui.code_watch import WatchRequest
@@ -42,10 +44,8 @@ from agenteval_tui.tui.widgets.virtual_list import GUTTER, VirtualList
 from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
-    from agenteval_tui.agents.finding.model import Findings
     from agenteval_tui.analysis.overview import Overview
     from agenteval_tui.formats.foreign_file import ForeignFile
-    from agenteval_tui.runs.plan.options import PlanOptions
     from agenteval_tui.suites.editing import WrittenFile
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.tui.presenters.suite_detail import TestRuns
@@ -810,7 +810,4 @@ class SuitesScreen(FrameScreen):
 
 
 def _options(request: RunRequest) -> PlanOptions:
-    # 10 ms, for which the first frame does not wait.
-    from agenteval_tui.runs.plan.options import PlanOptions
-
     return PlanOptions(tests=request.tests, title=request.title)
