@@ -28,6 +28,7 @@ from agenteval_tui.runs.change.model import (
     Watching,
 )
 from agenteval_tui.runs.change.recorded_runs import recorded_runs
+from agenteval_tui.runs.change.saves import Contents
 from agenteval_tui.runs.change.watch import Watch
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.plan.model import Plan
@@ -571,6 +572,54 @@ async def test_a_helper_that_is_imported_counts(
     change = await watched.change(2)
     assert change.files == (str(project.folder / "model.py"),)
     assert set(effects(change).values()) == {"needs_model"}
+
+
+def test_what_is_saved_while_runs_are_made_is_a_save(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("broken")
+    contents, path = Contents(), str(tmp_path / "agent.py")
+    assert contents.changed({path}) == (path,)
+    (tmp_path / "agent.py").write_text("mended")  # its event is still to come
+    contents.look({path})
+    assert contents.changed({path}) == (path,)
+    assert contents.changed({path}) == ()
+
+
+@pytest.mark.parametrize("inside", [True, False])
+async def test_what_a_linked_module_leads_to_counts(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched], tmp_path: Path, inside: bool
+) -> None:
+    target = (project.folder if inside else tmp_path / "elsewhere") / "voice.py"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text("def said(text): return text.lower()\n")
+    (project.folder / "linked.py").symlink_to(target)
+    await project.record(
+        agent="from linked import said\n" + AGENT.replace("ask(messages).lower()", "said(ask(messages))")
+    )
+    watched = watching()
+    await watched.change(1)
+    target.write_text("def said(text): return text\n")
+    change = await watched.change(2)
+    assert change.files == (str(target),)
+    assert effects(change) == {"shouts": "passes", "polite": "fails"}
+
+
+async def test_a_package_that_is_renamed_is_a_save_and_is_watched_under_its_new_name(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    voice = project.folder / "voice"
+    voice.mkdir()
+    (voice / "__init__.py").write_text("def said(text): return text.lower()\n")
+    await project.record(
+        agent="from voice import said\n" + AGENT.replace("ask(messages).lower()", "said(ask(messages))")
+    )
+    watched = watching()
+    await watched.change(1)
+    voice.rename(project.folder / "tone")
+    assert "No module named 'voice'" in (await watched.change(2)).error
+    project.edit("from voice", "from tone")
+    assert set(effects(await watched.change(3)).values()) == {"unchanged"}
+    (project.folder / "tone" / "__init__.py").write_text("def said(text): return text\n")
+    assert effects(await watched.change(4)) == {"shouts": "passes", "polite": "fails"}
 
 
 async def test_a_broken_import_leaves_the_last_state(

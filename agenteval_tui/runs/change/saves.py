@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from pathlib import Path
 
 IGNORED = frozenset(
@@ -51,21 +51,35 @@ def folders_of(projects: Iterable[Path], files: Iterable[str]) -> frozenset[Path
     return frozenset(folder for folder in folders if folder.is_dir())
 
 
+def with_targets(files: Iterable[str]) -> frozenset[str]:
+    """Files, and what those are that are links: an editor saves what a link leads to."""
+    return frozenset(name for file in files for name in (file, os.path.realpath(file)))
+
+
 class Contents:
     """What files said when they were looked at the last time."""
 
     def __init__(self) -> None:
         self._digests: dict[str, str] = {}
 
+    @property
+    def known(self) -> frozenset[str]:
+        """The files that were looked at. A link is told by what it leads to."""
+        return frozenset(file for file in self._digests if not os.path.islink(file))  # noqa: PTH114 - thousands
+
     def look(self, paths: Iterable[str]) -> None:
-        """Take files as they are now: a save that changes nothing is told by it."""
+        """Take files as they are now that were not looked at yet: a save that changes nothing is told by it. What was
+        looked at may have been saved since, and that is still to be told."""
         for path in paths:
-            self._digests[path] = _digest(path)
+            if path not in self._digests:
+                self._digests[path] = _digest(path)
 
     def changed(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """Those that say something else than before, or were not looked at and are there."""
+        """Those that say something else than before, or were not looked at and are there. A folder stands for what was
+        looked at in it: one that is renamed tells of no file."""
+        named = set(paths)
         changed = []
-        for path in sorted(paths):
+        for path in sorted(named.union(file for file in self._digests if _is_within(file, named))):
             digest = _digest(path)
             if self._digests.get(path, "") != digest:
                 self._digests[path] = digest
@@ -74,29 +88,40 @@ class Contents:
 
 
 async def saves(
-    folders: Callable[[], frozenset[Path]], contents: Contents, stop: asyncio.Event
+    folders: Callable[[], frozenset[Path]], contents: Contents, stop: asyncio.Event, moved: asyncio.Event
 ) -> AsyncIterator[tuple[str, ...]]:
-    """Yield the files of each save, as absolute paths. `folders` is asked anew after each: new folders are watched
-    from then on. Ends when `stop` is set."""
+    """Yield the files of each save, as absolute paths. `folders` is asked anew when `moved` is set, and after each
+    save. Ends when `stop` and `moved` are set."""
     from watchfiles import awatch
 
     while not stop.is_set():
+        moved.clear()
         watched = folders()
-        async for changes in awatch(
+        changes = awatch(
             *watched,
             watch_filter=lambda _, path: is_source(path),
             debounce=_AT_MOST_MS,
             step=_SETTLED_MS,
-            stop_event=stop,
+            stop_event=moved,
             # Not recursive, or the folders that `folders_of` leaves out would be watched, too.
             recursive=False,
-        ):
-            changed = contents.changed({path for _, path in changes})
-            if changed:
-                yield changed
-            # A run may have imported files of further folders.
-            if folders() != watched:
-                break
+        )
+        coming = asyncio.ensure_future(anext(changes, None))
+        try:
+            # It watches from its first step on. What was saved before that, it does not tell.
+            await asyncio.sleep(0)
+            if missed := contents.changed(contents.known):
+                yield missed
+            while not moved.is_set() and (paths := await coming) is not None:
+                if changed := contents.changed(path for _, path in paths):
+                    yield changed
+                if folders() != watched:
+                    break
+                coming = asyncio.ensure_future(anext(changes, None))
+        finally:
+            moved.set()
+            await asyncio.wait({coming})
+            await changes.aclose()
 
 
 def is_source(path: str) -> bool:
@@ -105,6 +130,15 @@ def is_source(path: str) -> bool:
     # Vim tests with a file named 4913 whether it can write a folder; Emacs locks with `.#`; GLib writes to
     # `.goutputstream` first.
     return not name.endswith(_TEMPORARY) and not name.startswith((".#", ".goutputstream")) and name != "4913"
+
+
+def _is_within(file: str, folders: Collection[str]) -> bool:
+    place = os.path.dirname(file)  # noqa: PTH120 - for thousands of files
+    while place not in folders:
+        place, below = os.path.dirname(place), place  # noqa: PTH120
+        if place == below:
+            return False
+    return True
 
 
 def _digest(path: str) -> str:

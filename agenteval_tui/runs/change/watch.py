@@ -25,7 +25,7 @@ from agenteval_tui.runs.change.model import (
     with_runs,
 )
 from agenteval_tui.runs.change.recorded_runs import PROGRAMS, RecordedRun, RecordedRuns, recorded_runs
-from agenteval_tui.runs.change.saves import Contents, folders_of, saves
+from agenteval_tui.runs.change.saves import Contents, folders_of, saves, with_targets
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.suites.discover import is_suite_name
 from agenteval_tui.suites.trust import working_copy_of
@@ -62,6 +62,7 @@ class Watch:
         self._check = CodeCheck(self._plan, store, tools_recorded=tools_recorded)
         self._contents = Contents()
         self._stop = asyncio.Event()
+        self._moved = asyncio.Event()
         self._work: asyncio.Task[None] | None = None
         self._files: tuple[str, ...] = ()
         self._executions: list[str] = []
@@ -69,6 +70,7 @@ class Watch:
         self._spent: float | None = 0.0
         """US dollars of all that was asked live; None: not known."""
         self._broken = False
+        self._watched: frozenset[Path] = frozenset()
         self._during: dict[str, int] = {}
         self._written: set[str] = set()
         self.last: CodeChange | None = None
@@ -85,7 +87,7 @@ class Watch:
         self._tell(self._watching())
         self._begin((), self._recorded.runs)
         try:
-            async for paths in saves(self._folders, self._contents, self._stop):
+            async for paths in saves(self._folders, self._contents, self._stop, self._moved):
                 await self._saved(paths)
         finally:
             await self._cancel()
@@ -94,6 +96,7 @@ class Watch:
     def stop(self) -> None:
         """End it."""
         self._stop.set()
+        self._moved.set()
 
     async def ask_model(self, options: CheckOptions) -> None:
         """Let the runs that need the model ask it, as far as the limit on cost of the whole watch allows. Which these
@@ -256,10 +259,13 @@ class Watch:
             self.last = change
         # After the runs: what they imported is known only now, and a later save is told from these contents.
         for agent in self._agents():
-            files_read = self._check.files(agent)
+            known = self._known.get(agent, frozenset())
+            files_read = with_targets(self._check.files(agent) - known)
             # Never fewer: a run that failed early has read less than its code needs.
-            self._known[agent] = self._known.get(agent, frozenset()) | files_read
+            self._known[agent] = known | files_read
             self._contents.look(files_read)
+            if not {Path(file).parent for file in files_read} <= self._watched:
+                self._moved.set()
         self._tell(Checked(change=change))
 
     def _superseded(self, change: CodeChange, *, stay: bool) -> None:
@@ -283,11 +289,13 @@ class Watch:
         return self._files
 
     def _folders(self) -> frozenset[Path]:
+        """The folders to watch."""
         agents = self._agents()
         files = [file for agent in agents for file in self._known.get(agent, ())]
         suites = [key for key in self._plan.suite_keys if Path(key).is_absolute()]
         whole = {folder for agent, folder in agents.items() if not self._known.get(agent)}
-        return folders_of(whole, [*files, *suites])
+        self._watched = folders_of(whole, [*files, *suites])
+        return self._watched
 
     def _watching(self) -> Watching:
         runs = self._recorded.runs
