@@ -11,6 +11,8 @@ import click
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.core.directories import own_command, own_environment
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.installed_packages import installed, version_of
+from agenteval_tui.formats.documents.listings import DoctorCheck
 
 PORT = 8777
 _NO_EXTRA = "pip install 'agenteval-tui[serve]'"
@@ -76,3 +78,11 @@ def app_command(paths: tuple[Path, ...], db: Path | None) -> str:
         words = ["env", f"PYTHONPATH={path}", *words] if path else ["env", "-u", "PYTHONPATH", *words]
     # The shell goes away: the app ends with the server.
     return "exec " + shlex.join([*words, *(str(path.absolute()) for path in paths)])
+
+
+def check() -> DoctorCheck:
+    """Whether the app can be opened in a browser."""
+    if not installed("textual_serve"):
+        return DoctorCheck("serve", "ok", "not installed: no app in a browser (pip install 'agenteval-tui[serve]')")
+    version = version_of("textual-serve")
+    return DoctorCheck("serve", "ok", f"version {version}: agenteval serve shows the app in a browser")
