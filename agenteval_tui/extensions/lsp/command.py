@@ -6,6 +6,8 @@ import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.installed_packages import installed, version_of
+from agenteval_tui.formats.documents.listings import DoctorCheck
 
 
 @click.command("lsp", short_help="Serve an editor: problems, completion and fixes in suites (LSP, stdio).")
@@ -29,3 +31,10 @@ def command(invocation: Invocation) -> int:
         ) from missing
     serve(invocation.db)
     return 0
+
+
+def check() -> DoctorCheck:
+    """Whether editors can start the language server."""
+    if not installed("pygls"):
+        return DoctorCheck("lsp", "ok", "not installed: no language server (pip install 'agenteval-tui[lsp]')")
+    return DoctorCheck("lsp", "ok", f"version {version_of('pygls')}: editors can start agenteval lsp")
