@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
+from agenteval_tui.agents.key_destinations import texts_of
 from agenteval_tui.agents.network_options import KEY_RULE, ModelOptions
+from agenteval_tui.suites.trust import Sending
 
 _SAMPLING = (
     *("temperature", "top_p", "max_tokens", "stop", "response_format", "reasoning_effort"),
@@ -108,3 +111,15 @@ class LiteLLMOptions(ModelOptions):
         if self.extra_body:
             sent["extra_body"] = self.extra_body
         return {**sent, **self.params}
+
+
+def destination(config: Mapping[str, Any]) -> Sending:
+    """What an agent of kind `litellm` sends of the user's own: to an address, which may be in the model's name, or to a
+    provider."""
+    model = str(config.get("model", ""))
+    provider, slash, rest = model.partition("/")
+    names_provider = slash and not any(sign in model for sign in ("${", "://")) and rest
+    # Parameters can name an address, too (`api_base`).
+    more = [text for text in texts_of(config.get("params")) if "://" in text or "${" in text]
+    place = str(config.get("base_url") or (f"{provider} (through litellm)" if names_provider else f"litellm's {model}"))
+    return Sending("the keys that litellm finds", ", ".join((place, *more)))
