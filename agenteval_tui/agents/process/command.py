@@ -27,7 +27,15 @@ from agenteval_tui.agents.base import (
     UsageReported,
 )
 from agenteval_tui.agents.options import options_for, prefix_refusal, read_options
-from agenteval_tui.agents.process.child_process import GRACE_S, Program, find_program, start
+from agenteval_tui.agents.process.child_process import (
+    GRACE_S,
+    SUITE_DIR,
+    WORKDIR,
+    Program,
+    find_program,
+    found_in,
+    start,
+)
 from agenteval_tui.agents.process.errors import (
     exit_description,
     pending_question,
@@ -42,7 +50,6 @@ from agenteval_tui.agents.process.options import CommandOptions, folder_of
 from agenteval_tui.agents.process.project_words import remedy_in
 from agenteval_tui.agents.process.protocol import EventError, EventReader, is_event, prompt_of, request_document
 from agenteval_tui.agents.process.traceback_text import traceback_in
-from agenteval_tui.agents.process.workdir import SUITE_DIR, WORKDIR, found_in
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.command_words import argv_for, argv_of, asks_in_words
 from agenteval_tui.suites.env_files import env_files

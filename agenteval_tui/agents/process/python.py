@@ -25,7 +25,7 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.process.child_pool import ReusedHosts
-from agenteval_tui.agents.process.child_process import STDERR_KEPT
+from agenteval_tui.agents.process.child_process import STDERR_KEPT, SUITE_DIR, WORKDIR
 from agenteval_tui.agents.process.errors import (
     BREAKPOINT_REMEDY,
     BREAKPOINTS,
@@ -48,7 +48,6 @@ from agenteval_tui.agents.process.python_host import HostError, HostProcess, Pyt
 from agenteval_tui.agents.process.python_start import StartWatch, held_error
 from agenteval_tui.agents.process.python_tree import Lease, Root, Tree
 from agenteval_tui.agents.process.traceback_text import frames_in_dump
-from agenteval_tui.agents.process.workdir import SUITE_DIR, WORKDIR
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.traceback import RaisedException, Traceback

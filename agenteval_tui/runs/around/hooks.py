@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.agents.permission import Permission
-from agenteval_tui.agents.process.child_process import start
+from agenteval_tui.agents.process.child_process import SUITE_DIR, WORKDIR, found_in, start
 from agenteval_tui.agents.process.errors import (
     exit_description,
     remedy_for,
@@ -26,7 +26,6 @@ from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError
 from agenteval_tui.agents.process.python_tree import Lease, Root
-from agenteval_tui.agents.process.workdir import SUITE_DIR, WORKDIR, found_in
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.runs.around.plan import HookPlan
