@@ -25,8 +25,8 @@ from agenteval_tui.grading.spec import json_like
 from agenteval_tui.history.replies import StoredReply, user_answerer
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_pool import Prepared
+from agenteval_tui.runs.plan.agents import UserBrief
 from agenteval_tui.runs.plan.model import RunPlan
-from agenteval_tui.runs.plan.user import UserBrief
 from agenteval_tui.runs.shared_calls import SharedCalls
 from agenteval_tui.runs.single_answer import SingleAnswer, ask_once, cost_of
 from agenteval_tui.transcripts.error_codes import ErrorCode

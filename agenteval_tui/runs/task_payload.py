@@ -23,9 +23,8 @@ from agenteval_tui.runs.around.plan import read_surroundings, surroundings_data
 from agenteval_tui.runs.criteria import spec_from_dict, spec_to_dict
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.judge_resolution import Respondents
-from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.runs.plan.agents import AgentPlan, UserBrief, UserPlan
 from agenteval_tui.runs.plan.model import Plan, RunPlan, StopRule
-from agenteval_tui.runs.plan.user import UserBrief, UserPlan
 from agenteval_tui.suites.model import AgentConfig, Suite
 from agenteval_tui.transcripts.model import Attachment, Message, ToolCall
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.tools.changes import NO_CHANGES, ToolChanges
 from agenteval_tui.core.attachment_files import keep
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.runs.plan.user import UserBrief
+from agenteval_tui.runs.plan.agents import UserBrief
 from agenteval_tui.suites.datasets import messages_of, prompt_of
 from agenteval_tui.suites.message_files import attached, is_address
 from agenteval_tui.suites.model import ContentPart, Test

@@ -25,9 +25,8 @@ from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.executors import LOCAL, executor_class
 from agenteval_tui.runs.fork.model import ForkOrigin
 from agenteval_tui.runs.judge_resolution import Respondents
-from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.runs.plan.agents import AgentPlan, UserPlan
 from agenteval_tui.runs.plan.options import PlanOptions
-from agenteval_tui.runs.plan.user import UserPlan
 from agenteval_tui.transcripts.model import Message, ToolCall
 
 DEFAULT = "default"
