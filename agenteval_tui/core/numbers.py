@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
+from typing import overload
 
 _MOST_DECIMALS = 6
 _MOST_DIGITS = 15  # Python refuses to read more than a few thousand, and nothing that is asked for has as many
@@ -221,3 +223,14 @@ def _plain(number: float, decimals: int, sign: str = "") -> str:
     if "." in text:
         text = text.rstrip("0").removesuffix(".")
     return "0" if text in ("-0", "+0") else text
+
+
+@overload
+def iso(milliseconds: int) -> str: ...
+@overload
+def iso(milliseconds: int | None) -> str | None: ...
+def iso(milliseconds: int | None) -> str | None:
+    """ISO 8601, UTC, to the millisecond."""
+    if milliseconds is None:
+        return None
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

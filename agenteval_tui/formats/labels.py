@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from agenteval_tui.core.document import Count, Document, Share, Time, extended
-from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.core.numbers import iso
 from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.store import Store

@@ -22,9 +22,8 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_hash
-from agenteval_tui.core.numbers import count, moment
+from agenteval_tui.core.numbers import count, iso, moment
 from agenteval_tui.formats.documents.comparison import CriterionVersion, CriterionVersions, comparison_document
-from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.criterion_versions import criteria_of_test, tests_named
 from agenteval_tui.history.references import is_file
 from agenteval_tui.history.store import Store

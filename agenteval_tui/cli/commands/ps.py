@@ -15,9 +15,8 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms, short_id
-from agenteval_tui.core.numbers import count, dollars, duration
+from agenteval_tui.core.numbers import count, dollars, duration, iso
 from agenteval_tui.formats.documents.listings import LiveExecution, LiveExecutions
-from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.runs.client import live_executions
 from agenteval_tui.runs.live_registry import Live

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
+from agenteval_tui.core.numbers import iso
 from agenteval_tui.formats.agenteval_run import KEY
 from agenteval_tui.formats.exporters.exporter import (
     ATTACHED,
@@ -18,7 +19,6 @@ from agenteval_tui.formats.exporters.exporter import (
     json_line,
     own,
 )
-from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.explain import why
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.transcripts.call_arguments import decode_arguments

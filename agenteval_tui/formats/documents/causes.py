@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from agenteval_tui.analysis.causes import CauseGroup, Causes
 from agenteval_tui.analysis.triage import TriageStatus
 from agenteval_tui.core.document import Count, Document, Share, Time, extended, one_of
-from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.core.numbers import iso
 from agenteval_tui.grading.causes import Cause, cause_from
 from agenteval_tui.history.triage import DECISIONS, Decision
 

@@ -26,7 +26,7 @@ from agenteval_tui.analysis.comparison_model import (
 from agenteval_tui.analysis.regression_gate import BaselineResult, GateNotice
 from agenteval_tui.analysis.regressions import Regression, Regressions, regressions_of
 from agenteval_tui.core.document import Count, Document, Share, Time, extended, one_of
-from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.core.numbers import iso
 from agenteval_tui.history.baselines import Baseline
 from agenteval_tui.views.attribution import reason_text
 from agenteval_tui.views.comparison import counts_text, notes, overall_text

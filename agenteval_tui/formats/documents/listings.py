@@ -11,7 +11,7 @@ from msgspec import Meta, field
 from agenteval_tui.agents.base import CheckStep
 from agenteval_tui.agents.prices import Price
 from agenteval_tui.core.document import Count, Document, ExecutionStatus, Share, Status, Time, extended, one_of
-from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.core.numbers import iso
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.suites.commits import Commit

@@ -12,6 +12,7 @@ from agenteval_tui.analysis.regression_gate import compare_to_baseline
 from agenteval_tui.analysis.test_gates import GateVerdict, gates_now
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.document import Count, Document, ExecutionStatus, RowKey, Share, Status, Time, extended, one_of
+from agenteval_tui.core.numbers import iso
 from agenteval_tui.formats.documents.causes import FailureCause, failure_cause
 from agenteval_tui.formats.documents.comparison import AgainstBaseline, against_document
 from agenteval_tui.formats.documents.fork import ForkedFrom, forked_from
@@ -23,7 +24,6 @@ from agenteval_tui.formats.labels import (
     label_document,
     labels_by_run,
 )
-from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.codec import CriterionDocument, result_document
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.feedback import Feedback

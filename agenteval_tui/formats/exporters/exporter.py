@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
+from agenteval_tui.core.numbers import iso
 from agenteval_tui.formats.agenteval_run import RUN_FIELDS, describe, own_fields
 from agenteval_tui.formats.json_sanitize import replace_non_finite
 from agenteval_tui.formats.labels import feedback_document, label_document
-from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label

@@ -16,12 +16,11 @@ from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_ba
 from agenteval_tui.analysis.test_gates import TestGates, gates_now
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable, one_line
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, iso
 from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.formats.documents.causes import properties_of
 from agenteval_tui.formats.exporters.report_figures import html_comment_escape
 from agenteval_tui.formats.labels import feedback_by_run, labels_by_run
-from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.sentences import criterion_sentence, not_made_sentence
 from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label

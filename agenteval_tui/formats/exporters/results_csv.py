@@ -11,9 +11,9 @@ from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.test_gates import gates_now
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable
+from agenteval_tui.core.numbers import iso
 from agenteval_tui.formats.documents.causes import properties_of
 from agenteval_tui.formats.labels import feedback_by_run, labels_by_run
-from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.views.gates import verdict_text

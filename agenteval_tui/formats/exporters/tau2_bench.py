@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
+from agenteval_tui.core.numbers import iso
 from agenteval_tui.formats.agenteval_run import KEY
 from agenteval_tui.formats.exporters.exporter import (
     ATTACHED,
@@ -19,7 +20,6 @@ from agenteval_tui.formats.exporters.exporter import (
     own,
 )
 from agenteval_tui.formats.exporters.tau_bench import reward_of
-from agenteval_tui.formats.timestamps import iso
 
 LOSSES = (LABELS, ATTACHED)
 
