@@ -1,4 +1,4 @@
-"""The options of the kind `litellm`."""
+"""The options of the kind `litellm`, and where litellm sends the keys that it finds in the environment."""
 
 from __future__ import annotations
 

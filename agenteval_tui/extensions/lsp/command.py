@@ -1,4 +1,4 @@
-"""`agenteval lsp`: a language server for editors."""
+"""`agenteval lsp`: a language server for editors; and what `agenteval doctor` says about it."""
 
 from __future__ import annotations
 

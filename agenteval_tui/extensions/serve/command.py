@@ -1,4 +1,4 @@
-"""`agenteval serve`: the app in a browser."""
+"""`agenteval serve`: the app in a browser; and what `agenteval doctor` says about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent of a plan: its name, and its configuration as it will be used."""
+"""Who answers in a plan: its agents, with their configuration as it will be used, and who plays a simulated user."""
 
 from __future__ import annotations
 
