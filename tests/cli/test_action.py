@@ -145,19 +145,27 @@ def test_the_steps_run_gate_and_keep_one_comment(suite: Path, tmp_path: Path, gi
     assert [run_step("Gate", tmp_path, inputs, code=code).returncode for code in ("0", "1", "")] == [0, 1, 2]
 
 
-@pytest.mark.parametrize(
-    ("suites", "arguments"),
-    [
-        ("NAME 'a folder/second one.suite.yaml'", "--repeat 1 --note second"),
-        ("NAME\n'a folder/second one.suite.yaml'\n", "--repeat 1\n--note second\n"),
-        ("NAME\r\n  a\\ folder/second\\ one.suite.yaml\r\n", "--repeat\r\n1\r\n--note=second\r\n"),
-        ('# both\nNAME  # the first\n"a folder/second one.suite.yaml"', "--repeat 1 \\\n  --note second \\\n"),
-    ],
-)
-def test_suites_and_options_may_stand_on_many_lines(suite: Path, tmp_path: Path, suites: str, arguments: str) -> None:
-    second = tmp_path / "a folder" / "second one.suite.yaml"
+SECOND = "a folder/second one.suite.yaml"
+FORMS = [
+    (f"NAME '{SECOND}'", "--repeat 1 --note second"),
+    (f"NAME\n'{SECOND}'\n", "--repeat 1\n--note second\n"),
+    ("NAME\r\n  a\\ folder/second\\ one.suite.yaml\r\n", "--repeat\r\n1\r\n--note second\r\n"),
+    (f'# both\nNAME  # the first\n"{SECOND}"', "--repeat 1 \\\n  --note second \\\n"),
+]
+"""Inputs of the step: the same suites and options."""
+
+
+@pytest.mark.parametrize(("suites", "arguments"), FORMS)
+def test_suites_and_options_may_stand_on_many_lines(suites: str, arguments: str) -> None:
+    assert shell_words(suites) == ["NAME", SECOND]
+    assert shell_words(arguments) == ["--repeat", "1", "--note", "second"]
+
+
+def test_the_step_runs_the_suites_with_the_options_of_its_inputs(suite: Path, tmp_path: Path) -> None:
+    second = tmp_path / SECOND
     second.parent.mkdir()
     second.write_text(suite.read_text())
+    suites, arguments = FORMS[-1]
     inputs = {name: str(given["default"]) for name, given in ACTION["inputs"].items()}
     inputs |= {"suites": suites.replace("NAME", suite.name), "args": arguments}
     output = tmp_path / "output"
