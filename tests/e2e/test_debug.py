@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import prestarted
 import pytest
 
 MOST_S = 120.0
@@ -82,7 +83,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 def terminal(folder: Path, *arguments: str, typed: Sequence[tuple[str, str]] = (), **more: str) -> tuple[int, str]:
     """Run agenteval in a pseudo-terminal; each line is typed once the text before it stands at the end."""
     leader, follower = pty.openpty()
-    process = subprocess.Popen(
+    process = prestarted.popen(
         [sys.executable, "-m", "agenteval_tui", *arguments],
         stdin=follower,
         stdout=follower,
@@ -217,10 +218,12 @@ def test_what_can_not_be_debugged_says_so(folder: Path) -> None:
         assert (code, "write TEST or TEST#N" in shown) == (2, True)
     code, shown = terminal(folder, "debug", "program", "--trust")
     assert (code, "got Hello you" in shown) == (0, True)
-    refused = subprocess.run(
+    refused = prestarted.run(
         [sys.executable, "-m", "agenteval_tui", "debug", "stop", "--trust"],
-        cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=folder,
+        env=environment(folder),
+        stdin=subprocess.DEVNULL,
+    )
     assert (refused.returncode, "needs a terminal" in refused.stderr) == (2, True)
 
 
@@ -252,14 +255,11 @@ def model() -> Iterator[ThreadingHTTPServer]:
 def test_a_recorded_run_is_debugged_without_its_server(folder: Path, model: ThreadingHTTPServer) -> None:
     address = f"http://127.0.0.1:{model.server_address[1]}/v1"
     keys = {"OPENAI_BASE_URL": address, "OPENAI_API_KEY": "k"}
-    done = subprocess.run(
+    done = prestarted.run(
         [sys.executable, "-m", "agenteval_tui", "run", "--test", "asks", "--trust", "--json", "r.json"],
         cwd=folder,
         env=environment(folder, **keys),
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     run = json.loads((folder / "r.json").read_text())["runs"][0]["run"]
@@ -275,8 +275,10 @@ def test_a_recorded_run_is_debugged_without_its_server(folder: Path, model: Thre
 
 
 def test_a_normal_run_names_this_command(folder: Path) -> None:
-    done = subprocess.run(
+    done = prestarted.run(
         [sys.executable, "-m", "agenteval_tui", "run", "--test", "stop", "--trust"],
-        cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=folder,
+        env=environment(folder),
+        stdin=subprocess.DEVNULL,
+    )
     assert "agenteval debug" in done.stdout + done.stderr
