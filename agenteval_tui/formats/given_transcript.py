@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from agenteval_tui.formats.importers.conversations import as_conversation, trans
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import dialect_of, is_message
 from agenteval_tui.formats.importers.recording import Skipped
+from agenteval_tui.formats.stream.json_stream import wide_encoding
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.suites.files import decode_utf8
 from agenteval_tui.transcripts.codec import VERSION, describe_json
@@ -114,7 +115,7 @@ def _recorded(source: Source, format_: Format, name: str) -> Iterator[GivenRun]:
         raise AgentevalError(f"there are tests in this file ({format_.name}) and no runs", where=name)
     count = 0
     reasons: list[str] = []
-    for part in format_.recordings(source):
+    for part in format_.runs(source):
         if isinstance(part, Skipped):
             if not part.counts:
                 continue
@@ -135,7 +136,10 @@ def _recorded(source: Source, format_: Format, name: str) -> Iterator[GivenRun]:
 
 def _lines(source: Source, name: str) -> Iterator[GivenRun]:
     """A transcript a line."""
-    for number, line in enumerate(source.open(), 1):
+    lines: Iterable[bytes] = source.open()
+    if encoding := wide_encoding(source.open().read(4)):
+        lines = source.open().read().decode(encoding, "replace").encode().splitlines()
+    for number, line in enumerate(lines, 1):
         if line.strip():
             where = f"{name}:{number}"
             try:
@@ -148,8 +152,9 @@ def _lines(source: Source, name: str) -> Iterator[GivenRun]:
 def _decoded(source: Source, name: str) -> tuple[Any, AgentevalError | None]:
     """The file as one JSON value, or why it is none."""
     with source.open() as file:
-        text = decode_utf8(file.read(), Path(name))
+        data = file.read()
     try:
+        text = _text(data, name)
         return json.loads(text), None
     except json.JSONDecodeError as error:
         where = f"{name}:{error.lineno}:{error.colno}"
@@ -157,6 +162,12 @@ def _decoded(source: Source, name: str) -> tuple[Any, AgentevalError | None]:
         return None, AgentevalError(f"this is not valid JSON: {error.msg}", where=where, fix=fix)
     except (RecursionError, ValueError) as error:  # too deep, or a whole number of thousands of digits
         return None, AgentevalError(f"this JSON can't be read: {error}", where=name)
+
+
+def _text(data: bytes, name: str) -> str:
+    """The text of a file in UTF-8, or in UTF-16 as some shells write it."""
+    encoding = wide_encoding(data)
+    return data.decode(encoding) if encoding else decode_utf8(data, Path(name))
 
 
 def _placed(value: Any, where: str) -> Transcript:

@@ -166,7 +166,7 @@ def _import(
         options={"format": format_.name, "digest": digest},
         project=project_here(),
     )
-    recordings = format_.recordings(source)
+    recordings = format_.runs(source)
     if source.cut_off:
         cut = Skipped(f"what is packed in it was not unpacked to the end: {source.cut_off}", 0, True, False, path.name)
         recordings = chain([cut], recordings)

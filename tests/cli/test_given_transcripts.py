@@ -127,6 +127,15 @@ def test_a_known_shape_is_read(cli, criteria: Path, tmp_path: Path, shape: str, 
 
 
 @pytest.mark.parametrize("option", ["--transcript", "--transcripts"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-8-sig"])
+def test_what_some_shells_write_is_read(cli, criteria: Path, tmp_path: Path, encoding: str, option: str) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps([USER, SAYS]) + "\r\n", encoding)
+    result = cli("grade", "--criteria", criteria, option, path)
+    assert (result.code, result.err) == (1, "")
+
+
+@pytest.mark.parametrize("option", ["--transcript", "--transcripts"])
 @pytest.mark.parametrize("shape", REFUSED)
 def test_everything_else_is_refused_with_what_was_found(
     cli, criteria: Path, tmp_path: Path, shape: str, option: str

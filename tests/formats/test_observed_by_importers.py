@@ -175,6 +175,67 @@ def test_spans_of_tools_are_calls(imported: Import) -> None:
         assert len(transcript.tool_calls) == 1, what
 
 
+def _codex(kind: str, payload: dict[str, Any]) -> dict[str, Any]:
+    return {"timestamp": "2026-01-01T10:00:00.000Z", "type": kind, "payload": payload}
+
+
+def _claude(kind: str, content: Any) -> dict[str, Any]:
+    return {"sessionId": "s", "type": kind, "message": {"role": kind, "content": content}}
+
+
+def _genai(name: str, **attributes: str) -> dict[str, Any]:
+    listed = [{"key": f"gen_ai.{key.replace('__', '.')}", "value": {"stringValue": value}}
+              for key, value in attributes.items()]  # fmt: skip
+    span = {"traceId": "a" * 32, "spanId": name, "name": name, "startTimeUnixNano": "1", "endTimeUnixNano": "2",
+            "attributes": listed}  # fmt: skip
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+
+
+_ASKED_PARTS = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "q"}]}])
+_SAID_PARTS = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "a"}]}])
+_CODEX_ASKED = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "q"}]}
+_CODEX_SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]}
+LOGS: dict[str, tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]] = {
+    # What is said, the call, and the lines before the two.
+    "codex": (
+        _codex("response_item", _CODEX_SAID),
+        _codex("response_item", {"type": "function_call", "call_id": "c", "name": "shell", "arguments": "{}"}),
+        [_codex("session_meta", {"id": "x"}), _codex("response_item", _CODEX_ASKED)],
+    ),
+    "claude-code": (
+        _claude("assistant", [{"type": "text", "text": "a"}]),
+        _claude("assistant", [{"type": "tool_use", "id": "c", "name": "Bash", "input": {}}]),
+        [_claude("user", "q")],
+    ),
+    "otel": (
+        _genai("invoke_agent", operation__name="invoke_agent", input__messages=_ASKED_PARTS,
+               output__messages=_SAID_PARTS),
+        _genai("execute_tool", operation__name="execute_tool", tool__name="refund", tool__call__arguments="{}"),
+        [],
+    ),
+    "autogen": (
+        {"type": "TextMessage", "source": "agent", "content": "a"},
+        {"type": "ToolCallRequestEvent", "source": "agent",
+         "content": [{"id": "c", "name": "refund", "arguments": "{}"}]},
+        [{"type": "TextMessage", "source": "user", "content": "q"}],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_line_that_cant_be_read_may_have_been_a_call(name: str, imported: Import) -> None:
+    said, call, before = LOGS[name]
+    start = "\n".join(map(json.dumps, [*before, said]))
+    _, ((_, whole),) = imported(f"{start}\n{json.dumps(call)}", "whole.jsonl")
+    assert compile_criterion(FORBIDDEN).check(whole).outcome is Outcome.FAILED
+    cut = json.dumps(call)[:-9]
+    for file, rest in (("cut.jsonl", cut), ("broken.jsonl", f"{cut}}}\n{json.dumps(said)}")):
+        report, ((_, transcript),) = imported(f"{start}\n{rest}", file)
+        assert report.skipped
+        assert "unread_calls" in {note.code for note in transcript.notes}
+        assert compile_criterion(FORBIDDEN).check(transcript).outcome is Outcome.ERROR
+
+
 REPORTS = {
     # A door of `findings/reports-and-figures.md` B1: the calls in it, each with what came back, and the answer.
     "18-trace-tool-spans-dropped/bt.jsonl": ([("cancel_order", {"id": 1}, "ok")], "done"),

@@ -160,5 +160,6 @@ FORMAT = Format(
     looks_like='lines of `["client.beta.sessions...", {...}]`',
     can_read=can_read,
     recordings=by_value(recordings),
+    gathered=True,
     rank=70,
 )

@@ -11,7 +11,7 @@ from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text, with_attachments
-from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
+from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element, with_unread
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.transcripts.codec import content_text
@@ -62,9 +62,12 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
     """A run for each object or list; messages that follow one another are one run."""
     loose: list[Any] = []
     number = 0
+    lost = ""
     for element in elements:
         if isinstance(element, BrokenElement):
-            yield skipped_element(element)
+            skipped = skipped_element(element)
+            lost = lost or (skipped.reason if skipped.unread else "")
+            yield skipped
         elif isinstance(element.value, list):
             number += 1
             yield _run(element.value, {}, number, element.line)
@@ -76,7 +79,8 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
         else:
             yield Skipped("not a message of AutoGen: it has no `type` and `content`", element.line)
     if loose:
-        yield _run(loose, {}, number + 1, 1)
+        run = _run(loose, {}, number + 1, 1)
+        yield with_unread(run, lost) if lost and isinstance(run, Recording) else run
 
 
 def _run(messages: list[Any], about: Mapping[str, Any], number: int, line: int) -> Recording | Skipped:

@@ -130,5 +130,6 @@ FORMAT = Format(
     looks_like="objects with `span_id`, `root_span_id` and `input`",
     can_read=can_read,
     recordings=with_test_names(recordings),
+    gathered=True,
     rank=69,
 )

@@ -415,5 +415,6 @@ FORMAT = Format(
     looks_like="lines with `type`, `sessionId` and `message`, or what `claude -p` prints as JSON",
     can_read=can_read,
     recordings=by_value(recordings),
+    gathered=True,
     rank=64,
 )

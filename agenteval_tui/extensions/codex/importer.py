@@ -261,5 +261,6 @@ FORMAT = Format(
     looks_like="lines with `type`, `timestamp` and `payload`, or what `codex exec --json` prints",
     can_read=can_read,
     recordings=by_value(recordings),
+    gathered=True,
     rank=65,
 )

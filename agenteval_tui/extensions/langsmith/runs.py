@@ -14,7 +14,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, first_text, is_message, plain_text, transcript_of
-from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
+from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
 from agenteval_tui.formats.importers.trace_names import with_test_names
 from agenteval_tui.formats.importers.traced_requests import as_asked, lived_conversation
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
@@ -61,7 +61,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
     with Spool() as spool:
         for element in source.values():
             if isinstance(element, BrokenElement):
-                yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
+                yield skipped_element(element)
                 continue
             if not isinstance(element.value, Mapping):
                 yield Skipped("not a run: it is not an object", element.line)
@@ -358,6 +358,7 @@ FORMAT = Format(
     looks_like='`{"post": [...], "patch": [...]}`, or objects with `run_type` and `inputs`',
     can_read=can_read,
     recordings=with_test_names(recordings),
+    gathered=True,
     page="coming-from/langsmith",
     rank=60,
 )

@@ -100,5 +100,6 @@ FORMAT = Format(
     looks_like="objects with `object` (trace, trace.span), or a list of these in `data`",
     can_read=can_read,
     recordings=with_test_names(by_value(recordings)),
+    gathered=True,
     rank=62,
 )

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
+from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element, with_unread
 from agenteval_tui.formats.importers.suite_import import FoundTests
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.formats.stream.source import Source
@@ -21,11 +21,13 @@ class Format(Struct, frozen=True, kw_only=True):
     """A foreign format (entry point group `agenteval.importers`): its name, what a file of it is (`title`, after "is")
     and how it looks, both in words, a test of a file's first value, and its readers.
 
-    `recordings` reads runs, `tests` reads tests; a format has one, or both. `of_name`: a test of the file's name, for
-    files without values that can be looked at. `yaml`: a test of the keys of a YAML document. `zip`: files of it may be
-    ZIP archives. `parts`: the other files that belong to one of this format. `aliases`: other names for what the same
-    reader takes. `page`: of the documentation, for people who come from there; `page_of`: where it depends on the file,
-    "" for none. `rank`: formats are tried from the lowest, so that the ones with telling keys go first.
+    `recordings` reads runs, `tests` reads tests; a format has one, or both. `gathered`: its runs are made of several
+    values of the file, so that one that can't be read may have been a call of any run that is told after it.
+    `of_name`: a test of the file's name, for files without values that can be looked at. `yaml`: a test of the keys of
+    a YAML document. `zip`: files of it may be ZIP archives. `parts`: the other files that belong to one of this format.
+    `aliases`: other names for what the same reader takes. `page`: of the documentation, for people who come from there;
+    `page_of`: where it depends on the file, "" for none. `rank`: formats are tried from the lowest, so that the ones
+    with telling keys go first.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Format(Struct, frozen=True, kw_only=True):
     looks_like: str
     can_read: Callable[[Any], bool]
     recordings: Callable[[Source], Recordings] | None = None
+    gathered: bool = False
     tests: Callable[[Source], FoundTests] | None = None
     of_name: Callable[[Path], bool] | None = None
     yaml: Callable[[frozenset[str]], bool] | None = None
@@ -42,6 +45,16 @@ class Format(Struct, frozen=True, kw_only=True):
     page: str = ""
     page_of: Callable[[Path], str] | None = None
     rank: int = 1000
+
+    def runs(self, source: Source) -> Recordings:
+        """What `recordings` reads. Of runs that may lack a call, because a value can't be read, a note says so."""
+        lost = ""
+        for part in () if self.recordings is None else self.recordings(source):
+            if isinstance(part, Recording):
+                yield with_unread(part, lost) if lost else part
+            else:
+                lost = lost or (part.reason if self.gathered and part.unread else "")
+                yield part
 
     @property
     def described(self) -> str:

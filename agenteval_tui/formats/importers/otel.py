@@ -32,7 +32,14 @@ from agenteval_tui.formats.importers.agenteval_results import results_of
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, json_in, messages_of, plain_text
 from agenteval_tui.formats.importers.openinference import PREFIXES
-from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
+from agenteval_tui.formats.importers.recording import (
+    Recording,
+    Skipped,
+    as_id,
+    as_repetition,
+    first_user_text,
+    skipped_element,
+)
 from agenteval_tui.formats.importers.trace_names import is_by_chance, with_test_names
 from agenteval_tui.formats.importers.traced_requests import lived_conversation
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, called_with, with_results, with_untold_calls
@@ -128,7 +135,7 @@ def _spans(source: Source) -> Iterator[dict[str, Any] | Skipped]:
     if openinference.spans_in(first):
         for element in source.values():
             if isinstance(element, BrokenElement):
-                yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
+                yield skipped_element(element)
             else:
                 yield from map(span_of, openinference.spans_in(element.value))
         return
@@ -141,7 +148,8 @@ def _spans(source: Source) -> Iterator[dict[str, Any] | Skipped]:
             for _ in reader.elements():
                 yield from _export(reader)
     except UnreadableFile as error:
-        yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
+        reason = f"from here on the file can't be read: {error.reason}"
+        yield Skipped(reason, reader.line, error.cut_off, unread=True)
     yield from skipped_by(reader)
 
 
@@ -272,6 +280,7 @@ FORMAT = Format(
     looks_like="OTLP JSON with `resourceSpans`, or a list of spans with `attributes`",
     can_read=can_read,
     recordings=with_test_names(recordings),
+    gathered=True,
     aliases=("otlp",),
     rank=50,
 )

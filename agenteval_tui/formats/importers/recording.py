@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.runs.fork.model import ForkOrigin
 from agenteval_tui.suites.commits import Commit
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import Note, Transcript
+from agenteval_tui.transcripts.observed import UNREAD_CALLS
 
 
 class StatedOutcome(Struct, frozen=True):
@@ -72,7 +74,8 @@ class Recording(Struct, frozen=True):
 
 
 class Skipped(Struct, frozen=True):
-    """A value of the file that was not taken, and why. `cut_off`: the file ends in the middle of it.
+    """A value of the file that was not taken, and why. `cut_off`: the file ends in the middle of it. `unread`: nobody
+    knows what it was.
 
     `place` says where in words; "": at `line`, where that is known (from 1). `fields`: only fields that were not looked
     at while the file was read, and how often each occurred.
@@ -84,11 +87,19 @@ class Skipped(Struct, frozen=True):
     counts: bool = True  # False: a note on the file, not a value that was left out
     place: str = ""
     fields: Mapping[str, int] = field(default_factory=dict)  # what was passed over; the rest is then without meaning
+    unread: bool = False
 
 
 def skipped_element(element: BrokenElement) -> Skipped:
     """What is said of a value that the file's reader could not read."""
-    return Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
+    return Skipped(element.reason, element.line, element.cut_off, counts=not element.note, unread=not element.note)
+
+
+def with_unread(recording: Recording, reason: str) -> Recording:
+    """The same run, which may lack a call because a value of the file can't be read."""
+    transcript = recording.transcript
+    notes = (*transcript.notes, Note(UNREAD_CALLS, reason))
+    return replace(recording, transcript=replace(transcript, notes=notes))
 
 
 def first_user_text(transcript: Transcript) -> str:
