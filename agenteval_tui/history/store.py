@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.open_histories import history_closed, history_opened
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.history import costs as cost_rows
 from agenteval_tui.history import (
     estimates,
     execution_writes,
@@ -425,7 +424,7 @@ class Store:
 
     def costs(self, execution_id: str) -> list[CostRow]:
         """What an execution used: agents by test, then judges by test and criterion."""
-        return self._read(lambda c: cost_rows.costs(c, execution_id))
+        return self._read(lambda c: queries.costs(c, execution_id))
 
     def unfinished_imports(self, digest: str) -> list[str]:
         """Executions that a file with this digest was to become when their process died."""
