@@ -25,7 +25,6 @@ from agenteval_tui.history import (
     queries,
     resume,
     run_writes,
-    summaries,
     tapes,
     task_specs,
     write_operations,
@@ -440,7 +439,7 @@ class Store:
 
     def test_summaries(self, suite_key: str) -> dict[str, TestSummary]:
         """How the tests of a suite did lately, by test id; tests without an ended run are left out."""
-        return self._read(lambda c: summaries.test_summaries(c, suite_key))
+        return self._read(lambda c: queries.test_summaries(c, suite_key))
 
     def figures_of_tests(
         self, suite_key: str, tests: Sequence[str], agents: Sequence[str], window: int
