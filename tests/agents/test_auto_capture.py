@@ -359,7 +359,11 @@ async def test_a_command_is_led_by_the_variables_that_it_has_already(server: Scr
         assert [event.note.code for event in events if isinstance(event, Noted)] == ["text_only"]
     for variables in seen.values():
         variables.pop("AGENTEVAL_STARTED_AS", None)
-    assert seen["auto"] == seen["none"]
+    # Only by these does a Python program lead its requests to the proxy, without knowing another address.
+    assert set(seen["auto"].items()) - set(seen["none"].items()) == {
+        (name, seen["auto"][name]) for name in ("AGENTEVAL_PROXY", "PYTHONPATH")
+    }
+    assert seen["none"].items() <= seen["auto"].items()
 
 
 async def test_the_servers_answer_to_a_run_that_was_stopped_is_not_waited_for(tmp_path: Path) -> None:

@@ -285,6 +285,29 @@ async def test_a_program_that_fails_first_is_not_said_to_ignore_the_address(tmp_
     assert "the agent failed first" in note.said
 
 
+@pytest.mark.parametrize("capture", ["model", "auto"])
+async def test_a_python_program_is_captured_whatever_address_its_code_has(
+    server: ScriptedServer, tmp_path: Path, capture: str
+) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "sitecustomize.py").write_text("import builtins\nbuiltins.own = 'its own'\n")
+    program = f"print(own, os.environ['PYTHONPATH'].split(os.pathsep)[1:], sys.path.count({str(tmp_path / 'own')!r}))\n"
+    program += f"print(answer(sys.stdin.read(), {server.url!r}))\n"
+    # A program that starts another one, as `poetry run` does.
+    starts = "import subprocess, sys; subprocess.run([sys.executable, 'agent.py'])"
+    config = {**command(tmp_path), "command": [sys.executable, "-c", starts], "capture": capture}
+    (tmp_path / "agent.py").write_text(LOOP + program)
+    transcript, events = await run(
+        config, tmp_path, {"PYTHONPATH": str(tmp_path / "own"), "OPENAI_API_KEY": KEY}, "Where?"
+    )
+    (captured,) = [event for event in events if isinstance(event, Captured)]
+    exchanges = of_documents(captured.tape, "tape").exchanges
+    assert [each.question.path for each in exchanges] == ["openai/v1/chat/completions"] * 2
+    assert [call.name for call in transcript.tool_calls] == ["get_order"]
+    printed = "".join(event.text for event in events if isinstance(event, TextDelta))
+    assert printed.startswith(f"its own ['{tmp_path / 'own'}'] 1\n")
+
+
 @pytest.mark.parametrize(
     ("program", "options", "code"),
     [

@@ -56,18 +56,26 @@ def by_way_of(proxy: str) -> Iterator[None]:
     if not proxy:
         yield
         return
-    for name in _HOOKS:
-        if name in sys.modules:
-            _add(name)
-    if _late not in sys.meta_path:
-        sys.meta_path.insert(0, _late)
-    _proxy = proxy
+    begin(proxy)
     try:
         yield
     finally:
         _proxy = ""
         with contextlib.suppress(ValueError):
             sys.meta_path.remove(_late)
+
+
+def begin(proxy: str) -> Any:
+    """Send the requests to models to the proxy at this address from now on. Gives the finder that sees libraries which
+    are imported later."""
+    global _proxy
+    for name in _HOOKS:
+        if name in sys.modules:
+            _add(name)
+    if _late not in sys.meta_path:
+        sys.meta_path.insert(0, _late)
+    _proxy = proxy
+    return _late
 
 
 def _add(name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -42,6 +43,8 @@ MCP = "mcp"
 """The path below a run's address at which the shims of MCP servers tell what they see."""
 MCP_VARIABLE = "AGENTEVAL_MCP_RECORDING"
 _FOLDER = "/agenteval-recording/"
+PROXY_VARIABLE = "AGENTEVAL_PROXY"
+_STARTUP = str(Path(__file__).parents[1] / "process" / "startup")
 
 
 def upstreams(env: Mapping[str, str], own_addresses: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -106,7 +109,21 @@ def environment(base: str, addresses: Mapping[str, str], env: Mapping[str, str])
         if provider.name in addresses
         for name in provider.variables
     }
-    return {**variables, MCP_VARIABLE: f"{base}/{MCP}", **_path(base, env), **past_proxies(env)}
+    return {
+        **variables,
+        **python_startup(base, env),
+        MCP_VARIABLE: f"{base}/{MCP}",
+        **_path(base, env),
+        **past_proxies(env),
+    }
+
+
+def python_startup(base: str, env: Mapping[str, str]) -> dict[str, str]:
+    """The variables by which each Python that a program starts leads its requests to models to the proxy at `base`,
+    whatever address its code has for them (`process/startup/sitecustomize.py`). Programs in other languages ignore
+    them."""
+    folders = [folder for folder in env.get("PYTHONPATH", "").split(os.pathsep) if folder and folder != _STARTUP]
+    return {"PYTHONPATH": os.pathsep.join([_STARTUP, *folders]), PROXY_VARIABLE: base}
 
 
 def mcp_address(env: Mapping[str, str]) -> str:

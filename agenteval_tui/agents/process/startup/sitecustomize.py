@@ -1,0 +1,72 @@
+"""Leads the requests to models of a Python program to agenteval's proxy, as those of a Python agent are.
+
+This folder is the first of PYTHONPATH where a command is recorded, so each Python that the command starts runs this
+file before the program. Until the program imports an HTTP client, nothing more is loaded. Only the standard library;
+whatever fails here, the program starts.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from typing import Any
+
+_HERE = __file__.rpartition(os.sep)[0]
+_CLIENTS = ("httpx", "httpx2", "requests", "aiohttp", "urllib.request")
+
+
+class _FirstClient:
+    """Sees the first import of an HTTP client."""
+
+    def __init__(self, proxy: str) -> None:
+        self._proxy = proxy
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name not in _CLIENTS:
+            return None
+        sys.meta_path.remove(self)
+        try:
+            found: ModuleSpec | None = _lead_to(self._proxy).find_spec(name, path, target)
+        except Exception:  # its requests are not seen, which its run says
+            return None
+        return found
+
+
+def _lead_to(proxy: str) -> Any:
+    """Send the requests of HTTP clients to the proxy; gives the finder that sees those that are imported."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    path = _HERE.rpartition(os.sep)[0] + os.sep + "python_http_clients.py"
+    spec: Any = spec_from_file_location("_agenteval_http_clients", path)
+    clients = module_from_spec(spec)
+    spec.loader.exec_module(clients)
+    return clients.begin(proxy)
+
+
+def _import_the_next() -> None:
+    """The `sitecustomize` that the program would have had without this one."""
+    own = sys.modules.pop("sitecustomize")
+    sys.path[:] = [folder for folder in sys.path if folder != _HERE]
+    try:
+        __import__("sitecustomize")
+    except ModuleNotFoundError as error:
+        if error.name != "sitecustomize":
+            raise
+    finally:
+        # Whoever imported this file expects a module of this name.
+        sys.modules.setdefault("sitecustomize", own)
+
+
+if __name__ == "sitecustomize":
+    if "AGENTEVAL_PROXY" in os.environ:
+        first: Any = _FirstClient(os.environ["AGENTEVAL_PROXY"])
+        sys.meta_path.insert(0, first)
+        for name in _CLIENTS:
+            if name in sys.modules:  # a file of site-packages has imported it
+                first.find_spec(name)
+                break
+    _import_the_next()
