@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import os
+import shutil
 import socket
 import sys
 from collections.abc import AsyncIterator
@@ -306,6 +308,52 @@ async def test_a_python_program_is_captured_whatever_address_its_code_has(
     assert [call.name for call in transcript.tool_calls] == ["get_order"]
     printed = "".join(event.text for event in events if isinstance(event, TextDelta))
     assert printed.startswith(f"its own ['{tmp_path / 'own'}'] 1\n")
+
+
+NODE_LOOP = """
+const messages = [{role: 'system', content: 'Be brief.'}, {role: 'user', content: 'Where is it?'}];
+while (messages.at(-1).role !== 'assistant') {
+  const body = JSON.stringify({model: 'm', messages});
+  const headers = {'content-type': 'application/json', authorization: `Bearer ${process.env.OPENAI_API_KEY}`};
+  const reply = await ASK;
+  if (!reply.url.startsWith(SERVER)) throw new Error(reply.url);
+  messages.push((await reply.json()).choices[0].message);
+  for (const call of messages.at(-1).tool_calls ?? [])
+    messages.push({role: 'tool', tool_call_id: call.id, content: 'shipped'});
+}
+console.log(process.env.NODE_OPTIONS.split(' ')[0], messages.at(-1).content);
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+@pytest.mark.parametrize("capture", ["model", "auto"])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        "fetch(SERVER + '/chat/completions', {method: 'POST', headers, body})",
+        "fetch(new Request(new URL(SERVER + '/chat/completions'), {method: 'post', headers, body}))",
+    ],
+)
+async def test_a_program_for_node_is_captured_whatever_address_its_code_has(
+    server: ScriptedServer, tmp_path: Path, capture: str, ask: str
+) -> None:
+    (tmp_path / "agent.mjs").write_text(f"const SERVER = {server.url!r};{NODE_LOOP.replace('ASK', ask)}")
+    config = {**command(tmp_path), "command": ["node", "agent.mjs"], "capture": capture}
+    env = {"OPENAI_API_KEY": KEY, "NODE_OPTIONS": "--no-warnings", "PATH": os.environ["PATH"]}
+    transcript, events = await run(config, tmp_path, env, "Where is it?")
+    assert transcript.error is None
+    assert told(transcript)[: len(WHOLE)] == WHOLE
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "--no-warnings It is shipped.\n"
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+async def test_what_node_asks_that_is_no_models_goes_to_its_server(server: ScriptedServer, tmp_path: Path) -> None:
+    code = f"await fetch({server.url + '/responses'!r}, {{method: 'POST', body: '{{}}'}}).catch(() => 0);"
+    config = {**command(tmp_path), "command": ["node", "-e", f"(async () => {{{code} console.log('done')}})()"]}
+    transcript, events = await run(config, tmp_path, {"PATH": os.environ["PATH"]}, "Where is it?")
+    assert transcript.final_output.strip() == "done"
+    assert not any(isinstance(event, Captured) for event in events)
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(

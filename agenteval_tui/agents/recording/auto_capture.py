@@ -1,8 +1,8 @@
 """`capture: auto`: what an agent's models were asked and answered is kept beside its run, and changes nothing in it.
 
 A Python agent asks its models by way of a proxy without knowing it (`python_http_clients`), and so does a command that
-is a Python program. One in another language is led there only by variables that its environment has already, as many
-programs do something else where one is set.
+is a program for Python or Node. One in another language is led there only by variables that its environment has
+already, as many programs do something else where one is set.
 
 Until the first request comes there is nothing but a socket: the proxy takes 100 ms to load.
 """
@@ -33,7 +33,7 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.agents.recording.open_run import OpenRun
-from agenteval_tui.agents.recording.providers import has_own_network, leading, python_startup, usable_upstreams
+from agenteval_tui.agents.recording.providers import client_startup, has_own_network, leading, usable_upstreams
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.recording.run_proxy import RunProxy
@@ -159,7 +159,7 @@ class AutoCapturingAgent:
         if upstreams != usable_upstreams(self._env(self._setup.config)):
             return request
         address, config = self._address(run), dict(request.config or self._setup.config)
-        variables = {**python_startup(address, run.env), **leading(address, upstreams, run.env)}
+        variables = {**client_startup(address, run.env), **leading(address, upstreams, run.env)}
         config["env"] = {**(config.get("env") or {}), **variables}
         return replace(request, config=config)
 

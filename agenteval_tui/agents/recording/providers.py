@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -45,6 +46,7 @@ MCP_VARIABLE = "AGENTEVAL_MCP_RECORDING"
 _FOLDER = "/agenteval-recording/"
 PROXY_VARIABLE = "AGENTEVAL_PROXY"
 _STARTUP = str(Path(__file__).parents[1] / "process" / "startup")
+_NODE_OPTION = "--require " + json.dumps(f"{_STARTUP}{os.sep}node_clients.cjs", ensure_ascii=False)
 
 
 def upstreams(env: Mapping[str, str], own_addresses: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -111,19 +113,23 @@ def environment(base: str, addresses: Mapping[str, str], env: Mapping[str, str])
     }
     return {
         **variables,
-        **python_startup(base, env),
+        **client_startup(base, env),
         MCP_VARIABLE: f"{base}/{MCP}",
         **_path(base, env),
         **past_proxies(env),
     }
 
 
-def python_startup(base: str, env: Mapping[str, str]) -> dict[str, str]:
-    """The variables by which each Python that a program starts leads its requests to models to the proxy at `base`,
-    whatever address its code has for them (`process/startup/sitecustomize.py`). Programs in other languages ignore
-    them."""
+def client_startup(base: str, env: Mapping[str, str]) -> dict[str, str]:
+    """The variables by which each Python and each Node that a program starts lead their requests to models to the proxy
+    at `base`, whatever address their code has for them (`process/startup/`). Other languages ignore them."""
     folders = [folder for folder in env.get("PYTHONPATH", "").split(os.pathsep) if folder and folder != _STARTUP]
-    return {"PYTHONPATH": os.pathsep.join([_STARTUP, *folders]), PROXY_VARIABLE: base}
+    options = env.get("NODE_OPTIONS", "").replace(_NODE_OPTION, "").strip()
+    return {
+        "PYTHONPATH": os.pathsep.join([_STARTUP, *folders]),
+        "NODE_OPTIONS": f"{options} {_NODE_OPTION}".strip(),
+        PROXY_VARIABLE: base,
+    }
 
 
 def mcp_address(env: Mapping[str, str]) -> str:
