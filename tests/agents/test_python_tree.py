@@ -106,6 +106,64 @@ async def server() -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
 
 
+# What packages import in a call
+
+LAZY = """
+import sys
+def lazily(name):
+    __import__("lazy." + name)
+    return sys.modules["lazy." + name].PID
+"""
+LATE = "import os\nPID = os.getpid()\n"
+
+
+def lazy_package(folder: Path) -> str:
+    """A folder of packages with one that imports its modules when it is called."""
+    place = folder / "site-packages"
+    (place / "lazy").mkdir(parents=True)
+    (place / "lazy" / "__init__.py").write_text(LAZY)
+    for name in ("plain", "mine"):
+        (place / "lazy" / f"{name}.py").write_text(LATE)
+    (place / "lazy" / "busy.py").write_text(
+        LATE + "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    )
+    return str(place)
+
+
+@linux
+@pytest.mark.parametrize(
+    ("before", "name", "ahead"),
+    [
+        ("", "plain", True),
+        # The import may give something else after these.
+        ("os.environ['LEVEL'] = 'debug'", "plain", False),
+        ("sys.path.append('x')", "plain", False),
+        # The project's own imports stay where they are.
+        ("import lazy.mine", "mine", False),
+        # A thread is in no fork.
+        ("", "busy", False),
+    ],
+)
+async def test_what_packages_import_in_a_call_is_imported_ahead_after_a_save(
+    play: Any, tmp_path: Path, before: str, name: str, ahead: bool
+) -> None:
+    place = lazy_package(tmp_path)
+    module = f"""
+import os, sys, lazy
+def f(prompt):
+    {before}
+    return f"{{lazy.lazily({name!r})}} {{os.getpid()}} {{os.getppid()}}"
+"""
+    played = play(module, path=[place])
+    imported, own, level = (await played.said()).split()
+    assert imported == own
+    (tmp_path / "mine.py").write_text(module + "# saved\n")
+    imported, own, other_level = (await played.said()).split()
+    assert other_level != level
+    assert (imported == other_level, imported == own) == (ahead, not ahead)
+    assert not played.unsafe
+
+
 async def test_a_check_looks_for_changed_files_however_long_the_last_look_took(
     play: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ do: "fork"      comes with a socket and the end of a pipe: a process that contin
     "end"       `fork`, `signal`: a fork and its group get a signal
     "outside"   import what the modules of `targets` import from outside of the project: level 1 of the tree
     "prepare"   `steps`, each [what is to be done, target]: level 2; says what forks would share (`python_fork`)
+                `late`: modules that packages imported in earlier runs, imported after the steps
     "import"    the module is imported
     "import own"    the same, of a metric: only if it is the project's or a plug-in's
     "find"      the callable is there: its name
@@ -184,6 +185,9 @@ def _answer(request: dict[str, Any], do: Callable[[dict[str, Any]], object]) -> 
         files = tracked.more(_files)
         if files:
             answer["files"] = files
+        late = tracked.late_imports()
+        if late:
+            answer["late"] = late
         clients = sys.modules.get("_agenteval_python_http_clients")
         if clients is not None and tracked.hosts:
             answer["asked_past"] = clients.asked_past(tracked.hosts)
@@ -310,6 +314,8 @@ def _do_prepare(request: dict[str, Any]) -> dict[str, Any]:
                 outcomes.append({"returned": _DO[do]({"do": do, "target": target})})
             except BaseException as error:
                 outcomes.append(_said_of(error))
+        for name in request["late"]:
+            _sibling("python_imports").imported(name)
     finally:
         # A module of the user's may have set its own handler, which stays.
         if signal.getsignal(signal.SIGTERM) is _late:
@@ -443,6 +449,10 @@ def _do_agent(request: dict[str, Any]) -> None:
     # The functions of `signal` look up names for what they take and give, which copies memory that forks share. None: a
     # handler that C code set; 0 is the system's own.
     handler = _signal.signal(_SIGTERM, _made_late) or 0
+    tracked = getattr(sys.modules.get("_agenteval_python_effects"), "tracked", None)
+    # Level 2 has another folder and other variables than a run with its own.
+    if tracked is not None and tracked.on and not request.keys() & {"cwd", "env"}:
+        tracked.call_begins()
     try:
         with _sibling("python_http_clients").by_way_of(request.get("proxy") or ""):
             call.run(agent, request["target"], request["request"], **ways)

@@ -72,6 +72,8 @@ class Effects:
         self.effects: list[list[str]] = []
         self.hosts: dict[str, None] = {}
         """The names of servers whose addresses were looked up."""
+        self._late: dict[str, None] = {}
+        self._setting: object = None
         self._modules = 0
         self.available = hasattr(sys, "addaudithook")
         if self.available:
@@ -98,6 +100,10 @@ class Effects:
         elif event == "socket.getaddrinfo":
             if isinstance(arguments[0], (str, bytes)) and len(self.hosts) < _MOST:
                 self.hosts[os.fsdecode(arguments[0])] = None
+        elif event == "import":
+            # After a change of these, the import may give something else than before the call.
+            if self._setting is not None and _is_package_asking() and self._setting == _setting():
+                self._late[arguments[0]] = None
         elif event in _EFFECTS:
             first = arguments[0] if arguments and isinstance(arguments[0], (str, bytes)) else ""
             if not (event in ("os.rename", "os.remove") and _is_exempt(os.fsdecode(first))):
@@ -106,6 +112,16 @@ class Effects:
     def _note(self, what: str, path: str) -> None:
         if len(self.effects) < _MOST_EFFECTS:
             self.effects.append([what, path, _place()])
+
+    def call_begins(self) -> None:
+        """Note from now on what packages import first while they are called (by statements: Python tells of others by
+        no event)."""
+        self._setting = _setting()
+
+    def late_imports(self) -> list[str]:
+        """The modules of packages that packages imported since the call began."""
+        modules = ((name, sys.modules.get(name)) for name in self._late)
+        return [name for name, module in modules if module is not None and _source(module) is None]
 
     def files(self) -> tuple[list[str], list[str]]:
         """The files of the project that were imported or read by now, and the folders that were listed."""
@@ -147,6 +163,26 @@ def _is_exempt(path: str) -> bool:
         or bool(prefix and os.path.abspath(path).startswith(prefix))  # noqa: PTH100
         or ".pyc" in path
     )
+
+
+def _setting() -> tuple[dict[bytes, bytes], list[str], str]:
+    """What the import of a package may depend on."""
+    try:
+        folder = os.getcwd()  # noqa: PTH109
+    except OSError:  # it was removed
+        folder = ""
+    return dict(os.environb), list(sys.path), folder
+
+
+def _is_package_asking() -> bool:
+    """Whether a function of a package imports, not the project, and not a module that is itself being imported."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and "importlib" in frame.f_code.co_filename:
+        frame = frame.f_back
+    if frame is None or frame.f_code.co_name == "<module>":
+        return False
+    path = frame.f_code.co_filename
+    return is_installed(path) and not path.startswith(_HERE + os.sep)
 
 
 def _place() -> str:

@@ -232,16 +232,16 @@ def _first_name(node: ast.AST) -> str:
 def load(modules: Sequence[tuple[str, Iterable[str]]]) -> list[str]:
     """Import them. One that can't be imported is left to the module that wants it, which knows what to do then."""
     for name, attributes in modules:
-        module = _imported(name)
+        module = imported(name)
         if module is not None and getattr(module, "__path__", None) is not None:
             # `from package import name` may mean a module of the package.
             for attribute in sorted(attributes):
                 if not hasattr(module, attribute):
-                    _imported(name + "." + attribute)
+                    imported(name + "." + attribute)
     for package, later in _AT_FIRST_CALL.items():
         if package in sys.modules:
             for name in later:
-                _imported(name)
+                imported(name)
     if "anyio" in sys.modules:
         thread = threading.Thread(target=_first_calls)  # with an event loop of its own: this one's stays as it is
         thread.start()
@@ -281,7 +281,8 @@ def _ask(agent: object) -> None:
         loop.close()
 
 
-def _imported(name: str) -> ModuleType | None:
+def imported(name: str) -> ModuleType | None:
+    """A module; None: it can't be imported."""
     try:
         return importlib.import_module(name)
     # Whatever an import raises, the project's own import raises it again, at its place.

@@ -18,7 +18,7 @@ import asyncio
 import os
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -188,6 +188,8 @@ class Tree:
         self._checked = 0.0
         self._check_took = 0.0
         self._ending: set[asyncio.Task[Any]] = set()
+        self._late: dict[str, None] = {}
+        self._learns = True
 
     @property
     def busy(self) -> bool:
@@ -208,6 +210,11 @@ class Tree:
         """What the steps returned or raised. Raises `AgentevalError`, `HostError` and `RaisedError` like `host`, but
         for what a step raised."""
         return (await self._level()).told
+
+    def learn(self, modules: Iterable[str]) -> None:
+        """Modules of packages that a run imported while it was called: the next second level has them already."""
+        if self._learns:
+            self._late.update(dict.fromkeys(modules))
 
     def look_again(self) -> None:
         """Look whether files have changed before the next process is made, however long the last look took."""
@@ -324,7 +331,13 @@ class Tree:
         old, self._second = self._second, None
         self._end_forked(old)
         self._drop_spares()
-        level = await self._prepared(await self._source())
+        level = await self._prepared(await self._source(), late=tuple(self._late))
+        if level.unsafe and self._late:
+            # It may be they that leave a thread, or open something: then each run imports them itself, as before.
+            self._late.clear()
+            self._learns = False
+            self._end(level)
+            level = await self._prepared(await self._source())
         self._second = level
         failure = level.failure
         # An import that hung is not tried again: each time it would take until the limit of `python_start`.
@@ -402,7 +415,7 @@ class Tree:
             last=root.last,
         )
 
-    async def _prepared(self, first: Level, env: Mapping[str, str] | None = None) -> Level:
+    async def _prepared(self, first: Level, env: Mapping[str, str] | None = None, late: tuple[str, ...] = ()) -> Level:
         """A process in which the project's modules are imported: a fork of the first level, if it may be forked."""
         # A fork goes on from what its first level printed; one that starts anew prints that itself.
         before = "" if first.unsafe else first.printed
@@ -412,7 +425,9 @@ class Tree:
             first.forks += 1
             host = first.host.new_fork(lambda: self._left(first), level=True)
         try:
-            answer = await _asked(host, self.root.folder, "prepare", steps=self.root.steps, env=dict(env or {}))
+            answer = await _asked(
+                host, self.root.folder, "prepare", steps=self.root.steps, env=dict(env or {}), late=late
+            )
             level = await _level_of(host, answer, [*answer["files"], *answer["folders"]])
         except (HostError, RaisedError) as error:
             if isinstance(error, HostError):
