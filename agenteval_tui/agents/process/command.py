@@ -73,7 +73,7 @@ class OutputError(Exception):
 
 
 _READ_ON = (
-    "it asked “{}” and nobody answers in a run: give it that as an option or a variable. A program that reads its "
+    "it asked “{}”, and a run can't answer: pass the answer as an option or a variable. A program that reads its "
     "questions in a loop needs `capture: model` and `answer: model`"
 )
 
