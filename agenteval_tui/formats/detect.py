@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 from agenteval_tui.core import entry_points
@@ -30,6 +31,14 @@ def format_named(name: str) -> Format:
         names = ", ".join(sorted({*entry_points.names(IMPORTERS), *aliases}))
         raise AgentevalError(f"there is no format {name!r}", fix=f"formats: {names}")
     return aliases[name]
+
+
+def indices_of(folder: Path) -> Iterator[tuple[Format, Path]]:
+    """The formats of which a folder holds one recording in several files, each with the file that stands for all."""
+    for format_ in _tried():
+        index = None if format_.index_of is None else format_.index_of(folder)
+        if index is not None:
+            yield format_, index
 
 
 def _tried() -> Iterator[Format]:

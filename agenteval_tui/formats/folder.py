@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.importers.tau2_bench import RESULTS, SIMULATIONS, is_folder, parts
+from agenteval_tui.formats.detect import indices_of
+from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.stream.source import Source
 
 ENDINGS = (".json", ".jsonl", ".ndjson", ".eval", ".yaml", ".yml")
@@ -56,8 +57,11 @@ def folder_of(folder: Path) -> Folder:
         folders[:] = sorted(
             folder for folder in folders if not folder.startswith(".") and not (here / folder).is_symlink()
         )
-        if SIMULATIONS in folders and is_folder(here) and _has_parts(here / RESULTS):
-            folders.remove(SIMULATIONS)  # they come in with the results
+        for format_, index in indices_of(here):
+            # They come in with the file that stands for the folder.
+            parts = [part for part in _parts(format_, index) if part.is_relative_to(here)]
+            inside = {part.relative_to(here).parts[0] for part in parts}
+            folders[:] = [name for name in folders if name not in inside]
         for name in sorted(names):
             reason = _passed_over(here / name)
             if reason:
@@ -78,12 +82,12 @@ def folder_of(folder: Path) -> Folder:
     return contents
 
 
-def _has_parts(index: Path) -> bool:
+def _parts(format_: Format, index: Path) -> Sequence[Path]:
     try:
         with Source(index) as source:
-            return bool(parts(source))
+            return () if format_.parts is None else format_.parts(source)
     except (OSError, AgentevalError):
-        return False
+        return ()
 
 
 def _passed_over(path: Path) -> str:

@@ -17,11 +17,10 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.core.options import Options, limits
-from agenteval_tui.formats.detect import detect, format_named
+from agenteval_tui.formats.detect import detect, format_named, indices_of
 from agenteval_tui.formats.importers.derived_criteria import DerivedGrader
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.recording import Described, Recording, Skipped
-from agenteval_tui.formats.importers.tau2_bench import RESULTS, is_folder
 from agenteval_tui.formats.importers.usage_import import figures_left_out
 from agenteval_tui.formats.recorded_run import planned_run, run_end, storable
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8
@@ -98,8 +97,7 @@ def import_file(
     added).
     """
     path = Path(path)
-    if is_folder(path):
-        path = path / RESULTS
+    path = next((index for _, index in indices_of(path)), path)
     chosen = format_named(options.format) if options.format else None
     with open_source(path) as source:
         chosen = chosen or detect(source)

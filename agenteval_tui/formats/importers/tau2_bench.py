@@ -52,9 +52,10 @@ def _is_simulation(value: Mapping[str, Any]) -> bool:
     return "task_id" in value and ended and ("messages" in value or "ticks" in value)
 
 
-def is_folder(folder: Path) -> bool:
-    """Whether a folder is one of results: `results.json`, which says what is in it, and `simulations`."""
-    return (folder / RESULTS).is_file() and (folder / SIMULATIONS).is_dir()
+def index_of(folder: Path) -> Path | None:
+    """The `results.json` of a folder of results, which says what is in it, and has `simulations` beside it."""
+    index = folder / RESULTS
+    return index if index.is_file() and (folder / SIMULATIONS).is_dir() else None
 
 
 def parts(source: Source) -> list[Path]:
@@ -355,5 +356,6 @@ FORMAT = Format(
     can_read=can_read,
     recordings=recordings,
     parts=parts,
+    index_of=index_of,
     rank=30,
 )
