@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from agenteval_tui.core.numbers import iso
+from agenteval_tui.extensions.tau_bench.exporter import reward_of
 from agenteval_tui.formats.agenteval_run import KEY
 from agenteval_tui.formats.exporters.exporter import (
     ATTACHED,
@@ -19,7 +20,6 @@ from agenteval_tui.formats.exporters.exporter import (
     json_list,
     own,
 )
-from agenteval_tui.formats.exporters.tau_bench import reward_of
 
 LOSSES = (LABELS, ATTACHED)
 
