@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.history.store import Store
-
-from .conftest import theirs
+from tests.formats.conftest import theirs
 
 
 def test_tau2_simulations(imported, store: Store) -> None:
