@@ -92,7 +92,8 @@ def transcript_of(exchanges: Sequence[Exchange]) -> Transcript:
     """The transcript of what one run of a program asked. Times are milliseconds since the run started. A request that
     was made again because it failed counts once; its tokens count each time."""
     tools = tool_requests(exchanges)
-    model_calls = [question for exchange in exchanges if (question := asked_of(exchange)) is not None]
+    once = _Once()
+    model_calls = [once.of(question) for exchange in exchanges if (question := asked_of(exchange)) is not None]
     return transcript_of_asked(model_calls, tools)
 
 
@@ -123,6 +124,28 @@ def transcript_of_asked(model_calls: Iterable[Asked], tools: Iterable[UsedTool |
         else:
             assembly.serve(entry)
     return assembly.transcript()
+
+
+class _Once:
+    """Messages of requests, each once: a conversation is sent again with each request, and what is known of a message
+    is found by its identity."""
+
+    def __init__(self) -> None:
+        self._messages: dict[tuple[str, str, str], list[_Message]] = {}
+
+    def of(self, model_call: Asked) -> Asked:
+        messages = tuple(map(self._message, model_call.request.messages))
+        return replace(model_call, request=replace(model_call.request, messages=messages))
+
+    def _message(self, message: _Message) -> _Message:
+        calls = message.get("tool_calls")
+        told = str(message.get("content") or "")
+        alike = self._messages.setdefault((message["role"], told, str(calls) if calls else ""), [])
+        for known in alike:
+            if known == message:
+                return known
+        alike.append(message)
+        return message
 
 
 class _Assembly:
