@@ -137,6 +137,7 @@ def _metric(metric: MetricResult) -> Fact:
         text += f": {metric.score:.2f}"
     elif sentences.metric_sentence(metric):
         text += f": {sentences.metric_sentence(metric)}"
+    # What did not hold first: that is what a reader looks for. Else the order of the metric, as `sorted` is stable.
     ordered = sorted(metric.evidence, key=lambda evidence: evidence.passed is True)
     return Fact(_mark_of(metric.outcome), text, tuple(_evidence(evidence) for evidence in ordered))
 

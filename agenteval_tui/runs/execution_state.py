@@ -124,6 +124,7 @@ class ExecutionTotals:
             used = attempts.user.usage
             if used.unpriced:
                 self.unpriced.add(attempts.user.name)
+        # A cancelled run was cut short: how long it took says nothing of those that are left.
         if status != CANCELLED:
             self.pace.ended(attempts.duration_ms / 1000)
 

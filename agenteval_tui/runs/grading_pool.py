@@ -135,6 +135,7 @@ class GradingPool:
 
     async def judge(self, run: RunPlan, transcript: Transcript) -> tuple[GradedRun, tuple[StoredReply, ...]]:
         """The verdict, and the replies on which it rests, to be stored."""
+        # A run that did not finish is an error whatever a judge says: it would be paid for nothing.
         if transcript.error is not None:
             return judge(run, transcript), ()
         replies: Mapping[str, Reply] | None = None

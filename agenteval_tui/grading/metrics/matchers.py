@@ -137,6 +137,7 @@ def compile_matcher(expected: Any, path: tuple[str | int, ...] = (), *, named: b
     if isinstance(expected, Mapping) and has_matcher(expected):
         return _object(expected, path)
     if isinstance(expected, list) and has_matcher(expected):
+        # Not `named`: without an item the others would stand elsewhere, so `$optional` is refused in a list.
         items = tuple(compile_matcher(item, (*path, number)).holds for number, item in enumerate(expected))
         return Matcher(
             lambda value: (
