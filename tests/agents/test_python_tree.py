@@ -122,8 +122,9 @@ def lazy_package(folder: Path) -> str:
     place = folder / "site-packages"
     (place / "lazy").mkdir(parents=True)
     (place / "lazy" / "__init__.py").write_text(LAZY)
-    for name in ("plain", "mine"):
-        (place / "lazy" / f"{name}.py").write_text(LATE)
+    (place / "lazy" / "mine.py").write_text(LATE)
+    # As packages do to find out where temporary files go.
+    (place / "lazy" / "plain.py").write_text(LATE + "import tempfile\ntempfile.NamedTemporaryFile().close()\n")
     (place / "lazy" / "busy.py").write_text(
         LATE + "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
     )

@@ -314,8 +314,12 @@ def _do_prepare(request: dict[str, Any]) -> dict[str, Any]:
                 outcomes.append({"returned": _DO[do]({"do": do, "target": target})})
             except BaseException as error:
                 outcomes.append(_said_of(error))
+        own = list(tracked.effects)
         for name in request["late"]:
             _sibling("python_imports").imported(name)
+        # As in level 1.
+        _temporary.extend(effect for effect in tracked.effects[len(own) :] if effect[0].startswith("makes a temporary"))
+        tracked.effects[:] = own
     finally:
         # A module of the user's may have set its own handler, which stays.
         if signal.getsignal(signal.SIGTERM) is _late:
