@@ -79,7 +79,7 @@ def model(request: Request) -> Answer:
     content = texts[0].upper() if len(texts) > 1 else texts[0]
     usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
     choices = [{"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}]
-    return Answer(body=json.dumps({"model": "gpt-4o", "choices": choices, "usage": usage}))
+    return Answer(body=json.dumps({"model": request.json["model"], "choices": choices, "usage": usage}))
 
 
 @pytest.fixture
@@ -220,6 +220,18 @@ async def test_live_requests_keep_to_the_limit_on_cost(server: ScriptedServer, p
     change = await project.check(CheckOptions(live=True, max_cost=0.0001))
     assert len(server.requests) - asked <= 2
     assert set(effects(change).values()) == {"needs_model"}, "a limit says nothing of the code"
+
+
+async def test_a_price_that_is_not_known_is_why_no_more_is_asked_within_a_limit(
+    server: ScriptedServer, project: Project
+) -> None:
+    project.options = PlanOptions(trust=True, concurrency=1)
+    await project.record(model=MODEL.replace("gpt-4o", "house-model-1"))
+    project.edit("Be brief.", "Be long.")
+    change = await project.check(CheckOptions(live=True, max_cost=1.0))
+    stopped = [run.reason for run in change.runs if run.effect == "needs_model"]
+    assert stopped
+    assert all("what the model costs is not known" in reason for reason in stopped), stopped
 
 
 async def test_runs_that_failed_come_first_and_each_test_before_repetitions(

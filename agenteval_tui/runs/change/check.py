@@ -73,6 +73,7 @@ _LOOK_S = 0.15
 _LOOKS_IF_BUSY = 7
 _IDLE_SHARE = 0.5
 _LIMIT = "the limit on cost is reached"
+_NO_PRICE = "what the model costs is not known, so a limit on cost can't be kept: add its price"
 NOT_JUDGED = "runs after a save don't ask judges that have not answered this before"
 _NEEDS = "its model was asked, and the requests were not recorded"
 
@@ -130,7 +131,7 @@ class CodeCheck:
         to_run: list[tuple[RecordedRun, RunPlan]] = []
         for run in runs:
             if not options.live and self._tapes.needs_model(run):
-                results.not_made(run)
+                results.not_made(run, _NEEDS)
             else:
                 to_run.append((run, run.again(live=options.live)))
         error = ""
@@ -236,7 +237,7 @@ class CodeCheck:
             return ended.message
         for run, _ in runs:
             if not results.has(run):  # the limit on cost was reached before it
-                results.not_made(run)
+                results.not_made(run, results.limit)
         return ""
 
     def _planned(self, runs: Sequence[RunPlan], saved: tuple[str, ...], options: CheckOptions) -> Plan:
@@ -271,13 +272,18 @@ class _Results:
         self._tapes = tapes
         self._changed = changed
 
+    @property
+    def limit(self) -> str:
+        """Why a limit on cost lets no more be asked."""
+        return _LIMIT if self.cost is not None else _NO_PRICE
+
     def has(self, run: RecordedRun) -> bool:
         """Whether the run has ended."""
         return run.row.id in self._ended
 
-    def not_made(self, run: RecordedRun) -> None:
+    def not_made(self, run: RecordedRun, reason: str) -> None:
         """A run needs the model from its beginning."""
-        self._add(_change(run, "needs_model", reason=_NEEDS, request=1, cost=self._tapes.price(run)))
+        self._add(_change(run, "needs_model", reason=reason, request=1, cost=self._tapes.price(run)))
 
     def made(self, run: RecordedRun, graded: Graded, answers: int) -> None:
         """A run has ended, of whose requests the recording answered so many."""
@@ -311,7 +317,7 @@ class _Results:
                 cost=self._tapes.price(run, request),
             )
         if graded.outcome == "cancelled":
-            return _change(run, "needs_model", graded=graded, reason=_LIMIT, cost=self._tapes.price(run))
+            return _change(run, "needs_model", graded=graded, reason=self.limit, cost=self._tapes.price(run))
         if not self._live and error is not None and error.traceback is not None:
             kinds = {exception.type.rpartition(".")[2] for exception in error.traceback.exceptions}
             if kinds & KEY_REFUSED:  # it got a key that is none: that says nothing of its code
