@@ -24,7 +24,6 @@ from agenteval_tui.transcripts.model_request import (
     OfferedTool,
     content_of,
     files_of,
-    whole_text,
 )
 
 Kind = Literal[
@@ -44,10 +43,14 @@ Kind = Literal[
 ]
 _MOST_PAIRS = 1_000_000
 """Pairs of messages in which one with two texts is looked for."""
+_MOST_ALIKE = 2_500
+"""Pairs whose words are counted."""
 _TOLD = ("user", "assistant")
 """Roles of messages that a program may write by itself, such as a summary and an answer to it."""
 _TELLING = 12
 """Characters by which a text is recognised inside another."""
+_CUT = 20
+"""Characters at its beginning by which a text that was cut is recognised."""
 _ALIKE = 0.5
 """The share of their words that two texts of one message have in common."""
 
@@ -202,7 +205,8 @@ def _of_units(
     answer = max(set(range(len(now))) - {*came, *(new for _, new in moved)}, default=-1) + 1
     for old, new in [*moved]:
         is_answer = new == answer and after[new].get("role") == "assistant"
-        if is_answer or (new > answer and len(whole_text(after[new])) < _TELLING):
+        is_short = after[new].get("role") == "user" and len(content_of(after[new])) < _TELLING
+        if is_answer or (new > answer and is_short):
             moved.remove((old, new))
             gone, came = sorted([*gone, old]), sorted([*came, new])
     if len(gone) == len(was) and not masked and not moved and was:
@@ -290,15 +294,18 @@ def _unmatched(
             old, new = between[i1:i2], against[j1:j2]
             # What comes at the end may be asked anew, in words like those before.
             is_between = anchor[0] < len(was) or i2 < len(between)
-            # Each is compared with each, which of very many would take too long.
-            for place in list(old) if len(old) * len(new) <= _MOST_PAIRS else ():
-                twin = next(
-                    (other for other in new if _is_same_message(before[place], after[other], between=is_between)), None
-                )
-                if twin is not None:
-                    masked.append((place, twin))
-                    old.remove(place)
-                    new.remove(twin)
+            # What was made of a text comes before what only has words in common with it.
+            for alike in (False, True) if is_between else (False,):
+                # Each is compared with each, which of very many would take too long.
+                few = len(old) * len(new) <= (_MOST_ALIKE if alike else _MOST_PAIRS)
+                for place in list(old) if few else ():
+                    twin = next(
+                        (other for other in new if _is_same_message(before[place], after[other], alike=alike)), None
+                    )
+                    if twin is not None:
+                        masked.append((place, twin))
+                        old.remove(place)
+                        new.remove(twin)
             if (
                 len(old) == 1
                 and new
@@ -360,9 +367,9 @@ def _anchors(was: Sequence[str], now: Sequence[str]) -> tuple[list[tuple[int, in
     ]
 
 
-def _is_same_message(message: Mapping[str, Any], other: Mapping[str, Any], *, between: bool) -> bool:
-    """Whether these are one message with two texts: the result of the same call, the same call, or much the same words.
-    `between`: they stand between the same messages."""
+def _is_same_message(message: Mapping[str, Any], other: Mapping[str, Any], *, alike: bool) -> bool:
+    """Whether these are one message with two texts: the result of the same call, the same call, or a text that was made
+    from the other. `alike`: much the same words do."""
     if message.get("role") != other.get("role"):
         return False
     if message.get("role") == "tool":
@@ -372,7 +379,7 @@ def _is_same_message(message: Mapping[str, Any], other: Mapping[str, Any], *, be
     calls = _call_ids(message), _call_ids(other)
     if calls[0] or calls[1]:
         return calls[0] == calls[1] and (any(calls[0]) or message.get("tool_calls") == other.get("tool_calls"))
-    return _is_same_text(content_of(message), content_of(other), between=between)
+    return _is_same_text(content_of(message), content_of(other), alike=alike)
 
 
 def _stands_there(
@@ -394,17 +401,18 @@ def _call_ids(message: Mapping[str, Any]) -> list[str]:
     return [str(call.get("id") or "") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
 
 
-def _is_same_text(text: str, other: str, *, between: bool) -> bool:
+def _is_same_text(text: str, other: str, *, alike: bool) -> bool:
     """Whether one text was made from the other: it was cut, something was put around it, or words were left out."""
     if not text.strip() or not other.strip():
         return False
+    if alike:
+        words = Counter(text.split()), Counter(other.split())
+        shared = 2 * (words[0] & words[1]).total() >= _ALIKE * (words[0].total() + words[1].total())
+        return shared or text.startswith(other[: max(_CUT, len(other) // 2)])
     # Half of the other text is enough: one that was cut may end with words that say so.
-    start = max(20 if between else 40, len(other) // 2)
     shorter = min(len(text), len(other))
-    if text.startswith(other[:start]) or (shorter >= _TELLING and (text in other or other in text)):
-        return True
-    words = Counter(text.split()), Counter(other.split())
-    return between and 2 * (words[0] & words[1]).total() >= _ALIKE * (words[0].total() + words[1].total())
+    in_other = shorter >= _TELLING and (text in other or other in text)
+    return in_other or text.startswith(other[: max(2 * _CUT, len(other) // 2)])
 
 
 def _of_system(was: str, now: str) -> Iterator[RequestChange]:

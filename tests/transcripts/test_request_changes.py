@@ -200,6 +200,16 @@ def test_what_was_added_to_a_question_and_is_taken_away_with_its_answer_is_maske
     assert found["masked"].before == (6,)
 
 
+def test_the_message_that_a_text_was_taken_from_is_the_one_that_was_shortened() -> None:
+    """Some frameworks join messages of one role: what was dropped takes a part of the next message with it."""
+    first, joined = said("user", "Task: tell me of Oslo"), said("user", "It is fine there.\nTask: tell me of Rome")
+    rest = [said("assistant", "Rome is warm."), said("user", "And Bern?")]
+    before = [first, said("assistant", "Oslo is cold."), joined, *rest]
+    found = changes(request(before), request([said("user", "Task: tell me of Rome"), *rest, *NEXT]))
+    assert found.keys() == {"masked", "dropped", "added"}
+    assert (found["masked"].before, found["dropped"].before) == ((2,), (0, 1))
+
+
 def test_a_remark_that_always_stands_last_is_dropped_and_nothing_takes_its_place() -> None:
     remark, other = said("user", "9 steps are left"), said("user", "8 steps are left")
     found = changes(request([*TURNS, remark]), request([*TURNS, said("assistant", "Soon."), *NEXT, other]))
