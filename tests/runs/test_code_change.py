@@ -444,7 +444,7 @@ async def test_a_failure_of_the_code_is_a_failure(server: ScriptedServer, projec
     polite = of(change, "polite")
     assert (polite.effect, polite.status) == ("fails", "error")
     assert "KeyError" in polite.reason
-    assert of(change, "shouts").effect == "unchanged"
+    assert of(change, "shouts").effect == "fails"
 
 
 # What can't be recorded
@@ -493,6 +493,19 @@ async def test_traces_that_go_to_a_server_of_models_are_not_remarked(tmp_path: P
     project = Project(tmp_path, store, suite=SUITE, capture="auto")
     await project.record(agent=LOOKS_UP + TRACES)
     assert "is not recorded" not in store.execution("last").message
+
+
+async def test_a_run_that_failed_and_has_an_error_now_fails_now(tmp_path: Path, store: Store) -> None:
+    named = "{kind: command, command: [python3, agent.py], capture: none}"
+    project = Project(
+        tmp_path, store, suite=SUITE.replace('{kind: python, callable: "agent:answer", capture: model}', named)
+    )
+    await project.record(agent="print('neither')")
+    project.edit("print(", "print((")
+    change = await project.check()
+    assert effects(change) == {"shouts": "fails", "polite": "fails"}
+    assert {(run.status_before, run.status) for run in change.runs} == {("failed", "error")}
+    assert "SyntaxError" in of(change, "shouts").reason
 
 
 # Watching

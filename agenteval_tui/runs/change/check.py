@@ -327,6 +327,8 @@ class _Results:
         effect: Effect = "unchanged"
         if (graded.outcome == "passed") == run.failed:
             effect = "passes" if run.failed else "fails"
+        elif graded.outcome == "error" and run.row.status == "failed":
+            effect = "fails"  # as after a syntax error in a program: among the unchanged, nobody would see it
         return _change(
             run,
             effect,
