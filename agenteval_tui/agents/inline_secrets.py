@@ -24,7 +24,7 @@ def without_keys(config: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Place
     A text with `${VAR}` in it is kept: it says where a key is, not what it is.
     """
     places: list[Place] = []
-    cleaned: dict[str, Any] = _without(config, (), False, places)
+    cleaned: dict[str, Any] = {key: _without(item, (key,), False, places) for key, item in config.items()}
     return cleaned, tuple(places)
 
 
@@ -47,7 +47,7 @@ def put_back(config: Mapping[str, Any], places: tuple[Place, ...], source: Mappi
     return dict(restored)
 
 
-def _without(value: object, path: Place, sent: bool, places: list[Place]) -> Any:
+def _without(value: object, path: Place, sent: bool, places: list[Place]) -> object:
     if isinstance(value, Mapping):
         below = sent or bool(path and path[-1].casefold() in SENT)
         return {str(key): _without(item, (*path, str(key)), below, places) for key, item in value.items()}

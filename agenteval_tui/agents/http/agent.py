@@ -251,7 +251,7 @@ def make_request(options: HttpOptions, request: AgentRequest, session: Any) -> H
     """The request for one turn. Raises `AgentevalError` when a template can't be filled."""
     messages = with_system(request, None)
     variables = _variables(request, messages, session)
-    url = _filled("url", options.url, _escaped(variables))
+    url = _filled("url", options.url, {name: _escaped(value) for name, value in variables.items()})
     # Trust was given for the host in the file: a variable of a test must not send the keys to another one.
     configured, target = urlsplit(options.url), urlsplit(url)
     if (target.scheme, target.netloc) != (configured.scheme, configured.netloc):
@@ -330,7 +330,7 @@ def _filled(place: str, text: str, variables: Mapping[str, Any], *, typed: bool 
         raise AgentevalError(f"`{place}`: {error.what}", where=where, fix=error.fix) from None
 
 
-def _escaped(value: object) -> Any:
+def _escaped(value: object) -> object:
     """The same value with every text in it fit for an address."""
     if isinstance(value, str):
         return quote(value, safe="")
