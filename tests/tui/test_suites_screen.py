@@ -130,7 +130,7 @@ async def test_what_the_system_refuses_is_shown_where_the_list_would_be_and_trie
     def overview() -> object:
         asked.append(1)
         if len(asked) == 1:
-            raise PermissionError(13, "Permission denied", str(tmp_path / "history.db"))
+            raise PermissionError(13, "Permission denied", "/data/history.db")  # a long path is wrapped
         return read()
 
     monkeypatch.setattr(app.session, "overview", overview)

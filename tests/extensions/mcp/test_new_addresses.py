@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
 from scripted import ScriptedServer
 
 from agenteval_tui.core import directories
@@ -16,6 +15,7 @@ from agenteval_tui.extensions.mcp.server import Allowed, make_server
 from agenteval_tui.runs.trust_check import sends_below
 from agenteval_tui.suites.trust import Trust
 from tests.cli.test_new_addresses import check_question, newest_run, said, server, suite
+from tests.extensions.mcp.test_server import in_memory
 
 __all__ = ("server", "suite")
 
@@ -23,9 +23,9 @@ __all__ = ("server", "suite")
 def _mcp(name: str, **arguments: Any) -> str:
     async def ask() -> str:
         allowed = Allowed(run=True)
-        async with Client(make_server(Path.cwd(), directories.history_file(None), allowed)) as client:
+        async with in_memory(make_server(Path.cwd(), directories.history_file(None), allowed)) as client:
             result = await client.call_tool(name, arguments)
-            return "".join([getattr(part, "text", "") for part in result.content])
+            return "".join([part.get("text", "") for part in result["content"]])
 
     return asyncio.run(ask())
 
