@@ -50,13 +50,11 @@ WAITING = 64
 """The number of events that may wait for the engine to take them."""
 NOTHING_SEEN = Note(
     "no_requests",
-    "it does not read OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL; "
-    "give its client `base_url=os.environ[...]`",
+    "it asked none, or none by an HTTP client of Python or `fetch` of Node; in another language, give its client the "
+    "address in OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL",
 )
 """Why a program may have asked nothing, and what helps."""
-_FAILED_FIRST = Note(
-    "no_requests", "the agent failed first; if it asked a model, give its client `base_url=os.environ[...]`"
-)
+_FAILED_FIRST = Note("no_requests", "the agent failed first")
 """The same of an agent that may have failed before it asked."""
 
 
