@@ -32,7 +32,7 @@ from agenteval_tui.analysis.blame.reliability import is_reliable
 from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.core.numbers import percent_interval
 from agenteval_tui.extensions.multi_agent import importer as multi_agent
-from agenteval_tui.formats.importers import tau_bench
+from agenteval_tui.extensions.tau_bench import importer as tau_bench
 from agenteval_tui.formats.importers.derived_criteria import DerivedGrader
 from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.formats.stream.json_stream import JsonElement
