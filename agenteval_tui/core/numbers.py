@@ -127,6 +127,11 @@ def dollars(cost: float | None, *, whole: bool = True) -> str:
     return f"${cost:,.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
 
 
+def about_dollars(cost: float) -> str:
+    """An estimate: `about $0.0180`, `less than $0.0001`."""
+    return "less than $0.0001" if cost < 0.0001 else f"about {dollars(cost)}"
+
+
 def short_dollars(cost: float | None, *, whole: bool = True) -> str:
     """As `dollars`, for columns: `$1.50`, `$0.02`, `$0.0018`, `≥$0.02`; "" where it is not known or nothing."""
     if not cost:

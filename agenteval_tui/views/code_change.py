@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agenteval_tui.core.ids import short_id
-from agenteval_tui.core.numbers import count, dollars
+from agenteval_tui.core.numbers import about_dollars, count, dollars
 from agenteval_tui.runs.change.model import CodeChange, RunChange
 from agenteval_tui.views.model import Text
 
@@ -80,7 +80,7 @@ def run_text(change: RunChange, repetitions: int = 1) -> Text:
     spans = [(f"  {words:<16}", token), (f"{place}{row}{variation}", "bold")]
     if change.effect == "needs_model":
         each = " each" if repetitions > 1 else ""
-        price = f", about {dollars(change.cost)}{each}" if change.cost else ""
+        price = f", {about_dollars(change.cost)}{each}" if change.cost else ""
         at = f" from request {change.request} on{price}: " if change.request else ": "
         spans.append((at, ""))
         spans.append((change.reason, "dim"))
@@ -98,7 +98,7 @@ def needed_text(change: CodeChange) -> str:
     """What the runs that need the model would cost; "" where none does."""
     if not change.needs_model:
         return ""
-    price = f", about {dollars(change.needed_cost)}" if change.needed_cost else ""
+    price = f", {about_dollars(change.needed_cost)}" if change.needed_cost else ""
     return f"ask the model for {count(change.needs_model, 'run')}{price}"
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.core.numbers import (
+    about_dollars,
     age,
     clock,
     count,
@@ -80,5 +81,6 @@ def test_figures_for_columns() -> None:
 
 
 def test_a_sum_of_which_parts_are_unknown_says_so() -> None:
+    assert [about_dollars(cost) for cost in (0.00002, 0.018)] == ["less than $0.0001", "about $0.0180"]
     assert [dollars(cost, whole=False) for cost in (0.018, 0.0, None)] == ["at least $0.0180", "not known", ""]
     assert [short_dollars(cost, whole=False) for cost in (0.018, 0.0, None)] == ["≥$0.018", "", ""]

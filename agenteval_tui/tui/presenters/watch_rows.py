@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.ids import short_id
-from agenteval_tui.core.numbers import dollars
+from agenteval_tui.core.numbers import about_dollars
 from agenteval_tui.runs.change.model import CodeChange, RunChange
 from agenteval_tui.tui.presenters.status_style import glyph, token
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, spread, wrap
@@ -52,7 +52,7 @@ class WatchRows:
             ("  ", ""),
         ]
         if run.effect == "needs_model":
-            price = f", about {dollars(run.cost)}" if run.cost else ""
+            price = f", {about_dollars(run.cost)}" if run.cost else ""
             cells.append((f"from request {run.request} on{price}: " if run.request else "", ""))
         named = f"{run.criterion}: " if run.criterion else ""
         cells.append((one_line(f"{named}{run.reason}", 400), "dim"))

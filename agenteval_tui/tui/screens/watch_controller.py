@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from agenteval_tui.analysis.trajectory_alignment import arguments_json
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count, dollars
+from agenteval_tui.core.numbers import about_dollars, count
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.change.differences import first_difference
 from agenteval_tui.runs.change.model import (
@@ -199,5 +199,5 @@ class WatchController:
         change = self.change
         if change is None or not change.needs_model:
             return ""
-        price = f", about {dollars(change.needed_cost)}" if change.needed_cost else ""
+        price = f", {about_dollars(change.needed_cost)}" if change.needed_cost else ""
         return f"{count(change.needs_model, 'run')}{price}"
