@@ -232,6 +232,7 @@ async def test_what_goes_wrong_is_said(run_agent: Run, code: str, kind: str, sai
         ("print('Error: SHOP_API_KEY environment variable is not set.'); sys.exit(1)", "SHOP_API_KEY is not set"),
         ("import os; os.environ['SHOP_TOKEN']", "SHOP_TOKEN is not set"),
         ("print('SET_TOKEN is no good'); sys.exit(1)", ""),
+        ("print('SHOP_API_KEY is not set.\\nYour key: ', end=''); sys.exit(1)", "SHOP_API_KEY is not set"),
     ],
 )
 async def test_a_key_that_a_program_misses(run_agent: Run, tmp_path: Path, code: str, named: str) -> None:

@@ -312,9 +312,8 @@ class CommandAgent:
         if program.returncode != 0:
             message = f"{name} {exit_description(program.returncode)}"
             env, words = self._env(options), program.stderr.strip() or reader.last_words
-            fix = await asyncio.to_thread(self._remedy, words, env) or remedy_for(
-                program.returncode, "run it by hand with the same input; `agenteval docs agents` describes it"
-            )
+            remedy = await asyncio.to_thread(self._remedy, words, env)
+            usual = "run it by hand with the same input; `agenteval docs agents` describes it"
             # A traceback says more than the last lines of standard error, and causes are grouped by it.
             traceback = traceback_in(without_secrets(program.stderr, env), str(self._folder(options)))
             if traceback is None:
@@ -322,9 +321,9 @@ class CommandAgent:
             else:
                 message = without_secrets(f"{message}: {raised_words(traceback)}", env)
             read_on = traceback is not None and traceback.exceptions[0].type == "EOFError"
-            if traceback is None or read_on:
-                question = pending_question(reader.last_words, env)
-                fix = _READ_ON.format(question) if question else fix
+            if (traceback is None or read_on) and (question := pending_question(reader.last_words, env)):
+                usual = _READ_ON.format(question)
+            fix = remedy or remedy_for(program.returncode, usual)
             code = ErrorCode.INPUT_ENDED if read_on else ErrorCode.EXIT
             failure = RunError.told("program", message, fix, code, status=program.returncode)
             yield Failed(replace(failure, traceback=traceback))
