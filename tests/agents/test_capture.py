@@ -310,6 +310,17 @@ async def test_a_python_program_is_captured_whatever_address_its_code_has(
     assert printed.startswith(f"its own ['{tmp_path / 'own'}'] 1\n")
 
 
+async def test_a_program_that_names_its_own_proxy_of_the_network_keeps_its_way(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    config = {**command(tmp_path), "command": [sys.executable, "agent.py"], "capture": "auto"}
+    program = f"import os\nos.environ['HTTPS_PROXY'] = 'http://127.0.0.1:9'\n{LOOP}"
+    (tmp_path / "agent.py").write_text(f"{program}\nprint(answer(sys.stdin.read(), {server.url!r}))\n")
+    transcript, events = await run(config, tmp_path, {}, "Where?")
+    assert transcript.final_output.strip() == "It is shipped."
+    assert not any(isinstance(event, Captured) for event in events)
+
+
 NODE_LOOP = """
 const messages = [{role: 'system', content: 'Be brief.'}, {role: 'user', content: 'Where is it?'}];
 while (messages.at(-1).role !== 'assistant') {

@@ -65,10 +65,12 @@ def by_way_of(proxy: str) -> Iterator[None]:
             sys.meta_path.remove(_late)
 
 
-def begin(proxy: str) -> Any:
-    """Send the requests to models to the proxy at this address from now on. Gives the finder that sees libraries which
-    are imported later."""
-    global _proxy
+def begin(proxy: str, network: dict[str, str] | None = None) -> Any:
+    """Send the requests to models to the proxy at this address from now on. `network`: the proxies of the network when
+    the program started. Gives the finder that sees libraries which are imported later."""
+    global _proxy, _network_before
+    if network is not None:
+        _network_before = network
     for name in _HOOKS:
         if name in sys.modules:
             _add(name)

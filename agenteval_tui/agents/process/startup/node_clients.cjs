@@ -39,7 +39,8 @@ function detour(url, body, headers) {
 /** The same request at the proxy; null where it is left alone. */
 async function led(input, options) {
   // What has a way of its own to the network would reach another server through us.
-  if (options?.dispatcher) return null;
+  const common = globalThis[Symbol.for('undici.globalDispatcher.1')];
+  if (options?.dispatcher || (common && common.constructor.name !== 'Agent')) return null;
   const request = input instanceof Request ? input : null;
   const method = options?.method ?? request?.method ?? 'GET';
   if (method.toUpperCase() !== 'POST') return null;

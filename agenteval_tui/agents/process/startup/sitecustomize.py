@@ -24,19 +24,21 @@ class _FirstClient:
 
     def __init__(self, proxy: str) -> None:
         self._proxy = proxy
+        # Now, because the program may name another proxy of the network before it imports a client.
+        self._network = {name: value for name, value in os.environ.items() if value and name.lower().endswith("_proxy")}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name not in _CLIENTS:
             return None
         sys.meta_path.remove(self)
         try:
-            found: ModuleSpec | None = _lead_to(self._proxy).find_spec(name, path, target)
+            found: ModuleSpec | None = _lead_to(self._proxy, self._network).find_spec(name, path, target)
         except Exception:  # its requests are not seen, which its run says
             return None
         return found
 
 
-def _lead_to(proxy: str) -> Any:
+def _lead_to(proxy: str, network: dict[str, str]) -> Any:
     """Send the requests of HTTP clients to the proxy; gives the finder that sees those that are imported."""
     from importlib.util import module_from_spec, spec_from_file_location
 
@@ -44,7 +46,7 @@ def _lead_to(proxy: str) -> Any:
     spec: Any = spec_from_file_location("_agenteval_http_clients", path)
     clients = module_from_spec(spec)
     spec.loader.exec_module(clients)
-    return clients.begin(proxy)
+    return clients.begin(proxy, network)
 
 
 def _import_the_next() -> None:
