@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE, key_word
+from agenteval_tui.tui.action import EVERYWHERE
+from agenteval_tui.tui.actions import ACTIONS, key_word
 
 HEAD = """# Keys
 

@@ -31,6 +31,7 @@ SUITE_EXPORTERS = "agenteval.suite_exporters"
 EXECUTORS = "agenteval.executors"
 TOOLSETS = "agenteval.toolsets"
 COMMANDS = "agenteval.commands"
+ACTIONS = "agenteval.actions"
 DOCTOR_CHECKS = "agenteval.doctor_checks"
 
 _PACKAGE = "agenteval-tui"

@@ -9,32 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from msgspec import Struct
 from textual.binding import Binding
 
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.tui.action import EVERYWHERE, Action
 from agenteval_tui.tui.styled_text import Line
 
-EVERYWHERE = "everywhere"
-
-
-class Action(Struct, frozen=True):
-    """One thing that a person can do.
-
-    `id` is what a keymap names ("suites.run"); `method` the Textual action that does it; `label` the word in the
-    footer; `scope` the screen; `footer` its place there, lower first (0: not in the footer). `keys` "": what is rare is
-    in the palette only.
-    """
-
-    id: str
-    method: str
-    keys: str
-    label: str
-    description: str
-    scope: str = EVERYWHERE
-    footer: int = 0
-
-
-ACTIONS: tuple[Action, ...] = (
+_CORE: tuple[Action, ...] = (
     Action("go.suites", "app.go('suites')", "1", "suites", "Go to the suites"),
     Action("go.editor", "app.go('editor')", "2", "edit", "Go to the editor: a test as a form"),
     Action("go.run", "app.go('run')", "3", "run", "Go to the execution you are watching"),
@@ -53,9 +35,16 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "palette.quick", "app.command_palette", "colon", "commands", "Find any command by name, outside text fields"
     ),
-    Action("jump", "app.jump", "ctrl+o", "jump", "Jump: type the letter shown at the place to go to"),
+    Action("jump", "app.jump", "ctrl+o", "jump", "Jump: type the letter shown at the place to go to", priority=True),
     Action("jump.quick", "app.jump", "semicolon", "jump", "Jump by letter, outside text fields"),
-    Action("notice.go", "app.visit_notice", "ctrl+g", "go there", "Go to what the last notification was about"),
+    Action(
+        "notice.go",
+        "app.visit_notice",
+        "ctrl+g",
+        "go there",
+        "Go to what the last notification was about",
+        priority=True,
+    ),
     Action("notice.list", "app.list_notices", "N", "notices", "List the last notifications"),
     Action("new_suite", "app.new_suite", "", "new suite", "Make a new suite, with a first test"),
     Action("record", "app.record", "alt+c", "record…", "Record a program: its model calls become a run"),
@@ -135,6 +124,7 @@ ACTIONS: tuple[Action, ...] = (
         "Save the test: only the lines you edited change in the file",
         scope="edit",
         footer=1,
+        priority=True,
     ),
     Action(
         "edit.new",
@@ -160,7 +150,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("edit.down", "move(1)", "J", "move down", "Move the selected test or criterion down", "edit"),
     Action("edit.up", "move(-1)", "K", "move up", "Move the selected test or criterion up", "edit"),
     Action("edit.undo", "undo", "ctrl+z", "undo", "Undo the last change in the form", scope="edit", footer=5),
-    Action("edit.revert", "revert", "f6", "revert", "Revert to the saved test", "edit"),
+    Action("edit.revert", "revert", "f6", "revert", "Revert to the saved test", "edit", priority=True),
     Action(
         "edit.next_problem",
         "next_problem",
@@ -181,8 +171,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("edit.previous_run", "step_run(-1)", "left_square_bracket,alt+p", "newer run", "Check a newer run", "edit"),
     Action("edit.flips", "flips", "f9", "flips", "List the stored runs that the edit would flip", "edit"),
     Action("edit.relax_now", "relax_now", "A", "smallest edit", "Apply the smallest edit that passes", "edit"),
-    Action("edit.relax", "relax", "f7", "smallest edits", "List the smallest edits that pass", "edit"),
-    Action("edit.suggest", "suggest", "alt+s", "suggest", "Suggest criteria from labelled runs", "edit"),
+    Action("edit.relax", "relax", "f7", "smallest edits", "List the smallest edits that pass", "edit", priority=True),
+    Action("edit.suggest", "suggest", "alt+s", "suggest", "Suggest criteria from labelled runs", "edit", priority=True),
     Action("edit.filter", "filter", "slash", "filter", "Filter the tests by id or name", "edit"),
     Action("edit.editor", "open_editor", "o", "$EDITOR", "Open the suite's file in $EDITOR at the line", "edit"),
     # Watch
@@ -358,7 +348,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.make_calls", "calls_criterion", "", "of all calls", "Make a criterion from all calls", "inspect"),
     Action("inspect.raw", "raw", "O", "JSON", "Show the transcript as JSON, or as text", "inspect"),
     Action("inspect.search", "search", "slash", "search", "Search in the transcript", "inspect"),
-    Action("inspect.flips", "flips", "f9", "flips", "List the runs that the edit would flip", "inspect"),
+    Action("inspect.flips", "flips", "f9", "flips", "List the runs that the edit would flip", "inspect", priority=True),
     Action("inspect.copy", "copy_address", "y", "copy", "Copy the run's address", "inspect"),
     Action("inspect.copy_text", "copy_text", "Y", "copy text", "Copy the selection, or this block", "inspect"),
     Action("inspect.attachment", "open_attachment", "o", "open file", "Open the image or file of a message", "inspect"),
@@ -372,9 +362,21 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.share", "share", "", "share", "Share the run as an HTML file", "inspect"),
     Action("inspect.relax_now", "relax_now", "A", "smallest edit", "Apply the smallest edit that passes", "inspect"),
     Action("inspect.run", "run_again", "r,ctrl+t", "run again", "Run the saved test and watch it", "inspect"),
-    Action("inspect.save", "save", "ctrl+s", "save", "Save the edited config to the suite's file", "inspect"),
-    Action("inspect.fix", "apply_fix", "f4", "apply fix", "Apply the fix for the problem at the cursor", "inspect"),
-    Action("inspect.relax", "relax", "f7", "smallest edits", "List the smallest edits that pass", "inspect"),
+    Action(
+        "inspect.save", "save", "ctrl+s", "save", "Save the edited config to the suite's file", "inspect", priority=True
+    ),
+    Action(
+        "inspect.fix",
+        "apply_fix",
+        "f4",
+        "apply fix",
+        "Apply the fix for the problem at the cursor",
+        "inspect",
+        priority=True,
+    ),
+    Action(
+        "inspect.relax", "relax", "f7", "smallest edits", "List the smallest edits that pass", "inspect", priority=True
+    ),
     Action(
         "inspect.decisive",
         "decisive",
@@ -383,13 +385,35 @@ ACTIONS: tuple[Action, ...] = (
         "Go to the step where it went wrong, then to the others",
         "inspect",
     ),
-    Action("inspect.blame", "blame", "alt+w", "blame", "Blame: find the step where the run went wrong", "inspect"),
     Action(
-        "inspect.shrink", "shrink", "alt+k", "shrink", "Shrink: find the smallest input that still fails", "inspect"
+        "inspect.blame",
+        "blame",
+        "alt+w",
+        "blame",
+        "Blame: find the step where the run went wrong",
+        "inspect",
+        priority=True,
     ),
-    Action("inspect.suggest", "suggest", "alt+s", "suggest", "Suggest criteria from labelled runs", "inspect"),
+    Action(
+        "inspect.shrink",
+        "shrink",
+        "alt+k",
+        "shrink",
+        "Shrink: find the smallest input that still fails",
+        "inspect",
+        priority=True,
+    ),
+    Action(
+        "inspect.suggest",
+        "suggest",
+        "alt+s",
+        "suggest",
+        "Suggest criteria from labelled runs",
+        "inspect",
+        priority=True,
+    ),
     Action("inspect.explain", "explain", "f3", "explain", "Explain the word at the cursor", "inspect"),
-    Action("inspect.revert", "revert", "f6", "revert", "Go back to the saved config", "inspect"),
+    Action("inspect.revert", "revert", "f6", "revert", "Go back to the saved config", "inspect", priority=True),
     # Difference
     Action(
         "difference.next", "next_difference", "n", "next", "Go to the next difference", scope="difference", footer=1
@@ -821,6 +845,22 @@ ACTIONS: tuple[Action, ...] = (
     Action("agents.refresh", "reload", "ctrl+r", "reload", "Reload the agents", "agents"),
 )
 
+
+def with_extensions() -> tuple[Action, ...]:
+    """The actions of the core, and those of agenteval's own extensions in their places among them."""
+    actions = list(_CORE)
+    for name, target in sorted(entry_points.own(entry_points.ACTIONS).items()):
+        try:
+            offered = entry_points.EntryPoint(entry_points.ACTIONS, name, target, "").load_as("actions")
+        except AgentevalError:
+            continue  # the app works without them; `agenteval doctor` says what is broken
+        for action in offered:
+            ids = [known.id for known in actions]
+            actions.insert(ids.index(action.after) + 1 if action.after in ids else len(ids), action)
+    return tuple(actions)
+
+
+ACTIONS = with_extensions()
 BY_ID = {action.id: action for action in ACTIONS}
 SCREENS_OF_PANES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("difference", "branches", "error", "context"), ("inspect",)),
@@ -843,7 +883,7 @@ def beside_pane(scope: str, pane: str, keymap: Mapping[str, str]) -> list[Action
 
 def taken_before(scope: str) -> list[Action]:
     """The actions of the screens of a pane with the scope `scope` that take a key before the pane does."""
-    return [a for a in ACTIONS if a.id in _PRIORITY and a.scope in SCREENS_OF_PANES.get(scope, ())]
+    return [a for a in ACTIONS if a.priority and a.scope in SCREENS_OF_PANES.get(scope, ())]
 
 
 def pane_bindings(scope: str) -> list[Binding]:
@@ -856,31 +896,13 @@ def pane_bindings(scope: str) -> list[Binding]:
 def bindings(scope: str) -> list[Binding]:
     """Textual bindings of a screen (or of the app, for `EVERYWHERE`), with ids, so that a keymap can change them."""
     return [
-        Binding(a.keys or _NO_KEY, a.method, a.label, show=False, id=a.id, priority=a.id in _PRIORITY)
+        Binding(a.keys or _NO_KEY, a.method, a.label, show=False, id=a.id, priority=a.priority)
         for a in ACTIONS
         if a.scope == scope
     ]
 
 
 _NO_KEY = "no-key"  # no terminal sends it; a keymap can give the action a real one
-
-# These must work while a text field has the focus; those of the app over every sheet as well.
-_PRIORITY = {
-    "jump",
-    "notice.go",
-    "edit.save",
-    "edit.revert",
-    "edit.relax",
-    "edit.suggest",
-    "inspect.save",
-    "inspect.fix",
-    "inspect.revert",
-    "inspect.flips",
-    "inspect.relax",
-    "inspect.shrink",
-    "inspect.suggest",
-    "inspect.blame",
-}
 
 _KEY_WORDS = {
     "question_mark": "?",

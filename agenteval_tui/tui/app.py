@@ -33,7 +33,8 @@ from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.plan.options import PlanOptions
-from agenteval_tui.tui.actions import EVERYWHERE, bindings, key_of
+from agenteval_tui.tui.action import EVERYWHERE
+from agenteval_tui.tui.actions import bindings, key_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import Badges
 from agenteval_tui.tui.code_watch import WatchRequest

@@ -9,7 +9,8 @@ from textual import events
 from textual.app import App
 from textual.command import CommandPalette
 
-from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE, SCREENS_OF_PANES, Action, beside_pane, in_scope, keys_of
+from agenteval_tui.tui.action import EVERYWHERE, Action
+from agenteval_tui.tui.actions import ACTIONS, SCREENS_OF_PANES, beside_pane, in_scope, keys_of
 from agenteval_tui.tui.navigation import Navigation
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.notifications import Notifier

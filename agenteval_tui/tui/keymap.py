@@ -13,7 +13,8 @@ from textual.keys import Keys
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import UnreadableError, read_small
-from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, in_scope, key_word, taken_before
+from agenteval_tui.tui.action import EVERYWHERE
+from agenteval_tui.tui.actions import ACTIONS, BY_ID, in_scope, key_word, taken_before
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 NAME = "keys.yaml"

@@ -147,6 +147,8 @@ def test_our_own_classes_stand_at_most_two_deep() -> None:
 
 
 def test_every_action_has_a_method_a_key_and_a_palette_entry() -> None:
+    from agenteval_tui.core.entry_points import ACTIONS as GROUP
+    from agenteval_tui.core.entry_points import EntryPoint
     from agenteval_tui.tui.actions import ACTIONS, BY_ID
     from agenteval_tui.tui.app import AgentevalApp
     from agenteval_tui.tui.screen_registry import FACTORIES
@@ -160,14 +162,17 @@ def test_every_action_has_a_method_a_key_and_a_palette_entry() -> None:
     for action in ACTIONS:
         assert action.description
         name = action.method.split("(")[0]
-        if name.startswith("app."):
+        if name == "extension":
+            assert callable(EntryPoint(GROUP, action.id, ast.literal_eval(action.method[9:]), "").load()), action.id
+        elif name.startswith("app."):
             assert hasattr(AgentevalApp, f"action_{name[4:]}"), action.id
         else:
             assert hasattr(owners[action.scope], f"action_{name}"), action.id
 
 
 def test_no_key_of_a_screen_means_two_things() -> None:
-    from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE
+    from agenteval_tui.tui.action import EVERYWHERE
+    from agenteval_tui.tui.actions import ACTIONS
 
     for scope in {action.scope for action in ACTIONS}:
         taken: dict[str, str] = {}

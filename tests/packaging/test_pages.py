@@ -15,7 +15,8 @@ import yaml
 from pydantic import BaseModel
 
 from agenteval_tui.grading.metrics.matchers import MATCHER_DOCS, NAMES
-from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE, key_word
+from agenteval_tui.tui.action import EVERYWHERE
+from agenteval_tui.tui.actions import ACTIONS, key_word
 from agenteval_tui.uxon.parse import parse
 
 ROOT = Path(__file__).resolve().parents[2]

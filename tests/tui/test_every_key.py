@@ -14,7 +14,8 @@ from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
 from agenteval_tui.history.store import Store
-from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE, key_name
+from agenteval_tui.tui.action import EVERYWHERE
+from agenteval_tui.tui.actions import ACTIONS, key_name
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.screens.review import ReviewScreen
 from agenteval_tui.tui.screens.run.screen import RunScreen

@@ -26,7 +26,8 @@ from textual.widgets._toast import Toast
 
 from agenteval_tui.core import directories
 from agenteval_tui.tui import command_providers, notifications
-from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, footer, named_keys
+from agenteval_tui.tui.action import EVERYWHERE
+from agenteval_tui.tui.actions import ACTIONS, BY_ID, footer, named_keys
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.command_providers import listed_places, runs_named
 from agenteval_tui.tui.introductions import PARTS, SCREENS, introduction

@@ -19,7 +19,7 @@ from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.verbs import VERBS, own_verbs
 from agenteval_tui.core import directories, entry_points, installed_packages
 from agenteval_tui.core.clipboard import way_to_clipboard
-from agenteval_tui.core.entry_points import COMMANDS, DOCTOR_CHECKS, EntryPoint
+from agenteval_tui.core.entry_points import ACTIONS, COMMANDS, DOCTOR_CHECKS, EntryPoint
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.core.installed_packages import installed, version_of
@@ -328,6 +328,11 @@ def _extensions() -> Iterator[DoctorCheck]:
     for name, target in sorted(targets.items(), key=lambda item: (verbs.get(item[0], len(verbs)), item[0])):
         try:
             yield EntryPoint(DOCTOR_CHECKS, name, target, "").load_as("check")()
+        except AgentevalError as error:
+            yield _refused(name, error)
+    for name, target in sorted(entry_points.own(ACTIONS).items()):
+        try:
+            EntryPoint(ACTIONS, name, target, "").load_as("actions of")
         except AgentevalError as error:
             yield _refused(name, error)
 

@@ -14,6 +14,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
+from agenteval_tui.core.entry_points import ACTIONS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError, path_error
 from agenteval_tui.tui.actions import footer
 from agenteval_tui.tui.pane_focus import PaneFocus
@@ -305,3 +306,12 @@ class FrameScreen(Screen[None]):
         pane = self.pane_focus.pane
         mine = pane is None or not hasattr(pane, f"action_{method.split('(')[0]}")
         await (self if mine or pane is None else pane).run_action(method)
+
+    def action_extension(self, place: str) -> None:
+        """Call an extension's function ("package.module:name") with this screen."""
+        try:
+            act = EntryPoint(ACTIONS, self.SCOPE, place, "").load_as("action")
+        except AgentevalError as error:
+            self.agenteval.say_error(error)
+        else:
+            act(self)

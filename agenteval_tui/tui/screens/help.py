@@ -10,7 +10,8 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, Action, beside_pane, key_word, keys_of
+from agenteval_tui.tui.action import EVERYWHERE, Action
+from agenteval_tui.tui.actions import ACTIONS, BY_ID, beside_pane, key_word, keys_of
 from agenteval_tui.tui.introductions import introduction, part_purpose
 from agenteval_tui.tui.presenters.tabs import INSPECT_TABS
 from agenteval_tui.tui.presenters.text_layout import indented, paragraph

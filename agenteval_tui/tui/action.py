@@ -1,0 +1,33 @@
+"""An action: what a person can do on a screen, with its key and its words."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+EVERYWHERE = "everywhere"
+
+
+class Action(Struct, frozen=True):
+    """One thing that a person can do.
+
+    `id` is what a keymap names ("suites.run"); `method` the Textual action that does it; `label` the word in the
+    footer; `scope` the screen; `footer` its place there, lower first (0: not in the footer). `keys` "": what is rare is
+    in the palette only. `priority`: the key works while a text field has the focus, and one of the app over every sheet
+    as well. `after`: the action that one of an extension follows in lists.
+    """
+
+    id: str
+    method: str
+    keys: str
+    label: str
+    description: str
+    scope: str = EVERYWHERE
+    footer: int = 0
+    priority: bool = False
+    after: str = ""
+
+
+def extension_method(place: str) -> str:
+    """The `method` of an extension's action: it calls the function at `place` ("package.module:name") with the screen.
+    The module is imported when the action is used first."""
+    return f"extension({place!r})"
