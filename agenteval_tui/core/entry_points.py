@@ -22,6 +22,7 @@ AGENTS = "agenteval.agents"
 AGENT_OPTIONS = "agenteval.agent_options"
 LOCAL_AGENTS = "agenteval.local_agents"
 KEY_FINDERS = "agenteval.key_finders"
+FRAMEWORKS = "agenteval.frameworks"
 CAPTURES = "agenteval.captures"
 EMBEDDERS = "agenteval.embedders"
 LOCAL_EMBEDDERS = "agenteval.local_embedders"
@@ -46,10 +47,19 @@ class EntryPoint(NamedTuple):
     target: str
     package: str
 
+    @property
+    def module(self) -> str:
+        """The module that has the object."""
+        return self.target.partition(":")[0].strip()
+
+    @property
+    def attribute(self) -> str:
+        """The object's name in its module."""
+        return self.target.partition(":")[2].strip()
+
     def load(self) -> Any:
         """The object. Raises whatever its module raises when it is imported."""
-        module, _, attribute = self.target.partition(":")
-        return getattr(import_module(module.strip()), attribute.strip())
+        return getattr(import_module(self.module), self.attribute)
 
     def load_as(self, what: str) -> Any:
         """The object; `what` it is for people ("importer"). Raises `AgentevalError` where it can't be loaded."""

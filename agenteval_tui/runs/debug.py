@@ -14,6 +14,7 @@ from agenteval_tui.agents.base import AgentRequest, AgentSetup
 from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.command import input_of, words_for
+from agenteval_tui.agents.process.framework_readers import reader_files
 from agenteval_tui.agents.process.mapped_state import mapping_of
 from agenteval_tui.agents.process.options import CommandOptions, PythonOptions, folder_of, places_of
 from agenteval_tui.agents.process.project_environment import project_environment
@@ -99,6 +100,7 @@ def _python(request: AgentRequest, setup: AgentSetup, listen: int | None) -> Pro
         "request": document,
         "how": mapping_of(options, document),
         "listen": listen,
+        "readers": reader_files(),
     }
     # The started program removes it once it has read it.
     with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False, encoding="utf-8") as file:

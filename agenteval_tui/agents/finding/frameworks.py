@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
+from functools import cache
 
 from msgspec import Struct
 
 from agenteval_tui.agents.finding.python_module import Module, Modules
+from agenteval_tui.agents.process.python_frameworks import Framework
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.errors import AgentevalError
 
 
 class Maker(Struct, frozen=True):
-    """Names in a package whose call makes an agent, or a graph that `compile` or `build` makes node of."""
+    """Names in a package whose call makes an agent of a framework, or something that the method `needs` makes an agent
+    of."""
 
     framework: str
     package: str
     names: frozenset[str]
     needs: str = ""
-    """The method that makes the agent of what the call gives."""
 
 
 def _maker(framework: str, package: str, *names: str, needs: str = "") -> Maker:
     return Maker(framework, package, frozenset(names), needs)
 
 
-MAKERS = (
+_OWN = (
     _maker("pydantic-ai", "pydantic_ai", "Agent"),
     _maker("openai-agents", "agents", "Agent", "SandboxAgent"),
     _maker("LangGraph", "langgraph", "StateGraph", "MessageGraph", needs="compile"),
@@ -33,24 +38,33 @@ MAKERS = (
     _maker("LangGraph", "deepagents", "create_deep_agent", "async_create_deep_agent"),
     _maker("LangChain", "langchain", "create_agent", "AgentExecutor", "LLMChain", "ConversationChain"),
     _maker("LangChain", "langchain_classic", "AgentExecutor", "LLMChain"),
-    _maker("CrewAI", "crewai", "Crew", "Agent"),
-    _maker("Google ADK", "google.adk", "Agent", "LlmAgent", "SequentialAgent", "ParallelAgent", "LoopAgent", "App"),
-    _maker("Google ADK", "google.adk", "Runner", "InMemoryRunner"),
-    _maker("AutoGen", "autogen_agentchat", "AssistantAgent", "CodeExecutorAgent", "SocietyOfMindAgent", "Swarm"),
-    _maker("AutoGen", "autogen_agentchat", "RoundRobinGroupChat", "SelectorGroupChat", "MagenticOneGroupChat"),
-    _maker("AutoGen", "autogen_agentchat", "GraphFlow"),
-    _maker("AutoGen", "autogen_ext", "MagenticOne"),
-    _maker("LlamaIndex", "llama_index", "FunctionAgent", "ReActAgent", "CodeActAgent", "AgentWorkflow"),
-    _maker("LlamaIndex", "llama_index", "SimpleChatEngine", "RetrieverQueryEngine"),
-    _maker("smolagents", "smolagents", "CodeAgent", "ToolCallingAgent"),
-    _maker("strands", "strands", "Agent", "Swarm"),
-    _maker("strands", "strands", "GraphBuilder", needs="build"),
-    _maker("Agno", "agno", "Agent", "Team", "Workflow"),
-    _maker("Haystack", "haystack.components.agents", "Agent"),
-    _maker("Semantic Kernel", "semantic_kernel.agents", "ChatCompletionAgent", "OpenAIResponsesAgent"),
-    _maker("DSPy", "dspy", "ReAct", "ChainOfThought"),
-    _maker("Claude's agent SDK", "claude_agent_sdk", "ClaudeAgentOptions", "ClaudeSDKClient"),
 )
+"""Of the frameworks that are read without an extension."""
+
+
+@cache
+def makers() -> tuple[Maker, ...]:
+    """What makes agents, in all frameworks. A reader that can't be loaded is left out: whoever runs an agent of its
+    framework is told."""
+    all_makers = list(_OWN)
+    for package in entry_points.names(entry_points.FRAMEWORKS):
+        with suppress(AgentevalError):
+            entry = entry_points.find(entry_points.FRAMEWORKS, package)
+            assert entry is not None
+            framework: Framework = entry.load_as("reader of objects of")
+            all_makers += [
+                _maker(framework.title, each.package, *each.names, needs=each.needs) for each in framework.makers
+            ]
+    return tuple(dict.fromkeys(all_makers))
+
+
+@cache
+def framework_packages() -> tuple[str, ...]:
+    """A file that imports none of these has no agent of a framework."""
+    packages = (*(maker.package for maker in makers()), *entry_points.names(entry_points.FRAMEWORKS))
+    return tuple(dict.fromkeys(package.partition(".")[0] for package in packages))
+
+
 _ENGINES = ("as_chat_engine", "as_query_engine")
 _CONFIGURED = ("with_config", "bind", "with_retry", "with_fallbacks", "with_types")
 _RUNNABLES = ("langchain", "langchain_core", "langchain_openai", "langchain_anthropic", "langchain_community")
@@ -61,8 +75,6 @@ _RETURNED = {
     "AgentExecutor": "LangChain",
 }
 """Types of what factories say that they return, besides the makers."""
-MARKS = tuple(dict.fromkeys(maker.package.partition(".")[0] for maker in MAKERS))
-"""Packages: a file that names none of these has none of their agents."""
 SDKS = ("openai", "anthropic", "claude_agent_sdk", "claude_code_sdk", "litellm", "google.genai", "groq", "mistralai")
 SDK_NAMES = {
     "openai": "OpenAI SDK",
@@ -94,7 +106,7 @@ class Frameworks:
         """The maker that a name means."""
         qualified = module.qualified(name)
         package, _, last = qualified.rpartition(".")
-        for maker in MAKERS:
+        for maker in makers():
             if last in maker.names and (package == maker.package or package.startswith(maker.package + ".")):
                 top = maker.package.partition(".")[0]
                 return None if top == "agents" and self._modules.is_own(module, top) else maker

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import structs
 
 from agenteval_tui.agents.finding.declared import of_adk, of_compose, of_env, of_langgraph, of_pyproject
-from agenteval_tui.agents.finding.frameworks import MARKS, SDKS
+from agenteval_tui.agents.finding.frameworks import SDKS, framework_packages
 from agenteval_tui.agents.finding.model import Findings, FoundAgent, Sign
 from agenteval_tui.agents.finding.node_programs import Package, package_of, programs_of
 from agenteval_tui.agents.finding.project_files import MOST_SECONDS, ProjectFiles
@@ -17,8 +17,7 @@ from agenteval_tui.agents.finding.python_module import Module, Modules
 from agenteval_tui.agents.finding.python_routes import routes_of
 from agenteval_tui.suites.slugs import slug
 
-_PACKAGES = (*MARKS, *SDKS, "langchain_core", "fastapi", "flask", "quart", "workflows")
-_IMPORTS = re.compile(rb"^[ \t]*(?:from|import)\s+(?:%s)\b" % "|".join(map(re.escape, _PACKAGES)).encode(), re.M)
+_PACKAGES = (*SDKS, "langchain_core", "fastapi", "flask", "quart")
 _ROOT_AGENT = re.compile(rb"^root_agent\b", re.M)
 _ORDER = list(Sign)
 
@@ -34,6 +33,8 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
     sources: list[str] = []
     paths: list[str] = []
     read: list[Module] = []
+    names = "|".join(map(re.escape, (*framework_packages(), *_PACKAGES)))
+    imports = re.compile(rb"^[ \t]*(?:from|import)\s+(?:%s)\b" % names.encode(), re.M)
     for path in files:
         name = path.rpartition("/")[2]
         if name == "pyproject.toml":
@@ -53,7 +54,7 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
         elif name.endswith(".py"):
             paths.append(path)
             data = files.text(path)
-            if data is None or not (_IMPORTS.search(data) or _ROOT_AGENT.search(data)):
+            if data is None or not (imports.search(data) or _ROOT_AGENT.search(data)):
                 continue
             if (module := modules.get(path)) is not None:
                 read.append(module)

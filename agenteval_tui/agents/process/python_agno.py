@@ -15,15 +15,17 @@ if TYPE_CHECKING:
 
 if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_frameworks as frameworks
     from agenteval_tui.agents.process import python_pieces as pieces
 else:  # in the child, where this package need not be installed
     contexts = sys.modules["_agenteval_python_context"]
+    frameworks = sys.modules["_agenteval_python_frameworks"]
     pieces = sys.modules["_agenteval_python_pieces"]
 _ENDED_BADLY = ("ERROR", "CANCELLED")
 
 
 def runner(agent: Any, target: str) -> Run | None:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     names = [cls.__name__ for cls in type(agent).__mro__]
     if hasattr(agent, "arun") and ("Agent" in names or "Team" in names or "Workflow" in names):
         return lambda request: _run(agent, request, target, "Workflow" in names)
@@ -58,7 +60,7 @@ def result_of(last: object) -> object:
 
 
 def whole_of(piece: Any, streamed: bool) -> str:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     name = type(piece).__name__
     if name == "Message" and piece.role in pieces.ANSWERING:
         return "return the whole RunOutput"
@@ -199,3 +201,13 @@ def _call(tool: Any) -> Call:
 def _result(tool: Any) -> Message:
     failed, text = bool(tool.tool_call_error), str(tool.result or "")
     return {"role": "tool", "call_id": tool.tool_call_id, "name": tool.tool_name, "text": text, "error": failed}
+
+
+FRAMEWORK = frameworks.Framework(
+    title="Agno",
+    runner=runner,
+    pieces=Pieces,
+    makers=(frameworks.Maker("agno", ("Agent", "Team", "Workflow")),),
+    result_of=result_of,
+    whole_of=whole_of,
+)

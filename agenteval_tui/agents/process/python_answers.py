@@ -215,11 +215,10 @@ class Reader:
         if framework is None:
             return False
         if framework not in self._frameworks:
-            self._frameworks[framework] = framework.Pieces(self.said, self._read)
+            self._frameworks[framework] = framework.pieces(self.said, self._read)
         if not self._frameworks[framework].read(piece):
             return False
-        instead = framework.whole_of(piece, streamed) if hasattr(framework, "whole_of") else ""
-        if instead:
+        if instead := framework.whole_of(piece, streamed):
             self._last_piece(piece, instead)
         else:
             self._told_whole = True
@@ -319,8 +318,8 @@ class Reader:
 
     def _messages_of(self, value: object) -> Sequence[Message] | None:
         """The messages in a message of a framework; None where this is something else."""
-        read = getattr(frameworks.of(value), "messages_of", None)
-        return None if read is None else read(value, self._note)
+        framework = frameworks.of(value)
+        return None if framework is None else framework.messages_of(value, self._note)
 
     def _readable(self, value: object) -> bool:
         if pieces.is_pydantic(value) or pieces.is_message(value) or pieces.is_item(value):

@@ -13,15 +13,17 @@ if TYPE_CHECKING:
 
 if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_frameworks as frameworks
     from agenteval_tui.agents.process import python_pieces as pieces
 else:  # in the child, where this package need not be installed
     contexts = sys.modules["_agenteval_python_context"]
+    frameworks = sys.modules["_agenteval_python_frameworks"]
     pieces = sys.modules["_agenteval_python_pieces"]
 _TEXTS = ("TextMessage", "MultiModalMessage", "StopMessage", "HandoffMessage", "ToolCallSummaryMessage")
 
 
 def runner(agent: Any, target: str) -> Run | None:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     if hasattr(agent, "run_stream") and (hasattr(agent, "on_reset") or hasattr(agent, "reset")):
         return lambda request: _run(agent, request, target)
     return None
@@ -77,7 +79,7 @@ def _history(messages: list[dict[str, Any]]) -> Iterator[object]:
 
 
 def whole_of(piece: Any, streamed: bool) -> str:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     name = type(piece).__name__
     is_answer = (name in _TEXTS or name.startswith("StructuredMessage")) and piece.source != "user"
     return "return the whole TaskResult" if is_answer else ""
@@ -180,3 +182,27 @@ class Pieces:
 
 def _result(key: object, name: str, text: str, failed: object) -> Message:
     return {"role": "tool", "call_id": str(key), "name": name, "text": text, "error": bool(failed)}
+
+
+FRAMEWORK = frameworks.Framework(
+    title="AutoGen",
+    runner=runner,
+    pieces=Pieces,
+    makers=(
+        frameworks.Maker(
+            "autogen_agentchat",
+            (
+                "AssistantAgent",
+                "CodeExecutorAgent",
+                "SocietyOfMindAgent",
+                "Swarm",
+                "RoundRobinGroupChat",
+                "SelectorGroupChat",
+                "MagenticOneGroupChat",
+                "GraphFlow",
+            ),
+        ),
+        frameworks.Maker("autogen_ext", ("MagenticOne",)),
+    ),
+    whole_of=whole_of,
+)

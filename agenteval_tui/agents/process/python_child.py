@@ -11,6 +11,7 @@ do: "fork"      comes with a socket and the end of a pipe: a process that contin
                 requests and its standard error; `first` is its first request. {"forked": its number}, and
                 {"exited": its exit code} when it has ended
     "end"       `fork`, `signal`: a fork and its group get a signal
+    "readers"   `files`: what reads the objects of frameworks (`python_frameworks.FILES`); has no answer
     "outside"   import what the modules of `targets` import from outside of the project: level 1 of the tree
     "prepare"   `steps`, each [what is to be done, target]: level 2; says what forks would share (`python_fork`)
                 `late`: modules that packages imported in earlier runs, imported after the steps
@@ -80,6 +81,8 @@ _folder = ""
 """The folder where the process started; relative paths start here."""
 _moved = False
 """Whether the process works in the folder of a run."""
+_readers: dict[str, tuple[str, str]] = {}
+"""Of frameworks, as `python_frameworks.FILES`."""
 _temporary: list[list[str]] = []
 """What imports from outside of the project left for the end of the process to remove."""
 
@@ -128,6 +131,8 @@ def main() -> None:
                 first = request.get("first")
         elif do == "end":
             _requests.signal(request["fork"], request["signal"])
+        elif do == "readers":
+            _readers.update(request["files"])
         elif do in _DO:
             if do in _LEADING:
                 _requests.leads()
@@ -470,10 +475,12 @@ def _do_agent(request: dict[str, Any]) -> None:
 def _call() -> ModuleType:
     # In this order: each takes the ones before it from `sys.modules`.
     for name in (
-        *("errors", "salvage", "usage", "pieces", "signature", "context"),
-        *("frameworks", "conversation", "run_data", "answers", "objects", "model_requests", "http_clients"),
+        *("errors", "usage", "pieces", "frameworks", "salvage", "signature", "context"),
+        *("conversation", "run_data", "answers", "objects", "model_requests", "http_clients"),
     ):
         _sibling("python_" + name)
+    frameworks: Any = _sibling("python_frameworks")
+    frameworks.FILES = _readers
     return _sibling("python_call")
 
 

@@ -13,14 +13,16 @@ if TYPE_CHECKING:
 
 if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_frameworks as frameworks
     from agenteval_tui.agents.process import python_pieces as pieces
 else:  # in the child, where this package need not be installed
     contexts = sys.modules["_agenteval_python_context"]
+    frameworks = sys.modules["_agenteval_python_frameworks"]
     pieces = sys.modules["_agenteval_python_pieces"]
 
 
 def runner(agent: Any, target: str) -> Run | None:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     if type(agent).__name__ in ("ClaudeAgentOptions", "ClaudeSDKClient"):
         return lambda request: _run(agent, request, target)
     return None
@@ -48,7 +50,7 @@ def result_of(last: object) -> object:
 
 
 def whole_of(piece: Any, streamed: bool) -> str:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     name = type(piece).__name__
     last = name == "ResultMessage" or (name == "AssistantMessage" and not streamed)
     return "yield all messages of the query" if last else ""
@@ -145,3 +147,13 @@ def _figures(result: Any) -> object:
     if not models:
         return result.usage or {}
     return {name: sum(model.get(theirs) or 0 for model in models) for name, theirs in names.items()}
+
+
+FRAMEWORK = frameworks.Framework(
+    title="Claude's agent SDK",
+    runner=runner,
+    pieces=Pieces,
+    makers=(frameworks.Maker("claude_agent_sdk", ("ClaudeAgentOptions", "ClaudeSDKClient")),),
+    result_of=result_of,
+    whole_of=whole_of,
+)

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_frameworks as frameworks
     from agenteval_tui.agents.process import python_pieces as pieces
 else:  # in the child, where this package need not be installed
     contexts = sys.modules["_agenteval_python_context"]
+    frameworks = sys.modules["_agenteval_python_frameworks"]
     pieces = sys.modules["_agenteval_python_pieces"]
 _KEPT = "what CrewAI keeps in events: calls in words, which calls failed; name the crew or the agent itself"
 _OTHER_TASKS = "those of other tasks than that of a TaskOutput; return the whole CrewOutput"
@@ -24,7 +26,9 @@ _ran: set[int] = set()  # ids of results whose events were heard
 
 
 def runner(agent: Any, target: str) -> Run | None:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
+    if getattr(agent, "is_crew_class", None) is True and callable(getattr(agent, "crew", None)):
+        agent = agent.crew()  # an object of a class with @CrewBase
     names = [cls.__name__ for cls in type(agent).__mro__]
     if "Crew" in names and hasattr(agent, "fetch_inputs"):
         # A crew writes what it is asked into its texts, for good: each request has a copy.
@@ -189,3 +193,12 @@ def _arguments(event: Any) -> object:
 
 def _failed(event: Any) -> bool:
     return type(event).__name__ == "ToolUsageErrorEvent" or getattr(event, "failure", None) is not None
+
+
+FRAMEWORK = frameworks.Framework(
+    title="CrewAI",
+    runner=runner,
+    pieces=Pieces,
+    makers=(frameworks.Maker("crewai", ("Crew", "Agent")),),
+    result_of=result_of,
+)

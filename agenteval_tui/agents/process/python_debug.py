@@ -2,7 +2,8 @@
 the standard library, of Python 3.8 or later.
 
 Its one argument is a file with JSON: `folder`, `path` and `last` (folders with modules), `target`, `request`, `how`,
-and `listen` (the port on which debugpy waits for an editor; null: none). The file is deleted.
+`readers` (of frameworks, see `python_frameworks.FILES`), and `listen` (the port on which debugpy waits for an editor;
+null: none). The file is deleted.
 """
 
 # pathlib takes longer to load than all else.
@@ -28,6 +29,7 @@ def main() -> int:
     os.unlink(sys.argv[1])
     child: Any = _child()
     child._folder = job["folder"]
+    child._readers.update(job["readers"])
     sys.argv[:] = [job["target"]]
     own = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [place for place in sys.path if os.path.abspath(place or ".") != own]

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
 if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_frameworks as frameworks
     from agenteval_tui.agents.process import python_pieces as pieces
 else:  # in the child, where this package need not be installed
     contexts = sys.modules["_agenteval_python_context"]
+    frameworks = sys.modules["_agenteval_python_frameworks"]
     pieces = sys.modules["_agenteval_python_pieces"]
 _FAILED = "which calls failed, as a Prediction does not say it; name the module itself"
 _ALONE = "those of a Prediction without a trajectory; name the module itself"
@@ -26,8 +28,6 @@ _ALONE = "those of a Prediction without a trajectory; name the module itself"
 class Ran:
     """What a module gave, and what was seen of its tools: (name, arguments, result, what they raised)."""
 
-    agenteval_reader = "python_dspy"
-
     def __init__(self, prediction: Any, tools: list[list[Any]], usage: dict[str, Any]) -> None:
         self.prediction = prediction
         self.tools = tools
@@ -35,7 +35,7 @@ class Ran:
 
 
 def runner(module: Any, target: str) -> Run | None:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     if "Module" in [cls.__name__ for cls in type(module).__mro__] and hasattr(module, "named_predictors"):
         return lambda request: _run(module, request, target)
     return None
@@ -161,3 +161,12 @@ def _steps(prediction: object) -> list[tuple[Any, ...]]:
         names = ("thought_", "tool_name_", "tool_args_", "observation_")
         steps.append(tuple(trajectory.get(name + str(len(steps))) for name in names))
     return steps
+
+
+FRAMEWORK = frameworks.Framework(
+    title="DSPy",
+    runner=runner,
+    pieces=Pieces,
+    makers=(frameworks.Maker("dspy", ("ReAct", "ChainOfThought")),),
+    result_of=result_of,
+)

@@ -1,25 +1,21 @@
-"""Which module knows the objects of a Python framework. Runs in the child: only the standard library.
+"""Python frameworks, and who reads their objects. Runs in the child: only the standard library, of Python 3.8 or later.
 
-Such a module has `runner(found, target)` (as python_objects.runner) and a class `Pieces`, which reads what the
-framework gives into a conversation: `read(piece)` says whether it could. It may have `messages_of(piece, note)`, for
-lists of messages, `whole_of(piece, streamed)`, which says what to give instead of an answer that does not tell the
-calls before it ("" for all else), and `result_of(piece)`, for the option `output`. It is loaded when there is such an
-object.
+A reader is a module with a `Framework`. The entry points of `agenteval.frameworks` name it, under each package whose
+objects it reads ("smolagents", "google.adk"). It is loaded when there is such an object.
 """
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
     from agenteval_tui.agents.process.python_conversation import Conversation
-    from agenteval_tui.agents.process.python_message import Read, Run
+    from agenteval_tui.agents.process.python_message import Message, Note, Read, Run
 
     class PieceReader(Protocol):
         """Reads what a framework gives into a conversation."""
@@ -28,57 +24,92 @@ if TYPE_CHECKING:
             """Whether this could be read."""
             ...
 
-    class Framework(Protocol):
-        """Such a module. `messages_of`, `whole_of` and `result_of` are looked for by their names."""
 
-        @property
-        def Pieces(self) -> Callable[[Conversation, Read], PieceReader]:  # noqa: N802 - a class in the module
-            """Makes a reader."""
-            ...
-
-        def whole_of(self, piece: Any, streamed: bool, /) -> str:
-            """What to give instead of a run's last piece alone."""
-            ...
-
-        def runner(self, agent: Any, target: str, /) -> Run | None:
-            """What runs an object; None for what is none of the framework's agents."""
-            ...
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_pieces as pieces
+    from agenteval_tui.core import entry_points
+else:  # in the child, where this package need not be installed
+    pieces = sys.modules["_agenteval_python_pieces"]
 
 
-_MODULES = {
-    "smolagents": "python_smolagents",
-    "autogen_agentchat": "python_autogen",
-    "crewai": "python_crewai",
-    "google.adk": "python_google_adk",
-    "llama_index": "python_llama_index",
-    "workflows": "python_llama_index",
-    "strands": "python_strands",
-    "agno": "python_agno",
-    "haystack": "python_haystack",
-    "semantic_kernel": "python_semantic_kernel",
-    "dspy": "python_dspy",
-    "claude_agent_sdk": "python_claude_agent",
-}
+class Maker(NamedTuple):
+    """Names in a package whose call makes an agent, or something that the method `needs` makes an agent of."""
+
+    package: str
+    names: tuple[str, ...]
+    needs: str = ""
+
+
+class Framework(NamedTuple):
+    """What a reader offers."""
+
+    title: str
+    """The framework, as its project calls itself."""
+    runner: Callable[[Any, str], Run | None]
+    """What runs an object that is named at a target; None for what is none of the framework's agents. Raises
+    `WrongTarget` for an agent that can't be run as it is."""
+    pieces: Callable[[Conversation, Read], PieceReader]
+    """Makes a reader of what an agent streams or returns. There is one for each call of an agent."""
+    makers: tuple[Maker, ...]
+    """How its agents are written, for whoever reads the project's code without running it."""
+    result_of: Callable[[Any], object] = lambda last: last
+    """What came out, in what an agent gave last: for the option `output`."""
+    whole_of: Callable[[Any, bool], str] = lambda piece, streamed: ""
+    """What to give instead of an answer that doesn't tell the calls before it; "" for all else. `streamed`: the answer
+    is one of several pieces."""
+    messages_of: Callable[[Any, Note], list[Message] | None] = lambda piece, note: None
+    """The messages in an object that stands in a list of messages; None for what is none."""
+    kept_by: Callable[[Any], list[object]] = lambda value: []
+    """What an object keeps of what was done, as pieces: for an agent that raised."""
+
+
+FILES: dict[str, tuple[str, str]] = {}
+"""In the child: by package, the file of its reader, and the name of the `Framework` in it."""
+_known: dict[str, Framework | None] = {}
+"""By the name of a package, or of a reader: some readers give objects of their own classes."""
 
 
 def of(value: object) -> Framework | None:
-    """The module that knows this object; None where there is none."""
-    for cls in type(value).__mro__:
+    """The framework that knows this object; None where there is none. Raises `WrongTarget` where its reader is broken.
+
+    It is known by the modules of its class, and of what made its class: CrewAI makes classes of the project's own.
+    """
+    for cls in (*type(value).__mro__, *type(type(value)).__mro__):
         package, _, rest = cls.__module__.partition(".")
-        name = getattr(cls, "agenteval_reader", None)
-        name = name or _MODULES.get(package) or _MODULES.get(package + "." + rest.partition(".")[0])
-        if name:
-            return _module(name)
+        for name in (cls.__module__, package, package + "." + rest.partition(".")[0]):
+            if name not in _known:
+                _known[name] = _of_package(name)
+            framework = _known[name]
+            if framework is not None:
+                return framework
     return None
 
 
-def _module(name: str) -> Framework:
+def _of_package(name: str) -> Framework | None:
     if not __name__.startswith("_agenteval_"):
-        return importlib.import_module("agenteval_tui.agents.process." + name)
-    own = "_agenteval_" + name
-    if own not in sys.modules:  # in the child, where this package need not be installed
-        place = __file__.rpartition("/")[0] + "/" + name + ".py"
-        spec: Any = importlib.util.spec_from_file_location(own, place)
-        sys.modules[own] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[own])
-    return sys.modules[own]
+        entry = entry_points.find(entry_points.FRAMEWORKS, name)
+        if entry is None:
+            return None
+        framework: Framework = entry.load_as("reader of objects of")
+        reader = entry.module
+    elif name in FILES:
+        file, attribute = FILES[name]
+        reader = "_agenteval_" + file
+        try:
+            framework = getattr(_loaded(reader, file), attribute)
+        except Exception as error:  # half of an extension, or one of somebody else
+            problem = "the reader of objects of " + name + " can't be loaded: " + type(error).__name__
+            raise pieces.WrongTarget(problem + ": " + str(error) + "; it is in " + file) from error
+    else:
+        return None
+    _known[reader] = framework
+    return framework
+
+
+def _loaded(name: str, file: str) -> Any:
+    if name not in sys.modules:
+        spec: Any = importlib.util.spec_from_file_location(name, file)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules[name] = module
+    return sys.modules[name]

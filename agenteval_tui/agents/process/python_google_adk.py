@@ -14,14 +14,16 @@ if TYPE_CHECKING:
 
 if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_frameworks as frameworks
     from agenteval_tui.agents.process import python_pieces as pieces
 else:  # in the child, where this package need not be installed
     contexts = sys.modules["_agenteval_python_context"]
+    frameworks = sys.modules["_agenteval_python_frameworks"]
     pieces = sys.modules["_agenteval_python_pieces"]
 
 
 def runner(agent: Any, target: str) -> Run | None:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     names = [cls.__name__ for cls in type(agent).__mro__]
     if "BaseAgent" in names or "App" in names or "Runner" in names:
         return lambda request: _run(agent, request, names, target)
@@ -80,7 +82,7 @@ def _history(messages: list[dict[str, Any]], name: Any, types: Any) -> Iterator[
 
 
 def whole_of(piece: Any, streamed: bool) -> str:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     return "" if streamed or getattr(piece, "author", None) == "user" else "yield all events of the run"
 
 
@@ -175,3 +177,17 @@ def _result(key: object, name: str, response: object, note: Note) -> Message:
         response = response.get("result", response)
     call_id, text = str(key) if key else None, pieces.text_of(response, note)
     return {"role": "tool", "call_id": call_id, "name": name, "text": text, "error": failed}
+
+
+FRAMEWORK = frameworks.Framework(
+    title="Google ADK",
+    runner=runner,
+    pieces=Pieces,
+    makers=(
+        frameworks.Maker(
+            "google.adk",
+            ("Agent", "LlmAgent", "SequentialAgent", "ParallelAgent", "LoopAgent", "App", "Runner", "InMemoryRunner"),
+        ),
+    ),
+    whole_of=whole_of,
+)

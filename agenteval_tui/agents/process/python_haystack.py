@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
 if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_frameworks as frameworks
     from agenteval_tui.agents.process import python_pieces as pieces
 else:  # in the child, where this package need not be installed
     contexts = sys.modules["_agenteval_python_context"]
+    frameworks = sys.modules["_agenteval_python_frameworks"]
     pieces = sys.modules["_agenteval_python_pieces"]
 _CALLING = ("Agent", "ToolInvoker")
 
@@ -23,15 +25,13 @@ _CALLING = ("Agent", "ToolInvoker")
 class PipelineResult:
     """What the components of a pipeline gave, which is a dict that does not say whose it is."""
 
-    agenteval_reader = "python_haystack"
-
     def __init__(self, outputs: dict[str, Any], calling: bool) -> None:
         self.outputs = outputs
         self.calling = calling
 
 
 def runner(agent: Any, target: str) -> Run | None:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     names = [cls.__name__ for cls in type(agent).__mro__]
     if "Agent" in names and hasattr(agent, "run_async"):
         return lambda request: _run(agent, request, target)
@@ -148,7 +148,7 @@ def messages_of(piece: Any, note: Note) -> list[Message] | None:
 
 
 def whole_of(piece: Any, streamed: bool) -> str:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     return "return all `messages` of the agent's result" if type(piece).__name__ == "ChatMessage" else ""
 
 
@@ -183,3 +183,14 @@ class Pieces:
             self._said.note("unread_calls", "those of a pipeline; name its agent, or record it with capture: model")
         if self._said.empty:
             self._read(_plain(result.outputs), False)
+
+
+FRAMEWORK = frameworks.Framework(
+    title="Haystack",
+    runner=runner,
+    pieces=Pieces,
+    makers=(frameworks.Maker("haystack.components.agents", ("Agent",)),),
+    result_of=result_of,
+    whole_of=whole_of,
+    messages_of=messages_of,
+)

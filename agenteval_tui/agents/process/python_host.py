@@ -19,6 +19,7 @@ from msgspec import Struct, field
 
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import DRAIN_S, GRACE_S, STDERR_KEPT, kill_group, start
+from agenteval_tui.agents.process.framework_readers import reader_files
 from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.traceback import Traceback, traceback_from
@@ -338,6 +339,10 @@ class PythonHost:
         """Send a signal to a fork and its group."""
         self._channel.send(_line({"do": "end", "fork": fork, "signal": int(number)}))
 
+    def tell_readers(self, files: Mapping[str, tuple[str, str]]) -> None:
+        """Say which files read the objects of frameworks. Its forks know it, too."""
+        self._channel.send(_line({"do": "readers", "files": files}))
+
     async def end(self, politely: bool = False) -> None:
         """End it with all that it started. `politely`: it has nothing to do, and may put things away first."""
         # It is forked all the same: files that are meant for it are closed as they are sent, and its end is told like
@@ -526,6 +531,8 @@ async def start_host(
     can't be started.
     """
     argv = host_argv(interpreter, path, last)
+    # In a thread, while the process starts: to look through all installed packages takes 30 ms.
+    readers = asyncio.get_running_loop().run_in_executor(None, reader_files)
     own, its = socket.socketpair()
     try:
         program = await start(argv, cwd=folder, env=env, permission=permission, stdin=its)
@@ -536,7 +543,13 @@ async def start_host(
         # The process has its own copy. With this one open, the end of the process would not be seen on the other
         # socket.
         its.close()
-    return PythonHost(own, program)
+    host = PythonHost(own, program)
+    try:
+        host.tell_readers(await readers)
+    except BaseException:
+        await host.end()
+        raise
+    return host
 
 
 def host_argv(interpreter: str | None, path: Sequence[Path], last: Sequence[Path] = ()) -> list[str]:

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
 if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_frameworks as frameworks
     from agenteval_tui.agents.process import python_pieces as pieces
 else:  # in the child, where this package need not be installed
     contexts = sys.modules["_agenteval_python_context"]
+    frameworks = sys.modules["_agenteval_python_frameworks"]
     pieces = sys.modules["_agenteval_python_pieces"]
 _IGNORED = ("AgentInput", "AgentSetup", "ToolCall", "AgentStreamStructuredOutput", "StartEvent")
 _LEFT_OUT = "what an AgentOutput does not hold: results of calls, and what was used before the answer"
@@ -24,7 +26,7 @@ _PROMPTS = ("user_msg", "input", "query", "question", "message", "task", "topic"
 
 
 def runner(workflow: Any, target: str) -> Run | None:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     if hasattr(workflow, "run") and pieces.made_by(workflow, "llama_index", "workflows") and _is_workflow(workflow):
         return lambda request: _run(workflow, request, target)
     return None
@@ -110,7 +112,7 @@ def _history(messages: list[dict[str, Any]]) -> Iterator[object]:
 
 
 def whole_of(piece: Any, streamed: bool) -> str:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     name = type(piece).__name__
     if name == "ChatMessage" and str(getattr(piece.role, "value", piece.role)) not in pieces.ANSWERING:
         return ""
@@ -254,3 +256,25 @@ def _call(selection: Any, note: Note) -> Call:
     if key:
         call["id"] = str(key)
     return call
+
+
+FRAMEWORK = frameworks.Framework(
+    title="LlamaIndex",
+    runner=runner,
+    pieces=Pieces,
+    makers=(
+        frameworks.Maker(
+            "llama_index",
+            (
+                "FunctionAgent",
+                "ReActAgent",
+                "CodeActAgent",
+                "AgentWorkflow",
+                "SimpleChatEngine",
+                "RetrieverQueryEngine",
+            ),
+        ),
+    ),
+    result_of=result_of,
+    whole_of=whole_of,
+)

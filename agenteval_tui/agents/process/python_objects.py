@@ -49,8 +49,6 @@ def runner(agent: Any, target: str) -> Run | None:
         raise pieces.WrongTarget(target + " is a LangGraph graph that is not compiled; name what its compile() gives")
     if pieces.made_by(agent, "langgraph", "langchain_core", "langchain") and hasattr(agent, "astream"):
         return lambda request: _runnable(agent, request, target)
-    if getattr(agent, "is_crew_class", None) is True and callable(getattr(agent, "crew", None)):
-        agent = agent.crew()  # an object of a class with CrewAI's @CrewBase
     framework = frameworks.of(agent)
     run = None if framework is None else framework.runner(agent, target)
     if run is not None:
@@ -127,8 +125,7 @@ def result_of(last: Any) -> object:
     if pieces.made_by(last, "agents") and hasattr(last, "final_output"):
         return last.final_output
     framework = frameworks.of(last)
-    find = getattr(framework, "result_of", None)
-    return last if find is None else find(last)
+    return last if framework is None else framework.result_of(last)
 
 
 def is_factory(target: object, settings: Any = ()) -> bool:
@@ -201,9 +198,11 @@ def is_agent(value: object, target: str, ways: bool = True) -> bool:
     if inspect.isgenerator(value) or inspect.isasyncgen(value) or inspect.ismodule(value):
         return False
     if hasattr(value, "to_input_list") or hasattr(value, "new_messages") or hasattr(value, "model_dump_json"):
-        # Results have these methods. Agents of these packages are models of pydantic, and have them, too.
-        is_known = pieces.made_by(value, "crewai", "google", "autogen_agentchat", "llama_index", "langchain_core")
-        if not is_known:
+        # Results have these methods. Agents that are models of pydantic have them, too.
+        framework = frameworks.of(value)
+        if not pieces.made_by(value, "langchain_core") and (
+            framework is None or framework.runner(value, target) is None
+        ):
             return False
     try:
         if ways:

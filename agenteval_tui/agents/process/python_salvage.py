@@ -14,6 +14,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from types import FrameType
 
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_frameworks as frameworks
+else:  # in the child, where this package need not be installed
+    frameworks = sys.modules["_agenteval_python_frameworks"]
 _MOST_FRAMES = 500
 
 
@@ -80,8 +84,10 @@ def _of_frames(error: BaseException) -> list[Any]:
                 kind = type(value)
                 if kind.__module__.startswith("langgraph.") and kind.__name__.endswith("PregelLoop"):
                     return _of_graph(value)
-                if kind.__module__.startswith("smolagents.") and hasattr(value, "memory"):
-                    return [value.memory] if value.memory.steps else []
+                framework = frameworks.of(value)
+                kept = [] if framework is None else framework.kept_by(value)
+                if kept:
+                    return kept
     return []
 
 

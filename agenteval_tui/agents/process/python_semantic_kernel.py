@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
 if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_frameworks as frameworks
     from agenteval_tui.agents.process import python_pieces as pieces
 else:  # in the child, where this package need not be installed
     contexts = sys.modules["_agenteval_python_context"]
+    frameworks = sys.modules["_agenteval_python_frameworks"]
     pieces = sys.modules["_agenteval_python_pieces"]
 _WHOLE = {
     "AgentResponseItem": "name the agent itself, or yield what on_intermediate_message gets, too",
@@ -30,15 +32,13 @@ _FAILED = "which calls failed, as messages of Semantic Kernel do not say it; nam
 class Told:
     """What an agent tells while it runs: a whole message between others, with the ids of its calls that failed."""
 
-    agenteval_reader = "python_semantic_kernel"
-
     def __init__(self, message: Any, failed: set[str]) -> None:
         self.message = message
         self.failed = failed
 
 
 def runner(agent: Any, target: str) -> Run | None:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     names = [cls.__name__ for cls in type(agent).__mro__]
     if "Agent" in names and hasattr(agent, "invoke_stream") and hasattr(agent, "kernel"):
         return lambda request: _run(agent, request, target)
@@ -120,7 +120,7 @@ def messages_of(piece: Any, note: Note) -> list[Message] | None:
 
 
 def whole_of(piece: Any, streamed: bool) -> str:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     return _WHOLE.get(type(piece).__name__, "")
 
 
@@ -206,3 +206,14 @@ class Pieces:
                 if messages[0][what]:
                     self._said.text(messages[0][what], key=key, what=what, agent=message.name)
             self._said.about(model=message.ai_model_id)
+
+
+FRAMEWORK = frameworks.Framework(
+    title="Semantic Kernel",
+    runner=runner,
+    pieces=Pieces,
+    makers=(frameworks.Maker("semantic_kernel.agents", ("ChatCompletionAgent", "OpenAIResponsesAgent")),),
+    result_of=result_of,
+    whole_of=whole_of,
+    messages_of=messages_of,
+)

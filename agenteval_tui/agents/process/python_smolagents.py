@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
 if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_frameworks as frameworks
     from agenteval_tui.agents.process import python_pieces as pieces
 else:  # in the child, where this package need not be installed
     contexts = sys.modules["_agenteval_python_context"]
+    frameworks = sys.modules["_agenteval_python_frameworks"]
     pieces = sys.modules["_agenteval_python_pieces"]
 
 
@@ -25,7 +27,7 @@ def result_of(last: object) -> object:
 
 
 def runner(agent: Any, target: str) -> Run | None:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     if hasattr(agent, "memory") and hasattr(agent, "run") and hasattr(agent, "step_callbacks"):
         return lambda request: _run(agent, request, target)
     return None
@@ -81,11 +83,17 @@ def _history(messages: list[dict[str, Any]]) -> list[Any]:
 
 
 def whole_of(piece: Any, streamed: bool) -> str:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     name = type(piece).__name__
     if name in ("ChatMessageStreamDelta", "ActionOutput", "FinalAnswerStep"):
         return "return the whole RunResult: run(..., return_full_result=True)"
     return ""
+
+
+def kept_by(value: Any) -> list[object]:
+    """The memory of an agent, if it has done anything."""
+    memory = getattr(value, "memory", None)
+    return [memory] if getattr(memory, "steps", None) else []
 
 
 _EARLIER = "those of the steps before; return the whole RunResult: run(..., return_full_result=True)"
@@ -210,3 +218,14 @@ def _kind(error: object) -> object:
 
 def _call(call: Any, note: Note) -> Call:
     return pieces.call_of(call, note)
+
+
+FRAMEWORK = frameworks.Framework(
+    title="smolagents",
+    runner=runner,
+    pieces=Pieces,
+    makers=(frameworks.Maker("smolagents", ("CodeAgent", "ToolCallingAgent")),),
+    result_of=result_of,
+    whole_of=whole_of,
+    kept_by=kept_by,
+)

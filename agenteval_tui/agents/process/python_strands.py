@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
 if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_context as contexts
+    from agenteval_tui.agents.process import python_frameworks as frameworks
     from agenteval_tui.agents.process import python_pieces as pieces
 else:  # in the child, where this package need not be installed
     contexts = sys.modules["_agenteval_python_context"]
+    frameworks = sys.modules["_agenteval_python_frameworks"]
     pieces = sys.modules["_agenteval_python_pieces"]
 _ALONE = "those of an AgentResult; name the agent itself, or yield what its stream_async gives"
 _FINISHES = {"end_turn": "stop", "max_tokens": "length", "content_filtered": "content_filter"}
@@ -24,14 +26,12 @@ _FINISHES = {"end_turn": "stop", "max_tokens": "length", "content_filtered": "co
 class StreamEvent:
     """An event of `stream_async`, which is a dict that does not say whose it is."""
 
-    agenteval_reader = "python_strands"
-
     def __init__(self, event: Any) -> None:
         self.event = event
 
 
 def runner(agent: Any, target: str) -> Run | None:
-    """See python_frameworks."""
+    """See `python_frameworks.Framework`."""
     if not hasattr(agent, "stream_async"):
         return None
     if hasattr(agent, "messages"):
@@ -186,3 +186,15 @@ class Pieces:
             self._agent = name
             for agent_result in node.get_agent_results():
                 self._result(agent_result)
+
+
+FRAMEWORK = frameworks.Framework(
+    title="strands",
+    runner=runner,
+    pieces=Pieces,
+    makers=(
+        frameworks.Maker("strands", ("Agent", "Swarm")),
+        frameworks.Maker("strands", ("GraphBuilder",), needs="build"),
+    ),
+    result_of=result_of,
+)
