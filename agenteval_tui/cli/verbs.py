@@ -34,7 +34,6 @@ VERBS = {
     "show": ("show", "Show an execution or a run: transcript, criteria, evidence."),
     "open": ("open_app", "Open the app at a run, one of its criteria, or an execution."),
     "report": ("report", "Write reports of a stored execution."),
-    "share": ("share", "Write runs to one HTML file, to read in a browser or open in agenteval."),
     "why": ("why", "Explain why a run, or one of its criteria, failed."),
     "blame": ("blame", "Find the step where a run went wrong, and whose fault it is."),
     "fork": ("fork", "Continue a run from one of its steps, with something changed."),
@@ -132,7 +131,10 @@ def find_verb(name: str) -> click.Command | None:
         raise AgentevalError(f"the verb {name!r} can't be loaded: {error}", fix=fix) from error
     if not isinstance(verb, click.Command):
         raise AgentevalError(f"the verb {name!r} is a {type(verb).__name__} and not a click command", fix=fix)
-    return _with_examples(name, verb) if is_own(name) else verb
+    if not is_own(name):
+        return verb
+    verb.short_help = short_help(name)
+    return _with_examples(name, verb)
 
 
 def _with_examples(name: str, command: click.Command) -> click.Command:
@@ -155,9 +157,16 @@ def no_such_verb(name: str, what: str = "") -> AgentevalError:
 
 
 def short_help(name: str) -> str:
-    """The line of the help about a verb. Of the table's verbs nothing is imported for it."""
+    """The line of the help about a verb. Of agenteval's own no command is imported for it: that of an extension's verb
+    is the docstring of its package."""
     if name in VERBS:
         return VERBS[name][1]
+    if (target := entry_points.own(COMMANDS).get(name)) is not None:
+        package = target.partition(":")[0].rpartition(".")[0]
+        try:
+            return (import_module(package).__doc__ or "").strip()
+        except ImportError as error:
+            return f"it can't be loaded: {error}"
     try:
         command = find_verb(name)
     except AgentevalError as error:

@@ -359,7 +359,6 @@ _CORE: tuple[Action, ...] = (
     Action("inspect.row", "add_row", "a", "to dataset", "Add the run to a dataset as a row", "inspect"),
     Action("inspect.take_back", "take_back_row", "u", "undo row", "Remove the row that was added last", "inspect"),
     Action("inspect.export", "export", "X", "export", "Export the run: Markdown, JSON, OpenAI, OTLP", "inspect"),
-    Action("inspect.share", "share", "", "share", "Share the run as an HTML file", "inspect"),
     Action("inspect.relax_now", "relax_now", "A", "smallest edit", "Apply the smallest edit that passes", "inspect"),
     Action("inspect.run", "run_again", "r,ctrl+t", "run again", "Run the saved test and watch it", "inspect"),
     Action(
@@ -745,7 +744,6 @@ _CORE: tuple[Action, ...] = (
     Action("history.prune", "prune", "", "prune…", "Prune old runs, by age and count", "history"),
     Action("history.import", "import_file", "i", "import…", "Import recordings from other tools", "history"),
     Action("history.export", "export", "X", "export…", "Write the runs to a file", "history"),
-    Action("history.share", "share", "", "share", "Share the execution or run as an HTML file", "history"),
     Action("history.causes", "causes", "C", "causes", "See why its runs failed, grouped by cause", "history"),
     Action("history.watch", "watch", "alt+w", "watch", "Watch an execution that is running", "history"),
     Action("history.resume", "resume", "R", "resume", "Run the rest of an execution and watch it", "history"),

@@ -61,7 +61,8 @@ def test_each_verb_is_in_one_group() -> None:
     assert list(GROUPS) == ["Test", "Look", "Decide", "Live", "Data", "Set up"]
     listed = [name for names in GROUPS.values() for name in names]
     extensions = {name for name, place in own(COMMANDS).items() if place.startswith("agenteval_tui.extensions.")}
-    assert sorted(listed) == sorted({*own_verbs()} - extensions), "cli/verbs.py: name a new verb in one of GROUPS"
+    assert {*own_verbs()} - extensions <= {*listed}, "cli/verbs.py: name a new verb in one of GROUPS"
+    assert len(listed) == len({*listed})
 
 
 def test_each_verb_and_each_part_has_an_example_of_itself_that_can_be_read(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.cli.commands.open_app import _found, _shared
+from agenteval_tui.cli.commands.open_app import _found
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core.errors import AgentevalError
@@ -45,27 +45,3 @@ def test_an_address_is_a_run_one_of_its_criteria_or_an_execution(cli: Any, execu
     refused = cli("open", run)
     assert refused.code == 2
     assert f"agenteval show {run}" in refused.err
-
-
-def test_a_shared_page_opens_again_and_says_what_it_is(
-    cli: Any, executed: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    wrote = cli("share", "last", "runs.html")
-    assert (wrote.code, wrote.err) == (0, "")
-    assert wrote.out.startswith("runs.html: 2 runs with transcripts and evidence, ")
-    assert cli("share", "last", "runs.html").code == 2  # it exists
-    assert cli("share", "last", "runs.html", "--force").code == 0
-    assert cli("share", "bad").code == 0
-    (one,) = set(tmp_path.glob("*.html")) - {tmp_path / "runs.html"}
-    opened = _shared(Invocation(lambda start: 0), one)
-    assert (opened.screen, json.loads(cli("show", opened.target, "--json").out)["test"]) == ("inspect", "bad")
-    several = _shared(Invocation(lambda start: 0), tmp_path / "runs.html")
-    assert several.screen == "history"
-    shown = json.loads(cli("show", several.target, "--json").out)
-    assert [run["outcome"] for run in shown["runs"]] == [run["outcome"] for run in executed["runs"]]
-    small = cli("share", "last", "small.html", "--max-mb", "0.001")
-    assert (small.code, small.err.count("no run fits")) == (2, 1)
-    reported = cli("report", "--html", "r.html", "--json", "-")
-    assert reported.err == "r.html: HTML report of 2 runs\n"
-    assert cli("open", "r.html").code == 2

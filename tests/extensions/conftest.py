@@ -5,5 +5,15 @@ from __future__ import annotations
 from tests.agents.conftest import run_agent
 from tests.cli.conftest import cli, program, suite, the_schema_of_suites_is_made_once
 from tests.formats.conftest import imported, store
+from tests.tui.conftest import samples_ran
 
-__all__ = ("cli", "imported", "program", "run_agent", "store", "suite", "the_schema_of_suites_is_made_once")
+__all__ = (
+    "cli",
+    "imported",
+    "program",
+    "run_agent",
+    "samples_ran",
+    "store",
+    "suite",
+    "the_schema_of_suites_is_made_once",
+)

@@ -34,7 +34,7 @@ tests:
         config_uxon: '{{"metrics": [{{"type": "TextMatch", "contains": "hello"}}]}}'
 """
 # What names a part of each group, and what the core says where the part is gone. A part that nobody can name is missing
-# in silence: a check of the doctor, the options of a kind, a kind that is in another group too.
+# in silence: a check of the doctor, the options of a kind, a kind that is in another group too, a key, a packing.
 NAMED: dict[str, tuple[tuple[str, ...], str]] = {
     "agenteval.commands": (("NAME",), "there is no verb 'NAME'"),
     "agenteval.agents": (("validate", "GROUP.NAME.suite.yaml"), "there is no kind of agent 'NAME'"),
@@ -59,6 +59,7 @@ USES = {
 }
 SILENT = {
     *("agenteval.doctor_checks", "agenteval.agent_options", "agenteval.key_finders"),
+    *("agenteval.actions", "agenteval.packings"),
     *("agenteval.local_agents", "agenteval.local_embedders"),
 }
 
@@ -66,9 +67,10 @@ CORE = """
 import asyncio, contextlib, importlib, io, json, os, pkgutil, sys, traceback
 from pathlib import Path
 import agenteval_tui
+from agenteval_tui.core import entry_points
+entry_points.own(entry_points.ACTIONS).clear()  # the table of actions imports them: here it is that of the core
 from agenteval_tui.cli.main import main
 from agenteval_tui.cli.start import AppStart
-from agenteval_tui.core import entry_points
 from agenteval_tui.tui.app import AgentevalApp
 
 def called(*arguments):

@@ -61,7 +61,7 @@ SHOWN = {
         "export.ExportScreen",
         "import_export_dialogs.ExportScreen",
         "import_export_dialogs.ImportScreen",
-        "import_export_dialogs.ShareScreen",
+        "sheet.ShareScreen",
         "verdict_changes.VerdictChangesScreen",
         "label.LabelScreen",
         "name.NameScreen",

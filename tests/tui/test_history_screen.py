@@ -305,9 +305,9 @@ async def test_keys_that_have_nothing_to_act_on_say_so(tmp_path: Path) -> None:
         await settle(pilot)
         screen = app.screen
         assert isinstance(screen, HistoryScreen)
-        for action in (screen.action_delete, screen.action_export, screen.action_share, screen.action_causes):
+        for action in (screen.action_delete, screen.action_export, screen.action_causes):
             action()
-        assert [(one.text, one.times) for one in app.notices.all()] == [("There is nothing to choose yet.", 4)]
+        assert [(one.text, one.times) for one in app.notices.all()] == [("There is nothing to choose yet.", 3)]
         app.go("run")
         await settle(pilot)
         assert isinstance(app.screen, RunScreen)

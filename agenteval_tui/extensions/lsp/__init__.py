@@ -1,1 +1,1 @@
-"""Suites in editors, by the Language Server Protocol: `agenteval lsp`."""
+"""Serve an editor: problems, completion and fixes in suites (LSP, stdio)."""

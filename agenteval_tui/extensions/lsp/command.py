@@ -10,7 +10,7 @@ from agenteval_tui.core.installed_packages import installed, version_of
 from agenteval_tui.formats.documents.listings import DoctorCheck
 
 
-@click.command("lsp", short_help="Serve an editor: problems, completion and fixes in suites (LSP, stdio).")
+@click.command("lsp")
 @common_options
 @pass_invocation
 def command(invocation: Invocation) -> int:

@@ -1,1 +1,1 @@
-"""The history and the suites for a coding agent, by the Model Context Protocol: `agenteval mcp`."""
+"""Serve the history and the suites to a coding agent (MCP, stdio)."""

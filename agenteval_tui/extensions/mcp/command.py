@@ -13,7 +13,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.fork.options import ContinuationOptions
 
 
-@click.command("mcp", short_help="Serve the history and the suites to a coding agent (MCP, stdio).")
+@click.command("mcp")
 @click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False), default=".")
 @click.option("--allow-edit", is_flag=True, help="Let it save criteria's configs in suite files.")
 @click.option(

@@ -1,1 +1,1 @@
-"""The app in a browser: `agenteval serve`."""
+"""Serve the app to a browser, by default on this machine only."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from agenteval_tui.agents.http.proxies import is_local
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.core.directories import own_command, own_environment
 from agenteval_tui.core.errors import AgentevalError
@@ -18,7 +19,7 @@ PORT = 8777
 _NO_EXTRA = "pip install 'agenteval-tui[serve]'"
 
 
-@click.command("serve", short_help="Serve the app to a browser, by default on this machine only.")
+@click.command("serve")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--host",
@@ -43,9 +44,6 @@ def command(invocation: Invocation, paths: tuple[Path, ...], host: str, port: in
     anyone who has it controls the app with your rights, which means your files, agents and programs. Pages of other
     sites can't use it, and the page loads nothing from other servers.
     """
-    # Here and not above: the general help imports this module, and urllib.request behind this takes 30 ms.
-    from agenteval_tui.agents.http.proxies import is_local
-
     for path in paths:
         if not path.exists():
             raise AgentevalError("no such file or folder", where=str(path))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import gzip
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from msgspec import Struct
+
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import PACKINGS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats import embedded_runs
 from agenteval_tui.formats.stream.json_reader import JsonReader, reduced
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement, read_values
 
@@ -19,6 +22,14 @@ LARGEST_UNPACKED, ALWAYS, TIMES = 4_000_000_000, 50_000_000, 500
 """The most bytes that a packed file may unpack to: this many always, and this many times its size. More is a bomb."""
 LARGEST_DOCUMENT = 32_000_000
 """Bytes of a file that is read as a whole (YAML, and JSON that holds tests)."""
+
+
+class Packing(Struct, frozen=True):
+    """How runs lie in another file. `unpack` writes what is in the file at a path into another, and gives why it is not
+    complete ("" where it is); it raises `AgentevalError` for a file that holds nothing."""
+
+    is_packed: Callable[[Path], bool]
+    unpack: Callable[[Path, IO[bytes]], str]
 
 
 class Source:
@@ -36,12 +47,12 @@ class Source:
         self._unpacked: IO[bytes] | None = None
         self._read_from = path
         # Unpacked once, onto the disk: it is read more than once, and an archive in it from its end.
-        for packed, unpack in ((_is_gzip, _unpack), (embedded_runs.is_html, embedded_runs.take_out)):
-            if packed(path):
+        for packing in _packings():
+            if packing.is_packed(path):
                 self._unpacked = tempfile.NamedTemporaryFile(prefix="agenteval-")  # noqa: SIM115 - closed at the exit
                 self._read_from = Path(self._unpacked.name)
                 try:
-                    self.cut_off = unpack(path, self._unpacked)
+                    self.cut_off = packing.unpack(path, self._unpacked)
                 except BaseException:
                     self._unpacked.close()
                     raise
@@ -103,6 +114,12 @@ class Source:
                 fix="split it",
             )
         return data
+
+
+def _packings() -> Iterator[Packing]:
+    yield Packing(_is_gzip, _unpack)
+    for name, target in entry_points.own(PACKINGS).items():
+        yield EntryPoint(PACKINGS, name, target, "").load_as("packing")
 
 
 def _is_gzip(path: Path) -> bool:

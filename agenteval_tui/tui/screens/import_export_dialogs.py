@@ -17,14 +17,13 @@ from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
-from agenteval_tui.core.numbers import count, file_size
+from agenteval_tui.core.numbers import count
 from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.formats.detect import detect
 from agenteval_tui.formats.exporters.export import Losses, exporter_named, exporters, stored_runs
-from agenteval_tui.formats.exporters.share_html import share, share_name
 from agenteval_tui.formats.folder import folder_of
 from agenteval_tui.formats.import_file import ImportReport, import_file, open_source
-from agenteval_tui.history.records import ExecutionRow, RunRow
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
@@ -58,7 +57,7 @@ class _Stopped(AgentevalError):  # noqa: N818  (nothing went wrong)
     """Somebody did not want to wait for the rest."""
 
 
-class _FileScreen(Sheet["ImportOutcome | str | None"]):
+class FileSheet(Sheet["ImportOutcome | str | None"]):
     """A sheet with a form, what is said about it below, and work in a thread."""
 
     TITLE_LINE = ""
@@ -137,7 +136,7 @@ class _FileScreen(Sheet["ImportOutcome | str | None"]):
         return [(), *(line for text, style in self._lines for line in paragraph(text, width, style))]
 
 
-class ImportScreen(_FileScreen):
+class ImportScreen(FileSheet):
     """Dismissed with the execution that a file became; it stays open and says what was read and what was not."""
 
     TITLE_LINE = "Import recordings from another tool"
@@ -365,7 +364,7 @@ def _entries(text: str) -> tuple[Path, list[str]]:
     return folder, sorted(names)
 
 
-class ExportScreen(_FileScreen):
+class ExportScreen(FileSheet):
     """Dismissed with the path of the file that was written, or None."""
 
     TITLE_LINE = "Export runs"
@@ -413,50 +412,3 @@ class ExportScreen(_FileScreen):
         lost = "".join(f"; {line}" for line in losses.lines())
         written = str(path.resolve())
         return Written(written, f"{count(len(self._runs), 'run')} written: {written}{lost}")
-
-
-class ShareScreen(_FileScreen):
-    """Writes an execution or a run as one HTML file. Dismissed with its path, or None."""
-
-    TITLE_LINE = "Share as an HTML file"
-    ENTER = "write the file"
-
-    def __init__(self, target: ExecutionRow | RunRow) -> None:
-        super().__init__()
-        self._target = target
-
-    def fields(self) -> list[Field]:
-        return [Field("path", "file", share_name(self._target), placeholder="where to")]
-
-    def subject(self) -> str:
-        target = self._target
-        return one_line(target.test_name if isinstance(target, RunRow) else target.title, 60)
-
-    def on_mount(self) -> None:
-        super().on_mount()
-        self.tell(
-            (
-                "Transcripts, criteria with evidence, and costs, to read in any browser. The file loads nothing from "
-                "the network; secrets are ***. `agenteval open FILE` opens its runs in the app.",
-                "dim",
-            ),
-        )
-
-    def on_form_changed(self, event: Form.Changed) -> None:
-        """Another name: nothing was agreed to."""
-        event.stop()
-        self._over = ""
-
-    def on_form_submitted(self, event: Form.Submitted) -> None:
-        """Write it; over an existing file only after a second enter."""
-        event.stop()
-        if (path := self.writable(event.form.values()["path"])) is not None:
-            self.write(partial(self._share, self.agenteval.session.store, path))
-
-    def _share(self, store: Store, path: Path) -> Written:
-        shared = share(store, self._target)
-        write_pieces(path, shared.pieces, force=bool(self._over))
-        missing = f"; not in it: {shared.missing}" if shared.missing else ""
-        written = str(path.resolve())
-        size = file_size(shared.size)
-        return Written(written, f"{count(shared.runs, 'run')}, {size}, written to {written}{missing}")

@@ -410,6 +410,13 @@ class HistoryScreen(FrameScreen):
         else:
             self._say_nothing_chosen()
 
+    def with_chosen(self, then: Callable[[Sequence[ExecutionRow | RunRow]], None]) -> None:
+        """`then` with the chosen executions or runs, the oldest first; says so where there is none."""
+        if self._selection.of_runs:
+            self._with_runs(then)
+        else:
+            self._with_executions(then)
+
     def _with_run(self, then: Callable[[RunRow], None]) -> None:
         """`then` with the first of the chosen runs that is still there."""
 
@@ -652,20 +659,6 @@ class HistoryScreen(FrameScreen):
             self.ask(lambda: chosen.all_runs(session.store), then, group="chosen")
         else:
             self._say_nothing_chosen()
-
-    def action_share(self) -> None:
-        """Write the chosen run or execution, or the one whose runs are shown, into an HTML file to give away."""
-
-        def then(rows: Sequence[ExecutionRow | RunRow]) -> None:
-            if len(rows) == 1:
-                self.app.push_screen(sheet("share", rows[0]))
-            else:
-                self.agenteval.say("Choose one execution or one run to share.")
-
-        if self._selection.of_runs:
-            self._with_runs(then)
-        else:
-            self._with_executions(then)
 
     def _ask_yes(self, title: str, words: Sequence[str], label: str, then: Callable[[], None]) -> None:
         def lines(width: int) -> list[Line]:

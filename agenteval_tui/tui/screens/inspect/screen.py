@@ -1376,11 +1376,6 @@ class InspectScreen(FrameScreen):
 
         self.app.push_screen(sheet("export_run", self.controller.bench.run), written)
 
-    def action_share(self) -> None:
-        """Write the run into an HTML file to give away."""
-        if self.controller.bench is not None:
-            self.app.push_screen(sheet("share", self.controller.bench.run))
-
     def action_add_row(self) -> None:
         """The run becomes a row of a dataset."""
         bench = self.controller.bench

@@ -9,8 +9,9 @@ from sampled import fresh, samples
 from shop import app_on, settle, until
 from textual.widgets import Input
 
-from agenteval_tui.formats.embedded_runs import BEGIN
-from agenteval_tui.tui.screen_registry import sheet
+from agenteval_tui.extensions.share.embedded_runs import BEGIN
+from agenteval_tui.extensions.share.sheet import ShareScreen, share_chosen
+from agenteval_tui.tui.screens.history.screen import HistoryScreen
 
 __all__ = ["fresh", "samples"]  # fixtures
 pytestmark = pytest.mark.xdist_group("sheets")
@@ -23,7 +24,7 @@ async def test_an_execution_is_written_as_a_page_that_asks_before_it_overwrites(
     file.write_text("something else")
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        app.push_screen(sheet("share", app.session.store.executions()[0]))
+        app.push_screen(ShareScreen(app.session.store.executions()[0]))
         await settle(pilot)
         app.screen.query_one("#field-path", Input).value = str(file)
         await settle(pilot)
@@ -33,3 +34,14 @@ async def test_an_execution_is_written_as_a_page_that_asks_before_it_overwrites(
         await pilot.press("enter")
         await until(pilot, lambda: BEGIN in file.read_text())
         await until(pilot, lambda: any(f"written to {file}" in one.text for one in app.notices.all()))
+
+
+async def test_where_nothing_is_chosen_it_says_so(tmp_path: Path) -> None:
+    app = app_on(tmp_path, tmp_path / "empty.db")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        app.go("history")
+        await settle(pilot)
+        assert isinstance(app.screen, HistoryScreen)
+        share_chosen(app.screen)
+        assert [one.text for one in app.notices.all()] == ["There is nothing to choose yet."]

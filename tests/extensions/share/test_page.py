@@ -13,10 +13,10 @@ import pytest
 from attacks import ATTACKS
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.embedded_runs import BEGIN
+from agenteval_tui.extensions.share.embedded_runs import BEGIN
+from agenteval_tui.extensions.share.page import ShareOptions, secrets_here, share
 from agenteval_tui.formats.exporters.agenteval import EXPORTER
 from agenteval_tui.formats.exporters.export import stored_runs
-from agenteval_tui.formats.exporters.share_html import ShareOptions, secrets_here, share
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.stream.source import Packing
 
 BEGIN = '<script type="application/json" id="agenteval-runs">'
 END = "</script>"
@@ -47,3 +48,6 @@ def take_out(path: Path, into: IO[bytes]) -> str:
         into.write(buffer[:at])
     into.flush()
     return ""
+
+
+PACKING = Packing(is_html, take_out)

@@ -14,7 +14,7 @@ from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.core.atomic_write import is_special, write_pieces
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, file_size
-from agenteval_tui.formats.exporters.share_html import ShareOptions, share, share_name
+from agenteval_tui.extensions.share.page import ShareOptions, share, share_name
 
 
 @click.command("share")

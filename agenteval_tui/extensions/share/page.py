@@ -30,7 +30,7 @@ from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count, dollars
 from agenteval_tui.core.options import Options, limits
 from agenteval_tui.core.outcomes import ENDED
-from agenteval_tui.formats.embedded_runs import BEGIN, END
+from agenteval_tui.extensions.share.embedded_runs import BEGIN, END
 from agenteval_tui.formats.exporters.agenteval import EXPORTER
 from agenteval_tui.formats.exporters.export import stored_runs
 from agenteval_tui.formats.exporters.exporter import StoredRun, json_line
