@@ -25,6 +25,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from agenteval_tui.history import connections, open_database
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.store import Store
+from tests.sweeps import TIMES, deselect
 
 # What is collected stays: nothing of it is looked through before all of it is there (`pytest_collection_finish`). The
 # process that hands out the tests keeps every report, and comes to no such end.
@@ -37,10 +38,8 @@ settings.load_profile("house")
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
 
-# Of the examples that a property names (or hypothesis's hundred) a run tries this share, and the next run others. CI
-# tries all once, `EXAMPLES_TIMES=1 pytest ...` too, and `EXAMPLES_TIMES=40 pytest tests/grading/test_never_raises.py`
-# forty times as many.
-TIMES = float(os.environ.get("EXAMPLES_TIMES", "0.25"))
+# Of the examples that a property names (or hypothesis's hundred) a run tries a share (tests/sweeps.py), the next run
+# others. `EXAMPLES_TIMES=40 pytest tests/grading/test_never_raises.py` tries forty times as many.
 FEWEST = 20
 DOZEN = 12
 
@@ -72,12 +71,13 @@ LONGEST = ("screens", "snapshots", "sheets")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes long comes first: several workers end together, and none has the longest way before it at the end.
 
     All else is mixed, a file at a time and always in the same way: tests of one folder often wait for the same
     (processes, terminals, servers), and where all workers wait at once, the processors have nothing to do.
     """
+    deselect(config, items)
     if TIMES != 1:
         set_examples(items)
     if "PYTEST_XDIST_WORKER" not in os.environ:

@@ -79,6 +79,7 @@ def transcript_of(*events: Any) -> Transcript:
     return recorder.stored()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", TYPES)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())

@@ -92,6 +92,7 @@ def paths_of(events: list[AgentEvent]) -> list[str]:
     return [] if captured is None else [each.question.path for each in of_documents(captured.tape, "tape").exchanges]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("at_import", [True, False])
 async def test_every_http_client_is_recorded_and_sees_its_own_address(
@@ -220,6 +221,7 @@ PROXIES = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
 SETS_PROXIES = f"import os\nos.environ.update({PROXIES})\n"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("where", ["environment", "code"])
 async def test_an_agent_with_proxies_of_its_own_reaches_its_model_through_them(

@@ -43,6 +43,7 @@ def _calls(message: Any) -> list[Any]:
     return [(one["id"], one["function"]["name"]) for one in message.get("tool_calls") or ()]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("framework", [pytest.param(name, marks=GROUPS[name]) for name in FRAMEWORKS])
 @pytest.mark.parametrize("plant", ["truncation", "masking", "changed tools", "changed system prompt"])
 async def test_hooks_tell_what_the_proxy_sees(framework: str, plant: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -292,6 +292,7 @@ def f(prompt):
 """
 
 
+@pytest.mark.sweep
 @linux
 @pytest.mark.parametrize(
     ("harm", "error"),

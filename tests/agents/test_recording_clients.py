@@ -138,6 +138,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aimock]:
         pytest.skip(f"aimock can't be had: {why}")
 
 
+@pytest.mark.sweep("agent")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("agent", [_chat, _responses, _anthropic, _gemini])

@@ -108,6 +108,7 @@ async def later(prompt):
 FRAMEWORKS = {"pydantic_ai": PYDANTIC, "langgraph": LANGGRAPH, "agents": AGENTS}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("function", ["answer", "later"])
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 async def test_calls_before_the_one_that_raised(framework: str, function: str, tmp_path: Path, run_agent: Run) -> None:

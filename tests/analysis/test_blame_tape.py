@@ -141,6 +141,7 @@ def recorded(folder: Path, store: Store, model: Model, agent: str, capture: str 
     return row.id
 
 
+@pytest.mark.sweep("agent")
 @pytest.mark.parametrize(
     ("agent", "capture"),
     [("function", "model"), ("function", "auto"), ("program", "model"), ("program", "auto"), ("chat", "none")],

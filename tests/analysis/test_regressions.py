@@ -168,6 +168,7 @@ def test_at_least_so_many_of_independent_events() -> None:
     assert at_least(3, [0.5, 0.5]) == 0.0
 
 
+@pytest.mark.sweep("tests")
 @pytest.mark.parametrize("tests", [1, 20])
 @pytest.mark.parametrize("name", POPULATIONS)
 def test_where_nothing_changed_it_is_rarely_wrong(name: str, tests: int) -> None:
@@ -175,6 +176,7 @@ def test_where_nothing_changed_it_is_rarely_wrong(name: str, tests: int) -> None
     assert alarms(tests, 5, POPULATIONS[name], times=300) <= 0.08
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("was", [1.0, 0.9, 0.7, 0.5])
 def test_a_drop_of_twenty_points_over_twenty_tests_is_rarely_missed(was: float) -> None:
     assert 1 - alarms(20, 5, constant(was), drop=0.2, times=300) <= 0.25

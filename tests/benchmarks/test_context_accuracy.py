@@ -26,6 +26,7 @@ def test_planted_changes_are_named(recorded: list[list[context.Message]], name: 
     assert found >= (context.EACH - 2 if name == "reordering" else context.EACH)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("protocol", context.PROTOCOLS)
 def test_nothing_is_named_where_nothing_was_changed(recorded: list[list[context.Message]], protocol: str) -> None:
     made = [context.recording(one, protocol, None, random.Random(7)) for one in recorded]

@@ -55,6 +55,7 @@ LOST = {
 }
 
 
+@pytest.mark.sweep("gate")
 @pytest.mark.parametrize("gate", ["--no-regressions", "--max-drop=0.5", "--no-missing"])
 @pytest.mark.parametrize("way", LOST)
 def test_a_baseline_whose_runs_are_lost_is_an_error_before_anything_runs(

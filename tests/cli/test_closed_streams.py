@@ -34,6 +34,7 @@ def run(words: Sequence[str], redirected: str) -> subprocess.CompletedProcess[by
     )
 
 
+@pytest.mark.sweep("words")
 @pytest.mark.parametrize("redirected", ["", *CLOSED, "2>/dev/full", "<&- 2>/dev/full"])
 @pytest.mark.parametrize(("words", "code"), [(["history"], 0), (["nonsense"], 2)])
 def test_the_exit_code_says_what_happened_whatever_is_closed(redirected: str, words: list[str], code: int) -> None:
@@ -42,6 +43,7 @@ def test_the_exit_code_says_what_happened_whatever_is_closed(redirected: str, wo
     assert b"Traceback" not in ended.stdout + ended.stderr
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "words",
     [

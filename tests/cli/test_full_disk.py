@@ -28,6 +28,7 @@ tests:
 """
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("on_a_terminal", [False, True])
 def test_a_full_disk_is_the_cause_once_and_the_rest_is_resumed(
     small_disk: Path, tmp_path: Path, installed: Path, on_a_terminal: bool

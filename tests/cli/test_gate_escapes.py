@@ -307,6 +307,7 @@ def execute(cli: Any, folder: Path, agent: Agent, wanted: State, *options: str) 
     return cli("run", write(folder, wanted, agent.url), "--trust", *wanted.options, *options)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_no_regression_passes_without_a_word(cli: Any, tmp_path: Path, agent: Agent, way: Way) -> None:
     assert execute(cli, tmp_path, agent, way.before).code in (0, 1, 3)

@@ -133,6 +133,7 @@ def said(way: Callable[[Any, Path], Any], cli: Any, path: Path) -> str:
     return str(getattr(done, "err", done)) + str(getattr(done, "out", ""))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("way", WAYS)
 def test_a_secret_for_a_new_address_is_asked_about_by_name(
     cli: Any, suite: Path, server: ScriptedServer, way: str, monkeypatch: pytest.MonkeyPatch
@@ -152,6 +153,7 @@ def check_question(text: str, server: ScriptedServer, name: str = "SHOP_KEY") ->
     assert server.requests == []
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("way", [way for way in WAYS if way not in ("run --detach", "the app")])
 def test_what_was_agreed_is_not_asked_about(cli: Any, suite: Path, server: ScriptedServer, way: str) -> None:
     Trust.load().trust(suite.parent, sends_below(suite.parent))

@@ -134,6 +134,7 @@ def test_a_key_is_in_no_channel(name: str) -> None:
             assert part not in told
 
 
+@pytest.mark.sweep("name")
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 16])
 @pytest.mark.parametrize("name", KEYS)
 def test_a_key_that_streams_in_pieces(name: str, size: int) -> None:

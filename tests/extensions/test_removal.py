@@ -245,6 +245,7 @@ def parts_of(name: str) -> list[tuple[str, str]]:
     return [(group, part) for group, parts in groups.items() for part in parts if parts[part].startswith(place)]
 
 
+@pytest.mark.sweep
 def test_the_core_works_without_it_and_says_what_is_missing(
     extension: str, core: subprocess.Popen[str], checkout: Path, tmp_path: Path
 ) -> None:

@@ -67,6 +67,7 @@ PLACES: dict[str, Callable[[Any], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.sweep("place")
 @pytest.mark.parametrize("value", IMPOSSIBLE, ids=lambda value: repr(value)[:20])
 @pytest.mark.parametrize("place", PLACES)
 def test_of_our_own_form(place: str, value: Any, tmp_path: Path) -> None:
@@ -118,6 +119,7 @@ def braintrust(kind: str, metrics: Any) -> list[dict[str, Any]]:
     return [top, {**below, "span_attributes": {"name": "inner", "type": kind}, "metrics": metrics}]
 
 
+@pytest.mark.sweep("name")
 @pytest.mark.parametrize("value", IMPOSSIBLE, ids=lambda value: repr(value)[:20])
 @pytest.mark.parametrize("name", ["start", "end", "prompt_tokens", "tokens", "estimated_cost", "time_to_first_token"])
 @pytest.mark.parametrize("kind", ["llm", "tool", "task"])

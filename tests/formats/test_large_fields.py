@@ -52,6 +52,7 @@ def sample(**more: Any) -> dict[str, Any]:
     return {"id": "s", "epoch": 1, "input": "q", "target": "t", "messages": SAID, **more}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("big", ["text", "rows", "nested"])
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("first", [True, False])
@@ -161,6 +162,7 @@ LARGE_BESIDE: dict[str, tuple[Callable[[Any], Any], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("big", ["text", "rows"])
 @pytest.mark.parametrize("name", list(LARGE_BESIDE))
 def test_a_large_field_of_every_format(imported, name: str, big: str) -> None:

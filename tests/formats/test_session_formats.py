@@ -116,6 +116,7 @@ def test_verdicts_come_with_their_reasons(imported: Import) -> None:
         assert said in runs[0][0].why, name
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", [*SAID, "langfuse", "openai-agents-traces", "mlflow", "braintrust"])
 def test_a_hostile_file_is_refused_or_read_and_never_breaks(imported: Import, tmp_path: Path, name: str) -> None:
     """Each value of the file is replaced, in turn, by one of another type."""

@@ -27,6 +27,7 @@ from agenteval_tui.history.maintenance import check
 from agenteval_tui.history.rebuild_totals import recount
 from agenteval_tui.history.salvage import SalvageResult, salvage
 from agenteval_tui.history.store import Store
+from tests.sweeps import share
 
 SIZE = 1024
 RUNS = 36
@@ -244,7 +245,8 @@ def all_kinds() -> bool:
 def test_a_destroyed_page_costs_what_was_on_it(history: History, tmp_path: Path, shard: int) -> None:
     path, new = tmp_path / "history.db", tmp_path / "new.db"
     known = {page.number: page for page in history.pages}
-    for number in range(1 + shard, len(history.data) // SIZE + 1, SHARDS):
+    numbers = range(1 + shard, len(history.data) // SIZE + 1, SHARDS)
+    for number in share(numbers, lambda number: known[number].table if number in known else ""):
         for kind in KINDS if all_kinds() else (KINDS[(number // SHARDS) % len(KINDS)],):
             path.write_bytes(destroyed(history, number, kind))
             saved = salvage(path, new)
@@ -288,6 +290,7 @@ def test_deleted_runs_do_not_come_back(history: History, path: Path) -> None:
         assert found["labels"] == history.rows["labels"]
 
 
+@pytest.mark.sweep
 @pytest.mark.usefixtures("tables_are_copied")
 @pytest.mark.parametrize("seed", range(12))
 def test_two_destroyed_pages(history: History, path: Path, seed: int) -> None:

@@ -178,6 +178,7 @@ def deep(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("share", [0.4, 0.6, 0.8, 0.95])
 def test_a_cut_off_file_of_many_runs_has_all_runs_that_are_in_it(
     path: Path, deep: bytes, tmp_path: Path, share: float
@@ -272,6 +273,7 @@ def test_a_text_in_our_own_data_folder_was_a_history(path: Path, data: bytes, mo
     check_is_sound(path)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(6))
 def test_random_damage(path: Path, whole: bytes, tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)

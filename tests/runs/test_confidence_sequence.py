@@ -42,6 +42,7 @@ def chances(rate: float, threshold: float, alpha: float = 0.05) -> tuple[float, 
     return above, below, mean
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("threshold", [0.6, 0.7, 0.8, 0.9, 0.95])
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
 def test_its_answers_are_wrong_at_most_alpha_of_the_time_at_every_rate(threshold: float, alpha: float) -> None:

@@ -31,10 +31,10 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.client import live_executions
 from agenteval_tui.runs.live_registry import ExecutionRequest
 from agenteval_tui.runs.plan.options import PlanOptions
+from tests.sweeps import SEED, share
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("kill")]
 
-KILLS = 50
 MOST_OF_ONE = 9
 TESTS = 40
 ANSWER_S = 0.01
@@ -185,8 +185,9 @@ def prompt_of(row: RunRow) -> str:
 
 
 @pytest.mark.timeout(600)  # half a minute, on a machine that does nothing else
-def test_fifty_kills_lose_and_repeat_nothing(tmp_path: Path, asked: Asked, forks: Forks) -> None:
-    rng = random.Random(20_261_122)
+def test_kills_lose_and_repeat_nothing(tmp_path: Path, asked: Asked, forks: Forks) -> None:
+    most = len(share(range(50)))
+    rng = random.Random(SEED)
     suite = write_suite(tmp_path, asked.url)
     known: set[str] = set()
     kills = resumed = early = again = 0
@@ -215,13 +216,13 @@ def test_fifty_kills_lose_and_repeat_nothing(tmp_path: Path, asked: Asked, forks
         known.add(whole.execution)
         took = time.monotonic() - began
 
-    while kills < KILLS:
+    while kills < most:
         victim = Victim(tmp_path, suite, asked)
         asked.answered.clear()
         before = kills
         status = ""
         while status != "finished":
-            last = kills - before >= MOST_OF_ONE or kills >= KILLS
+            last = kills - before >= MOST_OF_ONE or kills >= most
             # Half of them while it certainly does something, however busy the machine is.
             half = rng.random() < 0.5
             status = go(victim, None if last else rng.uniform(0, took / 2 if half else took), from_first=half)
@@ -236,7 +237,7 @@ def test_fifty_kills_lose_and_repeat_nothing(tmp_path: Path, asked: Asked, forks
     # (their places are taken again meanwhile: four more; many, where a disk is slow for a moment); nothing else is, and
     # nothing that had ended.
     assert again <= 8 * kills
-    assert resumed > KILLS // 4, (resumed, early)
+    assert resumed > most // 4, (resumed, early)
     assert live_executions() == []
     with sqlite3.connect(tmp_path / "history.db") as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -156,6 +156,7 @@ def counted(model: Model, command: list[str]) -> int:
     return model.asked
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("agent", "again"), [("model", 1), ("captured", 1), ("usual", 1), ("alone", REQUESTS)])
 def test_what_a_continuation_asks_again_after_a_kill(model: Model, agent: str, again: int) -> None:
     assert counted(model, agenteval("run", "asks.suite.yaml", "--agent", agent, "--trust", "--db", "h.db")) == REQUESTS

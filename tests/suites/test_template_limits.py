@@ -96,6 +96,7 @@ TOO_MUCH = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("case", TOO_MUCH)
 def test_little_does_not_make_much(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agenteval_tui.suites.templates.MAX_SECONDS", 0.1)

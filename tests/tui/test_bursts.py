@@ -94,6 +94,7 @@ async def played(samples: tuple[Path, Path], folder: Path, walk: Sequence[str], 
     return ends
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "walk",
     [

@@ -761,6 +761,7 @@ TEXTS = (
 """The keys after which one types in a text of a screen: one text of a screen in each app."""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("texts", "size"), zip(TEXTS, [(80, 24), (140, 45), (80, 24)], strict=True))
 async def test_who_comes_back_from_another_screen_has_its_keys(
     samples: tuple[Path, Path], size: tuple[int, int], texts: dict[str, str]

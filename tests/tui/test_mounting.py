@@ -75,6 +75,7 @@ async def test_a_sheet_that_goes_while_it_comes_breaks_nothing(fresh: tuple[Path
                 assert broken(app) == [], (name, count)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", FACTORIES)
 async def test_an_app_may_end_while_a_screen_comes(fresh: tuple[Path, Path], name: str) -> None:
     """As when the terminal is closed, or the program is told to end."""
@@ -89,6 +90,7 @@ async def test_an_app_may_end_while_a_screen_comes(fresh: tuple[Path, Path], nam
         assert broken(app) == [], count
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["a quarantine", "a new suite", "a list"])
 async def test_an_app_may_end_while_a_sheet_comes(fresh: tuple[Path, Path], name: str) -> None:
     for count in (0, 2, 5, 9):

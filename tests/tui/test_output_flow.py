@@ -160,6 +160,7 @@ async def test_a_key_of_that_shape_reaches_whoever_has_the_focus() -> None:
     assert not app.awaits_terminal
 
 
+@pytest.mark.sweep
 @pytest.mark.e2e
 @pytest.mark.xdist_group("terminals")
 @pytest.mark.parametrize("noise", ["", "\x1b[1;1R", "\x1b[1;2R", "\x1b[7;9R" * 3])

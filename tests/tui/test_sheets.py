@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.screens.theme import ThemeScreen
 from agenteval_tui.tui.terminal.sheet import CommandSheet, Sheet
 from agenteval_tui.tui.widgets.form import Form
+from tests.sweeps import share
 
 __all__ = ["fresh", "samples"]  # fixtures
 
@@ -94,24 +96,24 @@ async def test_a_storm_of_events_takes_away_the_sheet_and_nothing_else(fresh: tu
     app = app_on(*fresh)
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await settle(pilot)
-        for name, make in every_kind(app).items():
-            for storms, gestures in STORMS.items():
-                for waits in (False, True):
-                    app.go("suites")
-                    answers: list[object] = []
-                    app.push_screen(make(), answers.append)
-                    if waits:
-                        await settle(pilot)
-                        depth = len(app.screen_stack)
-                    else:
-                        depth = 3
-                    await storm(pilot, app, gestures)
-                    assert len(app.screen_stack) <= depth, (name, storms)
-                    assert len(app.screen_stack) >= 2, (name, storms)
-                    assert len(answers) <= 1, (name, storms)
-                    while isinstance(app.screen, ModalScreen):
-                        app.screen.dismiss(None)
-                        await settle(pilot)
+        kinds = every_kind(app)
+        cases = product(kinds, STORMS, (False, True))
+        for name, storms, waits in share(cases, lambda case: case[0]):
+            app.go("suites")
+            answers: list[object] = []
+            app.push_screen(kinds[name](), answers.append)
+            if waits:
+                await settle(pilot)
+                depth = len(app.screen_stack)
+            else:
+                depth = 3
+            await storm(pilot, app, STORMS[storms])
+            assert len(app.screen_stack) <= depth, (name, storms)
+            assert len(app.screen_stack) >= 2, (name, storms)
+            assert len(answers) <= 1, (name, storms)
+            while isinstance(app.screen, ModalScreen):
+                app.screen.dismiss(None)
+                await settle(pilot)
 
 
 async def test_the_palettes_command_runs_once(fresh: tuple[Path, Path]) -> None:

@@ -33,6 +33,7 @@ def most_colours(written: bytes) -> int:
     return most
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("environment", "colours", "ascii_only"),
     [
