@@ -4,8 +4,8 @@ from typing import Any
 
 from agenteval_tui.core.version import __version__ as __version__
 
-# The API's names, which `agenteval_tui.api` describes. They are looked up when they are used: the program itself needs
-# none of them, and `--version` imports nothing else.
+# The API's names, which `agenteval_tui.api` describes; those of extensions are entry points. They are looked up when
+# they are used: the program itself needs none of them, and `--version` imports nothing else.
 _API = (
     "AgentevalError",
     "Blame",
@@ -19,7 +19,6 @@ _API = (
     "Listening",
     "MadeTest",
     "Run",
-    "Shrunk",
     "Suggested",
     "Suite",
     "blame",
@@ -34,25 +33,29 @@ _API = (
     "record",
     "replay",
     "run",
-    "shrink",
     "suggest",
     "why",
 )
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _API:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import sys
     from importlib import import_module
 
+    from agenteval_tui.core.entry_points import API, EntryPoint, own
     from agenteval_tui.core.platforms import ON_WINDOWS, WINDOWS
 
+    target = own(API).get(name)
+    if name not in _API and target is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if sys.platform == WINDOWS:
         raise ImportError(f"agenteval: {ON_WINDOWS}")
-
+    if target is not None:
+        return EntryPoint(API, name, target, "").load()
     return getattr(import_module("agenteval_tui.api"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_API})
+    from agenteval_tui.core.entry_points import API, own
+
+    return sorted({*globals(), *_API, *own(API)})

@@ -1,7 +1,8 @@
 """agenteval in Python: load suites, run and grade them, ask why, and read the history.
 
-`import agenteval_tui as agenteval` gives these names. They are stable by semantic versioning; everything else in the
-package is not. Every function raises `AgentevalError` with what is wrong, where, and how to fix it.
+`import agenteval_tui as agenteval` gives these names, and those of extensions (the entry points `agenteval.api`). They
+are stable by semantic versioning; everything else in the package is not. Every function raises `AgentevalError` with
+what is wrong, where, and how to fix it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from agenteval_tui.api.listening import Listening, listen
 from agenteval_tui.api.made_tests import MadeTest, make_test
 from agenteval_tui.api.recordings import record, replay
 from agenteval_tui.api.runs import Execution, Run, run
-from agenteval_tui.api.shrink import Shrunk, shrink
 from agenteval_tui.api.suggestions import Suggested, suggest
 from agenteval_tui.api.suites import Suite, load
 from agenteval_tui.core.errors import AgentevalError
@@ -35,7 +35,6 @@ __all__ = [
     "Listening",
     "MadeTest",
     "Run",
-    "Shrunk",
     "Suggested",
     "Suite",
     "blame",
@@ -50,7 +49,6 @@ __all__ = [
     "record",
     "replay",
     "run",
-    "shrink",
     "suggest",
     "why",
 ]

@@ -37,9 +37,6 @@ from agenteval_tui.api import (
     Run as Run,
 )
 from agenteval_tui.api import (
-    Shrunk as Shrunk,
-)
-from agenteval_tui.api import (
     Suggested as Suggested,
 )
 from agenteval_tui.api import (
@@ -82,12 +79,15 @@ from agenteval_tui.api import (
     run as run,
 )
 from agenteval_tui.api import (
-    shrink as shrink,
-)
-from agenteval_tui.api import (
     suggest as suggest,
 )
 from agenteval_tui.api import (
     why as why,
 )
 from agenteval_tui.core.version import __version__ as __version__
+from agenteval_tui.extensions.shrink.api import (
+    Shrunk as Shrunk,
+)
+from agenteval_tui.extensions.shrink.api import (
+    shrink as shrink,
+)

@@ -28,7 +28,6 @@ VERBS = {
     "debug": ("debug", "Run a test once in this terminal, to debug the agent's own code."),
     "listen": ("listen", "Receive OpenTelemetry traces, and store each as a run, live."),
     "resume": ("resume", "Run the rest of an execution that did not finish."),
-    "shrink": ("shrink", "Find the smallest input that still fails for the same cause."),
     "validate": ("validate", "Check suites without running them; list every problem and its place."),
     "grade": ("grade", "Grade stored or given transcripts with criteria; call no agent."),
     "show": ("show", "Show an execution or a run: transcript, criteria, evidence."),

@@ -394,15 +394,6 @@ _CORE: tuple[Action, ...] = (
         priority=True,
     ),
     Action(
-        "inspect.shrink",
-        "shrink",
-        "alt+k",
-        "shrink",
-        "Shrink: find the smallest input that still fails",
-        "inspect",
-        priority=True,
-    ),
-    Action(
         "inspect.suggest",
         "suggest",
         "alt+s",

@@ -23,8 +23,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import ToolSpec
-from agenteval_tui.analysis.shrink.case import Case
-from agenteval_tui.analysis.shrink.shrink import Count, Shrinker
+from agenteval_tui.extensions.shrink.case import Case
+from agenteval_tui.extensions.shrink.shrink import Count, Shrinker
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.transcripts.codec import from_openai_messages
 

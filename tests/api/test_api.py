@@ -16,6 +16,7 @@ import pytest
 
 import agenteval_tui as agenteval
 from agenteval_tui import api
+from agenteval_tui.core.entry_points import API, own
 from agenteval_tui.history.feedback import AddFeedback, Feedback
 from agenteval_tui.history.store import Store
 
@@ -292,10 +293,11 @@ def test_the_packages_names_are_those_of_the_api_and_of_its_stub() -> None:
     assert set(api.__all__) == set(agenteval._API)
     assert all(getattr(agenteval, name) is getattr(api, name) for name in api.__all__)
     stub = (ROOT / "agenteval_tui/api/package.pyi").read_text("utf-8")
-    assert all(f"{name} as {name}," in stub for name in api.__all__)
+    assert all(f"{name} as {name}," in stub for name in (*api.__all__, *own(API)))
+    assert all(getattr(agenteval, name) for name in own(API))
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert wheel["force-include"]["agenteval_tui/api/package.pyi"] == "agenteval_tui/__init__.pyi"
-    assert set(api.__all__) <= set(dir(agenteval))
+    assert {*api.__all__, *own(API)} <= set(dir(agenteval))
     with pytest.raises(AttributeError, match="nonsense"):
         _ = agenteval.nonsense
 

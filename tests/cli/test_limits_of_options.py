@@ -15,7 +15,6 @@ from msgspec import convert, to_builtins
 
 import agenteval_tui as agenteval
 from agenteval_tui.analysis.blame.options import BlameOptions
-from agenteval_tui.analysis.shrink.options import ShrinkOptions
 from agenteval_tui.analysis.suggest.options import SuggestOptions
 from agenteval_tui.core.options import OptionError, Options, options_of
 from agenteval_tui.runs.fork.options import ForkRequest
@@ -26,15 +25,13 @@ LIMITS: dict[str, dict[str, tuple[Any, ...]]] = {
     "fork": {"n": (0, -1, 1001, True, 1.5, "5"), "at": (0, -3), "max_cost": (0, -1, math.nan, math.inf),
              "concurrency": (0, 10_001)},
     "blame": {"samples": (-1, 0, 1, 201), "max_cost": (0, math.nan), "concurrency": (0, 10_001)},
-    "shrink": {"rate": (5, 0, 0.29, -0.5, math.nan, math.inf), "at": (0,), "max_cost": (0, math.nan),
-               "concurrency": (0, 10_001)},
     "suggest": {"most": (0, -1, 21)},
     "run": {"repeat": (0, -1, 100_001, 200_000), "concurrency": (0, 10_001), "timeout": (0, -1, math.nan, math.inf),
             "max_cost": (0, -1, math.nan, math.inf)},
 }  # fmt: skip
 """By activity and option: values that no door takes."""
 RECORDS: dict[str, type[Options]] = {
-    "fork": ForkRequest, "blame": BlameOptions, "shrink": ShrinkOptions, "suggest": SuggestOptions, "run": PlanOptions
+    "fork": ForkRequest, "blame": BlameOptions, "suggest": SuggestOptions, "run": PlanOptions
 }  # fmt: skip
 WRONG = [
     (activity, option, value)
@@ -64,9 +61,9 @@ def test_the_command_line_refuses_it(cli: Any, activity: str, option: str, value
     assert "no-such" not in result.err
 
 
-@pytest.mark.parametrize("activity", RECORDS)
-def test_python_has_the_defaults_of_the_record(activity: str) -> None:
-    declared = options_of(RECORDS[activity])
+@pytest.mark.parametrize(("activity", "record"), RECORDS.items())
+def test_python_has_the_defaults_of_the_record(activity: str, record: type[Options]) -> None:
+    declared = options_of(record)
     for name, argument in inspect.signature(getattr(agenteval, activity)).parameters.items():
         if name in declared and name != "run":
             assert argument.default in (declared[name].default, ()), name

@@ -37,6 +37,7 @@ tests:
 # in silence: a check of the doctor, the options of a kind, a kind that is in another group too, a key, a packing.
 NAMED: dict[str, tuple[tuple[str, ...], str]] = {
     "agenteval.commands": (("NAME",), "there is no verb 'NAME'"),
+    "agenteval.documents": (("schema", "NAME"), "there is no schema 'NAME'"),
     "agenteval.agents": (("validate", "GROUP.NAME.suite.yaml"), "there is no kind of agent 'NAME'"),
     "agenteval.prototypes": (("validate", "GROUP.NAME.suite.yaml"), "there is no prototype class 'NAME'"),
     "agenteval.metrics": (("validate", "GROUP.NAME.suite.yaml"), 'There is no metric of type "NAME"'),
@@ -59,7 +60,7 @@ USES = {
 }
 SILENT = {
     *("agenteval.doctor_checks", "agenteval.agent_options", "agenteval.key_finders"),
-    *("agenteval.actions", "agenteval.packings"),
+    *("agenteval.actions", "agenteval.packings", "agenteval.api", "agenteval.mcp_tools"),
     *("agenteval.local_agents", "agenteval.local_embedders"),
 }
 

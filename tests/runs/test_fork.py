@@ -26,8 +26,6 @@ from agenteval_tui.analysis.labels import give_label
 from agenteval_tui.analysis.regrade import CriteriaSource, regrade, save_verdicts
 from agenteval_tui.analysis.repetitions import repetitions
 from agenteval_tui.analysis.review_queue import ReviewFilter, queue
-from agenteval_tui.analysis.shrink.shrink import Progress
-from agenteval_tui.analysis.shrink.stored_run import question_of, shrink
 from agenteval_tui.analysis.suggest.stored_examples import examples_of_test
 from agenteval_tui.analysis.test_gates import gates_of_test
 from agenteval_tui.analysis.trends import TrendQuery, trend
@@ -59,7 +57,7 @@ from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
-from agenteval_tui.runs.resume import resume_plan, stored_plan
+from agenteval_tui.runs.resume import resume_plan
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool
@@ -388,38 +386,6 @@ def test_a_continuation_that_was_cut_off_pays_for_no_request_twice(
         server.requests.clear()
         assert Oracle(store, row, ContinuationOptions(trust=True)).ask(conversation, 2).decided == 2
         assert len(server.requests) == 3
-
-
-def test_shrinking_that_was_killed_asks_nothing_twice(store: Store, tmp_path: Path) -> None:
-    """Its tools too. After kill -9 the history has what had ended: here a copy that was made in the middle."""
-    row = newest(store)
-    question = question_of(store, row)
-    seen: list[Progress] = []
-
-    def note(progress: Progress) -> None:
-        seen.append(progress)
-        if len(seen) == 12:
-            with closing(sqlite3.connect(store.path)) as source, closing(sqlite3.connect(tmp_path / "k.db")) as copy:
-                source.backup(copy)
-
-    whole = Oracle(store, row, purpose="shrink")
-    found = shrink(question, whole, on_progress=note)
-    assert (found.ending, found.minimal) == ("shrunk", True)
-    assert [spec.name for spec in found.tools] == ["search_products", "get_reviews", "issue_voucher"]
-    with Store.open(tmp_path / "k.db") as killed:
-        known = [one for one in killed.forks_of(row.id) if one.status == "failed" or one.status == "passed"]
-        told = [read_origin(one.fork_of, one.fork) for one in known]
-        assert any(one is not None and one.edits and isinstance(one.edits[0], Tools) for one in told)
-        oracle = Oracle(killed, row, purpose="shrink")
-        again = shrink(question, oracle)
-        assert 12 <= len(known) < whole.asked
-        assert oracle.asked == whole.asked - len(known), "what had ended is known"
-        assert (again.conversation, again.questions) == (found.conversation, found.questions)
-        # A run that was asked without tools is planned again without them.
-        last = next(one for one in reversed(killed.forks_of(row.id)) if read_origin(one.fork_of, one.fork).edits)
-        assert "describe_table" in stored_plan(killed, last).run.context["without_tools"]
-        deeper = Oracle(killed, last)
-        assert len(deeper.tools(fork(killed.transcript(last.id), 0)) or ()) < 11, "a fork of it has its tools"
 
 
 def test_a_limit_on_cost_is_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

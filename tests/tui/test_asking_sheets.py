@@ -9,18 +9,14 @@ from typing import Any
 
 import pytest
 from shop import app_on, copy_samples, run_samples, settle, text_of, until
-from test_writing_once import Held, again
+from test_writing_once import Held
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.fork.oracle import Oracle
-from agenteval_tui.suites.load import load_suite
-from agenteval_tui.tui.screens import blame_controller, shrink_controller
+from agenteval_tui.tui.screens import blame_controller
 from agenteval_tui.tui.screens.blame import BlameScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.make_test import MakeTestScreen
-from agenteval_tui.tui.screens.shrink import ShrinkScreen
-from agenteval_tui.tui.screens.shrink_controller import ShrinkController
 
 pytestmark = pytest.mark.xdist_group("sheets")
 
@@ -35,47 +31,23 @@ def failed(tmp_path: Path) -> tuple[Path, Path, str]:
     return suites, db, run
 
 
-class StoppedAtOnce(ShrinkController):
-    """A person stops it while it is being begun."""
-
-    def _new_oracle(self, *asked: Any) -> Oracle:
-        made = super()._new_oracle(*asked)
-        self.stop()
-        return made
-
-
-def test_what_is_stopped_before_it_asks_asks_nothing(failed: tuple[Path, Path, str]) -> None:
-    _, db, run = failed
-    with Store.open(db) as store:
-        controller = StoppedAtOnce(store, run)
-        controller.read()
-        assert controller.stage == "ready"
-        controller.begin()
-        controller.run()
-        assert controller.shrunk is not None
-        assert controller.shrunk.ending == "stopped"
-        assert store.forks_of(run) == []
-
-
 def test_a_sheet_that_met_a_bug_asks_no_more(failed: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*arguments: Any, **named: Any) -> Any:
         raise RuntimeError("a bug")
 
     _, db, run = failed
-    monkeypatch.setattr(shrink_controller, "shrink", broken)
     monkeypatch.setattr(blame_controller, "with_sampling", broken)
     with Store.open(db) as store:
-        for controller in (ShrinkController(store, run), blame_controller.BlameController(store, run)):
-            controller.read()
-            controller.begin()
-            with pytest.raises(RuntimeError):
-                controller.run()
-            assert not controller.running
+        controller = blame_controller.BlameController(store, run)
+        controller.read()
+        controller.begin()
+        with pytest.raises(RuntimeError):
+            controller.run()
+        assert not controller.running
 
 
-@pytest.mark.parametrize("kind", [ShrinkScreen, BlameScreen])
 async def test_a_sheet_that_another_screen_takes_away_stops_asking(
-    failed: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch, kind: type[ShrinkScreen] | type[BlameScreen]
+    failed: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     suites, db, run = failed
     begun, go_on = threading.Event(), threading.Event()
@@ -89,14 +61,13 @@ async def test_a_sheet_that_another_screen_takes_away_stops_asking(
         work.close()
         return held()
 
-    monkeypatch.setattr(shrink_controller, "shrink", held)
     monkeypatch.setattr(blame_controller, "run_to_end", held_sampling)
     app = app_on(suites, db)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         app.go("history")
         await settle(pilot)
-        sheet = kind(app.session.store, run, "order-status")
+        sheet = BlameScreen(app.session.store, run, "order-status")
         app.push_screen(sheet)
         await until(pilot, lambda: sheet.controller.stage == "ready")
         sheet.action_begin()
@@ -107,29 +78,6 @@ async def test_a_sheet_that_another_screen_takes_away_stops_asking(
         assert sheet.controller.stage == "stopping"
         go_on.set()
         await settle(pilot)
-
-
-async def test_the_small_case_is_saved_once(failed: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    suites, db, run = failed
-    held = Held(shrink_controller.save_as_test)
-    monkeypatch.setattr(shrink_controller, "save_as_test", held)
-    app = app_on(suites, db)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
-        sheet = ShrinkScreen(app.session.store, run, "order-status")
-        app.push_screen(sheet)
-        await until(pilot, lambda: "about 24 to 180 continuations" in text_of(app))
-        await pilot.press("enter")
-        await until(pilot, lambda: "are enough" in text_of(app))
-        # What pressing it again may cost is said as well.
-        await until(pilot, lambda: "Starting again takes about 24 to 180 continuations" in text_of(app))
-        await again(pilot, held, sheet.action_save)
-        await until(pilot, lambda: "saved as test order-status-small" in text_of(app))
-        path = suites / "support.suite.yaml"
-        assert app.session.is_own(path)
-    loaded = await asyncio.to_thread(load_suite, path)
-    assert loaded.suite is not None
-    assert [one.id for one in loaded.suite.tests if "small" in one.id] == ["order-status-small"]
 
 
 async def test_a_step_that_is_not_found_yet_is_not_said_to_be_none(

@@ -62,6 +62,7 @@ SHOWN = {
         "import_export_dialogs.ExportScreen",
         "import_export_dialogs.ImportScreen",
         "sheet.ShareScreen",
+        "sheet.ShrinkScreen",
         "verdict_changes.VerdictChangesScreen",
         "label.LabelScreen",
         "name.NameScreen",
@@ -70,7 +71,6 @@ SHOWN = {
         "relax.RelaxScreen",
         "resume.ResumeScreen",
         "criterion_versions.CriterionVersionsScreen",
-        "shrink.ShrinkScreen",
         "suggest.SuggestScreen",
     },
     "through_a_run": {

@@ -29,7 +29,6 @@ from agenteval_tui.tui.screens.blame_controller import BlameController
 from agenteval_tui.tui.screens.fork import ForkScreen
 from agenteval_tui.tui.screens.help import HelpScreen
 from agenteval_tui.tui.screens.plan import PlanScreen
-from agenteval_tui.tui.screens.shrink_controller import ShrinkController
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 
 __all__ = ["fresh", "samples"]  # fixtures
@@ -213,26 +212,23 @@ async def test_keys_behind_the_start_of_a_plan_wait_for_its_estimate(
         assert screen_of(app).SCOPE == "history"
 
 
-@pytest.mark.parametrize(
-    ("sheet", "begin", "controller"), [("alt+w", "r", BlameController), ("alt+k", "enter", ShrinkController)]
-)
 async def test_sampling_that_may_cost_something_begins_when_its_price_could_be_read(
-    fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, sheet: str, begin: str, controller: type[Any]
+    fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = app_on(*fresh)
     asked = list[bool]()
-    monkeypatch.setattr(controller, "may_cost", True)
-    monkeypatch.setattr(controller, "run", lambda self: asked.append(True))
+    monkeypatch.setattr(BlameController, "may_cost", True)
+    monkeypatch.setattr(BlameController, "run", lambda self: asked.append(True))
     monkeypatch.setattr(reading_time, "READ_S", 600.0)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await pilot.press("4")
         await settle(pilot)
-        press_at_once(pilot, sheet, begin)
+        press_at_once(pilot, "alt+w", "r")
         await settle(pilot)
         assert not asked
         monkeypatch.setattr(reading_time, "READ_S", 0.0)
-        await pilot.press(begin)
+        await pilot.press("r")
         await until(pilot, lambda: asked == [True])
         await settle(pilot)
 

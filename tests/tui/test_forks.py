@@ -34,7 +34,6 @@ from agenteval_tui.tui.screens.blame import BlameScreen
 from agenteval_tui.tui.screens.fork import ForkScreen
 from agenteval_tui.tui.screens.inspect.forks import ForksController, forks_of, step_at
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
-from agenteval_tui.tui.screens.shrink import ShrinkScreen
 from agenteval_tui.tui.screens.suggest import SuggestScreen
 from agenteval_tui.tui.styled_text import plain
 from agenteval_tui.tui.widgets.form import Form
@@ -76,7 +75,7 @@ def test_a_process_of_its_own_asks_what_is_missing(forked: Path, tmp_path: Path)
             requested_plan(store, ForkRequest(run, 2, RIGHT, 2), user_agents={})
 
 
-@pytest.mark.parametrize("sheet", ["fork", "blame", "shrink"])
+@pytest.mark.parametrize("sheet", ["fork", "blame"])
 async def test_a_tool_that_is_gone_is_said_where_a_run_is_continued(
     forked: Path, monkeypatch: pytest.MonkeyPatch, sheet: str
 ) -> None:
@@ -89,7 +88,6 @@ async def test_a_tool_that_is_gone_is_said_where_a_run_is_continued(
         opened = {
             "fork": lambda: ForkScreen(run.id, store.transcript(run.id), 1),
             "blame": lambda: BlameScreen(store, run.id, run.test_id),
-            "shrink": lambda: ShrinkScreen(store, run.id, run.test_id),
         }
         app.push_screen(opened[sheet]())
         said = "note: the agent called get_order in this run, but has fly and walk now"

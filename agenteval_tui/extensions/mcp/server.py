@@ -24,7 +24,6 @@ from agenteval_tui.agents.permission import Permission, allowed_once_by
 from agenteval_tui.agents.tools import mcp_package
 from agenteval_tui.analysis.blame.options import SAMPLES, BlameOptions
 from agenteval_tui.analysis.criterion_names import criterion_place
-from agenteval_tui.analysis.shrink.options import ShrinkOptions
 from agenteval_tui.analysis.suggest.options import SuggestOptions
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.api.blame import blame as blame_run
@@ -33,14 +32,15 @@ from agenteval_tui.api.forks import fork as fork_run
 from agenteval_tui.api.grading import grade as grade_given
 from agenteval_tui.api.recordings import recorded, replayed
 from agenteval_tui.api.runs import run as run_suites
-from agenteval_tui.api.shrink import shrink as shrink_run
 from agenteval_tui.api.suites import load
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.cli.verbs import find_verb
+from agenteval_tui.core import entry_points
 from agenteval_tui.core.directories import config_dir, history_file
 from agenteval_tui.core.display import displayable
+from agenteval_tui.core.entry_points import MCP_TOOLS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.options import Options, options_of
@@ -126,7 +126,7 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> Any:
         tools.check_change,
         tools.blame_by_sampling,
         tools.fork,
-        tools.shrink,
+        *(make(db, allowed.max_cost) for make in _of_extensions()),
         tools.record,
         tools.replay,
     ]
@@ -140,6 +140,12 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> Any:
         )
         server.add_tool(_reported(tool), annotations=hints, structured_output=False)
     return server
+
+
+def _of_extensions() -> list[Callable[[Path | None, float | None], Callable[..., str]]]:
+    """What makes the tools of other extensions, for a history and the cost limit of each call."""
+    targets = sorted(entry_points.own(MCP_TOOLS).items())
+    return [EntryPoint(MCP_TOOLS, name, target, "").load_as("tool") for name, target in targets]
 
 
 def _reported(tool: F) -> F:
@@ -413,30 +419,6 @@ class _Tools(Struct, frozen=True):
             db=self.db,
         )
         return str(forks)
-
-    def shrink(
-        self,
-        run: Reference,
-        criterion: Annotated[
-            str, Field(description="The criterion that must fail; empty: the first that failed.")
-        ] = "",
-        keep_calls: Annotated[
-            bool, Field(description="Keep all calls; shorten only the text in them and in their results.")
-        ] = False,
-        keep_tools: Annotated[bool, _declared(ShrinkOptions, "keep_tools")] = False,
-    ) -> str:
-        """Find the smallest input with which a failed run's agent still fails for the same cause. It asks the agent 20
-        to 200 times, which may cost money and time; the user set the limit. What was asked before costs nothing."""
-        return str(
-            shrink_run(
-                run,
-                criterion=criterion,
-                keep_calls=keep_calls,
-                keep_tools=keep_tools,
-                max_cost=self.allowed.max_cost,
-                db=self.db,
-            )
-        )
 
     def record(
         self,

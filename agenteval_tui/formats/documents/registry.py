@@ -12,6 +12,8 @@ from types import FunctionType
 from typing import Any
 
 from agenteval_tui.agents.process.protocol import ProgramRequest
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import DOCUMENTS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.formats.documents.audit import Audit
 from agenteval_tui.formats.documents.blame import BlameDocument
@@ -52,7 +54,6 @@ from agenteval_tui.formats.documents.programs import PROGRAM_EVENT
 from agenteval_tui.formats.documents.recording import RecordedProgram
 from agenteval_tui.formats.documents.results import ExecutionResults, ShownRun
 from agenteval_tui.formats.documents.schema import Schema, schema_of
-from agenteval_tui.formats.documents.shrink import ShrunkRun
 from agenteval_tui.formats.documents.stats import COSTS, ABComparison, ExecutionStats
 from agenteval_tui.formats.documents.suggest import Suggested
 from agenteval_tui.formats.documents.suite_schema import criteria_schema, suite_schema
@@ -82,7 +83,6 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "found-agents": ("what `agenteval init --list --json` prints", FoundAgentsDocument),
     "why": ("what `agenteval why --json` prints", Why),
     "fork": ("what `agenteval fork --json` prints", RunForks),
-    "shrink": ("what `agenteval shrink --json` prints", ShrunkRun),
     "requests": ("what `agenteval show RUN --request N --json` prints", RunRequests),
     "difference": ("what `agenteval show RUN --diff RUN --json` prints", Difference),
     "stats": ("what `agenteval stats --json` prints", ExecutionStats),
@@ -133,6 +133,10 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "prices": ("what `agenteval prices --json` prints", ListedPrices),
     "prices-update": ("what `agenteval prices update --json` prints", PricesUpdated),
     "trust": ("what `agenteval trust --list --json` prints", TrustedRepositories),
+    **{
+        verb: (f"what `agenteval {verb} --json` prints", EntryPoint(DOCUMENTS, verb, target, "").load_as("document"))
+        for verb, target in sorted(entry_points.own(DOCUMENTS).items())
+    },
 }
 
 

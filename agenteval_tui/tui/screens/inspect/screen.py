@@ -1314,14 +1314,6 @@ class InspectScreen(FrameScreen):
         self._focus_pane("transcript")
         any(self.transcript.view.go_to_key(key) for key in keys_of(bench.transcript, step))
 
-    def action_shrink(self) -> None:
-        """The smallest input with which the run's agent still fails for the same cause."""
-        bench, state = self.controller.bench, self.controller
-        if bench is not None:
-            name = state.criterion_name if state.was_graded else ""
-            store = self.agenteval.session.store
-            self.app.push_screen(sheet("shrink", store, bench.run.id, bench.run.test_id, name))
-
     def action_suggest(self) -> None:
         """The smallest criteria that agree with the labels of the test's runs; labels can be given there."""
         bench, name = self.controller.bench, self.controller.criterion_name

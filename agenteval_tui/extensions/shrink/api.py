@@ -8,12 +8,13 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.agents.permission import allowed_once_by
-from agenteval_tui.analysis.shrink import shrink as analysis
-from agenteval_tui.analysis.shrink import stored_run
-from agenteval_tui.analysis.shrink.options import DEFAULTS, ShrinkOptions
 from agenteval_tui.api.runs import File, Run
 from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories
+from agenteval_tui.extensions.shrink import shrink as analysis
+from agenteval_tui.extensions.shrink import stored_run
+from agenteval_tui.extensions.shrink.options import DEFAULTS, ShrinkOptions
+from agenteval_tui.extensions.shrink.view import shrunk_view
 from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.fork.oracle import Oracle
@@ -21,7 +22,6 @@ from agenteval_tui.suites.projects import projects_open
 from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.model import View
-from agenteval_tui.views.shrink import shrunk_view
 
 
 class Shrunk(Shown, Struct, frozen=True, eq=False):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from agenteval_tui.analysis.shrink.case import Case, Part, pieces
-from agenteval_tui.analysis.shrink.shrink import Count, Progress, Shrunk
-from agenteval_tui.analysis.shrink.stored_run import ShrinkPrice
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.extensions.shrink.case import Case, Part, pieces
+from agenteval_tui.extensions.shrink.shrink import Count, Progress, Shrunk
+from agenteval_tui.extensions.shrink.stored_run import ShrinkPrice
 from agenteval_tui.views.model import Paragraph, Span, Text, View, text
 
 GAP = " … "

@@ -9,9 +9,6 @@ from typing import Any
 import click
 
 from agenteval_tui.analysis.save_fork import save_as_test
-from agenteval_tui.analysis.shrink.options import ShrinkOptions
-from agenteval_tui.analysis.shrink.shrink import Progress, Shrunk
-from agenteval_tui.analysis.shrink.stored_run import ShrinkQuestion, example, price_of, question_of, shrink
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.continuation_options import Asking, agree_to_price, continuation_options, permit_oracle
@@ -19,15 +16,18 @@ from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.ids import short_id
-from agenteval_tui.formats.documents.shrink import shrunk_document
-from agenteval_tui.formats.exporters.request_program import request_program
+from agenteval_tui.extensions.shrink.document import shrunk_document
+from agenteval_tui.extensions.shrink.options import ShrinkOptions
+from agenteval_tui.extensions.shrink.request_program import request_program
+from agenteval_tui.extensions.shrink.shrink import Progress, Shrunk
+from agenteval_tui.extensions.shrink.stored_run import ShrinkQuestion, example, price_of, question_of, shrink
+from agenteval_tui.extensions.shrink.view import price_text, progress_text, shrunk_view
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.request import request_of
-from agenteval_tui.views.shrink import price_text, progress_text, shrunk_view
 
 
-@click.command("shrink", short_help="Find the smallest input that still fails for the same cause.")
+@click.command("shrink")
 @click.argument("reference", metavar="RUN", shell_complete=completed_values.references)
 @declared(ShrinkOptions, "at")
 @declared(ShrinkOptions, "criterion")

@@ -14,11 +14,11 @@ from typing import Literal
 from msgspec import Struct
 
 from agenteval_tui.agents.base import ToolSpec
-from agenteval_tui.analysis.shrink.case import Case, Part
-from agenteval_tui.analysis.shrink.minimize import smallest
-from agenteval_tui.analysis.shrink.options import DEFAULTS
-from agenteval_tui.analysis.shrink.sequential import MOST, decide, fewest
 from agenteval_tui.core.ids import content_hash
+from agenteval_tui.extensions.shrink.case import Case, Part
+from agenteval_tui.extensions.shrink.minimize import smallest
+from agenteval_tui.extensions.shrink.options import DEFAULTS
+from agenteval_tui.extensions.shrink.sequential import MOST, decide, fewest
 from agenteval_tui.runs.plan.conversation import Conversation
 
 RATE = DEFAULTS.rate

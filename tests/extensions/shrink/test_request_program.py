@@ -12,7 +12,7 @@ import pytest
 from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.http.written_request import WritesRequests, WrittenRequest
 from agenteval_tui.agents.registry import make_agent
-from agenteval_tui.formats.exporters.request_program import request_program
+from agenteval_tui.extensions.shrink.request_program import request_program
 from agenteval_tui.suites.environment import Reference, expand, pieces
 from agenteval_tui.transcripts.model import Message
 from tests.agents.conftest import ALLOWED

@@ -9,23 +9,32 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.extensions.shrink.controller import ShrinkController
+from agenteval_tui.extensions.shrink.view import price_text, progress_text, shrunk_view
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import error_lines, indented, paragraph
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.screens.asking_sheet import AskingSheet
-from agenteval_tui.tui.screens.shrink_controller import ShrinkController
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 from agenteval_tui.tui.workers import is_busy, start_worker
-from agenteval_tui.views.shrink import price_text, progress_text, shrunk_view
 
 _WHAT = (
     "Removes parts of the agent's input (messages, calls, tools, sentences, JSON values, words) as long as it still "
     "fails for the same cause."
 )
 _KEPT = "Continuations are stored, are not asked twice, and never count in rates, trends, baselines or gates."
+
+
+def shrink_run(screen: InspectScreen) -> None:
+    """Open the sheet for the run that is inspected, and the criterion that is shown."""
+    state = screen.controller
+    if state.bench is not None:
+        run, criterion = state.bench.run, state.criterion_name if state.was_graded else ""
+        screen.app.push_screen(ShrinkScreen(screen.agenteval.session.store, run.id, run.test_id, criterion))
 
 
 class ShrinkScreen(AskingSheet[None]):

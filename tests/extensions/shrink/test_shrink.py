@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.base import ToolSpec
 from agenteval_tui.agents.tools.changes import ToolChange, ToolChanges
-from agenteval_tui.analysis.shrink.case import TOOLS as TOOL_LEVEL
-from agenteval_tui.analysis.shrink.case import Case, pieces, size_of
-from agenteval_tui.analysis.shrink.minimize import smallest
-from agenteval_tui.analysis.shrink.sequential import MOST, decide, fewest
-from agenteval_tui.analysis.shrink.shrink import Count, Progress, Shrinker, Shrunk
+from agenteval_tui.extensions.shrink.case import TOOLS as TOOL_LEVEL
+from agenteval_tui.extensions.shrink.case import Case, pieces, size_of
+from agenteval_tui.extensions.shrink.minimize import smallest
+from agenteval_tui.extensions.shrink.sequential import MOST, decide, fewest
+from agenteval_tui.extensions.shrink.shrink import Count, Progress, Shrinker, Shrunk
 from agenteval_tui.runs.fork.edits import check_calls
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.transcripts.codec import from_openai_messages
@@ -260,7 +260,7 @@ def test_planted_triggers_in_recorded_conversations_are_found() -> None:
 
 
 def test_a_result_can_be_shown() -> None:
-    from agenteval_tui.views.shrink import progress_text, shrunk_view
+    from agenteval_tui.extensions.shrink.view import progress_text, shrunk_view
     from agenteval_tui.views.terminal import plain_text
 
     found: Shrunk = Shrinker(conversation(), needing("Ignore", "cancel")).run()

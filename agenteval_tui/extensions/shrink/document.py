@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from agenteval_tui.analysis.shrink.shrink import Count as Answers
-from agenteval_tui.analysis.shrink.shrink import Shrunk
-from agenteval_tui.analysis.shrink.stored_run import ShrinkQuestion
 from agenteval_tui.core.document import Count, Document, Share, one_of
+from agenteval_tui.extensions.shrink.shrink import Count as Answers
+from agenteval_tui.extensions.shrink.shrink import Shrunk
+from agenteval_tui.extensions.shrink.stored_run import ShrinkQuestion
 from agenteval_tui.formats.documents.fork import Step
 from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import Transcript

@@ -1,1 +1,0 @@
-"""The smallest input that still fails for the same cause."""

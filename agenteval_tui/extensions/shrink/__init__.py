@@ -1,0 +1,1 @@
+"""Find the smallest input that still fails for the same cause."""
