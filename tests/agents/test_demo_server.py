@@ -27,6 +27,7 @@ PROMPTS = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("prompt", PROMPTS)
 @pytest.mark.parametrize("version", ["v1", "v2"])
 async def test_with_the_shops_tools_it_does_the_same_over_http(run_agent: Any, prompt: str, version: str) -> None:

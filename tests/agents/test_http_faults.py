@@ -93,6 +93,7 @@ FAULTS: dict[str, tuple[Callable[[Dialect], Answer], tuple[str, bool]]] = {
 }
 
 
+@pytest.mark.sweep("fault")
 @every
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_each_fault_has_its_kind(run_agent: Any, dialect: Dialect, fault: str) -> None:
@@ -217,6 +218,7 @@ REPLIED = [
 ]
 
 
+@pytest.mark.sweep("dialect")
 @pytest.mark.parametrize(
     ("dialect", "answer"), [(d, a) for d, _, a in REPLIED], ids=[f"{d.name}-{n}" for d, n, _ in REPLIED]
 )

@@ -469,6 +469,7 @@ SAID: dict[str, Any] = {
 }
 
 
+@pytest.mark.sweep("name")
 @every
 @pytest.mark.parametrize("name", SAID)
 @pytest.mark.parametrize("streamed", [False, True])

@@ -225,6 +225,7 @@ def layouts() -> dict[str, Any]:
     return {name: make for name, make in locals().items() if callable(make)}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", list(layouts()))
 async def test_the_environment_of_each_tool_is_found_and_runs(
     name: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -707,6 +708,7 @@ def test_the_child_is_written_for_python_3_8() -> None:
         ast.parse(path.read_text(), str(path), feature_version=(3, 8))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("version", ["3.8", "3.9", "3.10", "3.12", "3.13", "3.14"])
 async def test_code_runs_with_every_other_python_that_is_here(version: str, project: Path) -> None:
     programs = sorted(Path(os.path.expanduser("~root") or "/").glob(f".pyenv/versions/{version}.*/bin/python"))

@@ -400,6 +400,7 @@ def f(prompt):
 """
 
 
+@pytest.mark.sweep
 @linux
 @pytest.mark.parametrize("way", ["session", "bare", "shell", "daemon"])
 async def test_what_a_run_leaves_behind_ends_with_it_and_not_with_others(play: Any, way: str) -> None:
@@ -920,6 +921,7 @@ def interpreters() -> list[str]:
     return [name for name in (f"python3.{minor}" for minor in range(8, 15)) if which(name)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", interpreters())
 async def test_interpreters_that_people_have(play: Any, name: str) -> None:
     version = await _version(name)
@@ -941,6 +943,7 @@ async def _version(name: str) -> str | None:
     return out.decode().strip() if process.returncode == 0 else None
 
 
+@pytest.mark.sweep
 @linux
 @pytest.mark.parametrize(
     ("begin", "call"),

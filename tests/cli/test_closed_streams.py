@@ -64,6 +64,7 @@ def test_an_output_that_cannot_be_written_is_an_error_of_the_machine(words: list
     assert len(ended.stderr.splitlines()) == 1
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("words", [["--version"], ["history", "--json"], ["schema", "suite"], ["__complete", ""]])
 def test_a_reader_who_has_gone_is_no_error(words: list[str]) -> None:
     reading, writing = os.pipe()

@@ -132,6 +132,7 @@ ADDRESSES = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_no_spelling_of_an_address_gets_the_key_unasked(
     cli: Any, tmp_path: Path, listener: Listener, port: int, address: str, monkeypatch: pytest.MonkeyPatch

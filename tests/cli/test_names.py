@@ -160,6 +160,7 @@ def test_reports_say_them(cli: Any, suite: Path, tmp_path: Path, named: Any) -> 
     assert texts["csv"].splitlines()[1].endswith(",v2.1")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("form", ["agenteval", "openai", "otel", "inspect", "atif", "tau2-bench", "tau-bench"])
 def test_exports_and_imports_keep_them(cli: Any, tmp_path: Path, named: Any, form: str) -> None:
     suffix = {"agenteval": ".jsonl", "otel": ".otlp.jsonl", "openai": ".jsonl"}.get(form, ".json")

@@ -302,6 +302,7 @@ def test_a_recording_that_was_interrupted_goes_on(cli: Any, model: Any, tmp_path
     assert len(model.requests) == 4
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_program_too_and_the_recording_is_stored(
     cli: Any, model: Any, tmp_path: Path, number: int

@@ -131,6 +131,7 @@ def test_what_is_named_is_found_wherever_it_is_from(cli: Any, two: Path, monkeyp
     assert cli("why", "smoke", "--db", two).code == 2, "both are below this folder"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
 def test_where_nothing_is_of_this_project_the_others_are_named(
     cli: Any, two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: tuple[str, ...]

@@ -138,6 +138,7 @@ os.execv(sys.executable, [sys.executable, "-m", "agenteval_tui", *sys.argv[1:]])
 """
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("command", [["-m", "agenteval_tui"], ["-c", UNTOLD]], ids=["SIGHUP", "no signal"])
 def test_an_app_whose_terminal_has_gone_ends_and_its_execution_runs_on(suites: Path, command: list[str]) -> None:
     slow = suites / "tabellen.suite.yaml"

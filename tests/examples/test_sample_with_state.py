@@ -82,6 +82,7 @@ def states(db: Path) -> list[Any]:
         return [store.transcript(row.id).state for row in rows]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("form", ["agenteval", "openai", "otel", "inspect", "atif", "tau-bench", "tau2-bench"])
 def test_state_goes_with_a_file(
     agenteval: Agenteval, folder: Path, ran: dict[str, Any], form: str, tmp_path: Path

@@ -77,6 +77,7 @@ def test_fifty_megabytes_beside_a_verdict(imported, store) -> None:
     assert any(place in note for note in report.notes), report.notes
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("packed", [True, False])
 def test_an_error_with_a_large_traceback_stays_an_error(imported, packed: bool) -> None:
     one = sample(error={"traceback": "line\n" * 600_000, "message": "the tool broke", "traceback_ansi": "x" * MB * 2})
@@ -173,6 +174,7 @@ def test_a_large_field_of_every_format(imported, name: str, big: str) -> None:
     assert report.notes  # the large field is said
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [3 * MB // 2, 20 * MB])
 def test_a_large_attribute_of_a_span(imported, size: int) -> None:
     report, ((_, transcript),) = imported(otel({"gen_ai.prompt_dump": "x" * size, "http.body": "y" * size}))
@@ -198,6 +200,7 @@ def test_a_value_that_is_too_large_in_all_is_read_without_what_makes_it_so(
     assert any(note.startswith("line 1: `dump` was shortened by ") for note in report.notes), report.notes
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("big", list(BIG))
 @pytest.mark.parametrize("room", [0, 1_000, 100_000, 64 * MB])
 def test_bounded_keeps_what_is_small(big: str, room: int) -> None:

@@ -162,6 +162,7 @@ def test_no_page_of_a_browser_obeys_what_an_agent_said(store: Store, text: str) 
     assert "url(" not in style
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", list(ATTACKS))
 def test_no_terminal_and_no_reader_obeys_what_an_agent_said(tmp_path: Path, name: str) -> None:
     with Store.open(tmp_path / "h.db") as store:

@@ -291,6 +291,7 @@ def test_the_export_says_what_it_cannot_keep(
             assert one.said in " ".join(page.split())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("names", [list(exporters()), list(reversed(exporters()))])
 def test_what_came_back_from_one_format_goes_through_the_next(
     store: Store, sent: list[RunRow], tmp_path: Path, names: list[str]

@@ -116,6 +116,7 @@ ATTACKS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("scale", list(SCALES))
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_what_a_judge_quotes_is_never_its_verdict(attack: str, scale: str) -> None:

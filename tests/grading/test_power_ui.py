@@ -34,6 +34,7 @@ def test_all_cases_are_there() -> None:
     assert len(CASES) == 290
 
 
+@pytest.mark.sweep("case")
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
 @pytest.mark.parametrize("explain", [True, False])
 def test_equal_to_power_ui(case: dict[str, Any], explain: bool) -> None:

@@ -53,6 +53,7 @@ def writer(path: Path, name: str, number: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(5))
 def test_kill_loses_no_acknowledged_run(path: Path, seed: int) -> None:
     process = writer(path, "VICTIM", 2_000)

@@ -345,6 +345,7 @@ def test_what_is_in_the_log_counts(history: History, path: Path) -> None:
         assert len(there) >= len(before["runs"]) - 2 * max(cells.values())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("vacuumed", [False, True])
 @pytest.mark.parametrize("part", [0.9, 0.5, 0.2])
 def test_a_file_that_was_cut_off(history: History, path: Path, vacuumed: bool, part: float) -> None:
@@ -363,6 +364,7 @@ def test_a_file_that_was_cut_off(history: History, path: Path, vacuumed: bool, p
     assert len(found["runs"]) + sum(one.rows for one in saved.lost if one.table == "runs") == len(history.rows["runs"])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [512, 1024, 2048, 8192, 65536])
 def test_pages_of_other_sizes(path: Path, size: int) -> None:
     """The size is known without the head of the file too."""

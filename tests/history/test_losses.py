@@ -88,6 +88,7 @@ def test_decisions_about_what_is_not_there_are_found(path: Path, whole: bytes, l
     assert counted(path, "SELECT count(*) FROM labels") == labels - (loose == "a label")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("table", ["runs", "transcripts", "evidence", "labels", "criterion_results", "tool_calls"])
 def test_all_that_is_lost_is_said(path: Path, whole: bytes, tmp_path: Path, table: str) -> None:
     pages = pages_of(whole, table, tmp_path)

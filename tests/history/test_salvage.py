@@ -127,6 +127,7 @@ def test_a_broken_page_of_runs_loses_only_that_page(path: Path, whole: bytes, tm
     check_is_sound(path)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shares", [[0.5], [1], [0, 0.5, 1]])
 def test_runs_are_found_though_each_index_of_them_is_broken(
     path: Path, whole: bytes, tmp_path: Path, shares: list[float]
@@ -224,6 +225,7 @@ def test_broken_pages_of_transcripts_lose_no_run(path: Path, whole: bytes, tmp_p
         assert check(other.path).lost == found.lost
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("table", ["executions", "plans", "tests", "suites"])
 def test_what_runs_need_is_put_back_in_outline(path: Path, whole: bytes, tmp_path: Path, table: str) -> None:
     with rescued(path, overwrite(whole, pages_of(whole, table, tmp_path))) as store:
@@ -241,6 +243,7 @@ def test_a_broken_search_index_is_made_anew(path: Path, whole: bytes, tmp_path: 
     check_is_sound(path)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("start", [0, 16, 50])
 def test_a_broken_beginning(path: Path, whole: bytes, start: int) -> None:
     data = whole[:start] + random.Random(start).randbytes(200) + whole[start + 200 :]
@@ -329,6 +332,7 @@ def test_what_is_only_in_the_log_is_saved_too(path: Path, whole: bytes, tmp_path
         assert store.counts().runs == NUMBER + 1
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("renamed", range(4))
 def test_a_rescue_that_is_killed_is_finished_by_the_next_opening(
     path: Path, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renamed: int

@@ -38,6 +38,7 @@ def test_any_json_is_read(value: Any, ascii_only: bool) -> None:
 SURROGATES = (r"\ud800", r"\udc00", r"\udfff", r"\ud83d\ude00", "a", r"\n", r"\\")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("escapes", product(SURROGATES, repeat=3), ids="".join)
 def test_halves_of_characters_are_read(escapes: tuple[str, ...]) -> None:
     data = f'["{"".join(escapes)}"]'.encode()

@@ -34,6 +34,7 @@ def _script(name: str) -> ModuleType:
 make_console = _script("make_console")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("page", make_console.pages(), ids=lambda path: path.stem)
 def test_the_page_shows_what_its_commands_print(page: Path, tmp_path: Path) -> None:
     made = make_console.page(page, tmp_path)

@@ -152,6 +152,7 @@ def of(change: CodeChange, test: str) -> RunChange:
 # From the tape
 
 
+@pytest.mark.sweep
 @either_capture
 async def test_what_is_asked_as_before_is_answered_from_the_recording(server: ScriptedServer, project: Project) -> None:
     await project.record()
@@ -177,6 +178,7 @@ async def test_a_change_behind_the_last_request_costs_nothing(server: ScriptedSe
     assert len(server.requests) == asked
 
 
+@pytest.mark.sweep
 @either_capture
 async def test_the_first_request_that_differs_stops_the_run_with_its_price(
     server: ScriptedServer, project: Project
@@ -199,6 +201,7 @@ async def test_the_first_request_that_differs_stops_the_run_with_its_price(
     assert len(server.requests) == asked
 
 
+@pytest.mark.sweep
 @either_capture
 async def test_what_differs_goes_on_live_when_it_is_asked_for(server: ScriptedServer, project: Project) -> None:
     await project.record()
@@ -212,6 +215,7 @@ async def test_what_differs_goes_on_live_when_it_is_asked_for(server: ScriptedSe
     assert server.requests[-1].headers["authorization"] == "Bearer planted-key-of-the-user-0001"
 
 
+@pytest.mark.sweep
 @either_capture
 async def test_live_requests_keep_to_the_limit_on_cost(server: ScriptedServer, project: Project) -> None:
     await project.record()
@@ -363,6 +367,7 @@ async def test_the_date_in_a_prompt_is_not_a_change(server: ScriptedServer, proj
     assert set(effects(change).values()) == {"unchanged"}
 
 
+@pytest.mark.sweep
 @either_capture
 async def test_what_varies_is_found_where_a_recording_exists_twice(server: ScriptedServer, project: Project) -> None:
     varying = AGENT.replace("def answer", "import uuid\ndef answer").replace(
@@ -374,6 +379,7 @@ async def test_what_varies_is_found_where_a_recording_exists_twice(server: Scrip
     assert set(effects(await project.check()).values()) == {"unchanged"}
 
 
+@pytest.mark.sweep
 @either_capture
 async def test_what_a_tool_gives_anew_each_time_is_found_where_a_recording_exists_twice(
     server: ScriptedServer, project: Project
@@ -387,6 +393,7 @@ async def test_what_a_tool_gives_anew_each_time_is_found_where_a_recording_exist
     assert set(effects(await project.check()).values()) == {"unchanged"}
 
 
+@pytest.mark.sweep
 @either_capture
 async def test_a_request_that_another_recorded_run_holds_is_answered_from_there(
     server: ScriptedServer, project: Project
@@ -402,6 +409,7 @@ async def test_a_request_that_another_recorded_run_holds_is_answered_from_there(
     assert set(effects(await project.check()).values()) == {"needs_model"}
 
 
+@pytest.mark.sweep
 @either_capture
 async def test_an_agent_that_asks_in_another_order_each_time_is_answered_by_its_repetitions(
     server: ScriptedServer, project: Project
@@ -552,6 +560,7 @@ async def watching(project: Project) -> AsyncIterator[Callable[[], Watched]]:
             await watched.task
 
 
+@pytest.mark.sweep
 @either_capture
 async def test_after_each_save_the_change_is_told(
     server: ScriptedServer, project: Project, watching: Callable[[], Watched]
@@ -750,6 +759,7 @@ async def test_a_file_that_the_runs_write_themselves_is_left_alone(
     await watched.change(1)
 
 
+@pytest.mark.sweep
 @either_capture
 async def test_runs_that_need_the_model_ask_it_on_demand(
     server: ScriptedServer, project: Project, watching: Callable[[], Watched]

@@ -134,6 +134,7 @@ async def text_only(request: AgentRequest) -> AsyncIterator[AgentEvent]:
     yield Done()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", re.findall(r"^(?:async )?def (\w+)", BLIND, re.MULTILINE))
 async def test_an_evaluator_judges_no_calls_that_nobody_could_see(
     execution: Made, tmp_path: Path, scripts: Any, name: str
@@ -301,6 +302,7 @@ def checks_of(folder: Path, package: str, names: str) -> None:
     (folder / "checks.py").write_text(f"{PACKAGES}\n{names} = {package}()\n")
 
 
+@pytest.mark.sweep("package")
 @pytest.mark.parametrize(
     ("package", "names", "name", "outcome", "line"),
     [

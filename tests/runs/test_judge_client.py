@@ -534,6 +534,7 @@ def remembered(value):
 """
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "target",
     ["timeit:timeit", "os:system", "subprocess:run", "builtins:exec", "msgspec.json:decode", "json.tool:main",
@@ -560,6 +561,7 @@ async def test_a_metric_calls_no_code_from_outside_of_the_project(
     assert not (tmp_path / "was_here").exists()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "target",
     [
@@ -596,6 +598,7 @@ async def test_a_metric_runs_no_package_from_outside_of_the_project(
     assert f"is not in the project {tmp_path}" in criterion_sentence(result)
 
 
+@pytest.mark.sweep("name")
 @pytest.mark.parametrize("place", ["elsewhere", "elsewhere.py", "./elsewhere.py", "checks/my-checks.v2.py"])
 @pytest.mark.parametrize("name", ["mine", "bound", "checks.method", "remembered"])
 async def test_a_metric_calls_what_the_project_has(execution: Made, tmp_path: Path, place: str, name: str) -> None:
@@ -643,6 +646,7 @@ async def test_functions_are_not_called_without_trust(execution: Made, tmp_path:
     assert not (tmp_path / "was_here").exists()
 
 
+@pytest.mark.sweep("name")
 @pytest.mark.parametrize("negate", [False, True])
 @pytest.mark.parametrize(
     ("name", "said"),

@@ -329,6 +329,7 @@ async def test_what_is_killed_is_not_shown_as_living(begin: Callable[..., Live])
         assert store.execution(live.execution).status == "interrupted"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("graded", [1, 7, 23])
 async def test_what_was_told_to_have_ended_survives_kill_9(begin: Callable[..., Live], graded: int) -> None:
     # One of them does not end: the others go as fast as they can, and it is killed in their midst or just behind.

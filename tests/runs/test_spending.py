@@ -83,6 +83,7 @@ def suite(**agents: dict[str, Any]) -> str:
     return json.dumps({"name": "Paid", "agent": next(iter(agents)), "agents": agents, "tests": tests})
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("limit", [0.05, 0.5, 1.0, 2.4, 7.0])
 @pytest.mark.parametrize("concurrency", [1, 8])
 async def test_the_bill_is_never_over_the_limit_by_more_than_one_request(
@@ -197,6 +198,7 @@ class Growing:
         return Answer(body=json.dumps({"model": "m", "choices": [choice], "usage": usage}))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("limit", [0.5, 1.5, 4.0, 9.0])
 @pytest.mark.parametrize("calls", [False, True])
 async def test_requests_that_each_cost_more_than_any_before_are_held_back(

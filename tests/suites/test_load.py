@@ -339,6 +339,7 @@ def test_a_bomb_of_aliases_is_refused() -> None:
     assert any("the aliases of this file stand for more than 100,000 values" in one for one in found)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("text", ["[" * 100_000, "{a: " * 100_000, "- " * 100_000 + "x", "? " * 100_000])
 def test_deep_nesting_is_refused_and_does_not_crash(text: str) -> None:
     found = says(load_text(text, "x.suite.yaml"))
@@ -347,6 +348,7 @@ def test_deep_nesting_is_refused_and_does_not_crash(text: str) -> None:
     assert found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("before", ["", "tests: ", "tests:\n- a\n- "])
 @pytest.mark.parametrize("nested", ["[", "[\n"])
 def test_the_scan_for_an_open_quote_ends_where_it_is_too_deep(

@@ -168,6 +168,7 @@ def through_agents_and_the_editor(on: Walk, texts: list[str]) -> None:
 TEXTS = hostile_texts()
 
 
+@pytest.mark.sweep("way")
 @pytest.mark.parametrize(
     ("way", "texts"),
     [*((through_runs, [text]) for text in TEXTS), (through_agents_and_the_editor, TEXTS)],

@@ -33,6 +33,7 @@ from walked import every_screen
 from agenteval_tui.core import directories
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.runs.live_registry import Live, registration
+from tests.sweeps import share
 
 pytestmark = pytest.mark.e2e
 
@@ -263,7 +264,7 @@ def run(on: Walk, folder: Path) -> None:
 def test_no_attack_reaches_the_terminal_through_what_was_said_and_decided(
     tmp_path: Path, way: Callable[[Walk, Path, int], None]
 ) -> None:
-    folder, texts = tmp_path / "attacked", hostile_texts()
+    folder, texts = tmp_path / "attacked", share(hostile_texts())
     written = [text.encode("utf-8", "ignore").decode() for text in texts]
     with two_run(folder, texts), walking(folder, texts, suite_with(written), write_history) as on:
         on.to("SuitesScreen", holds="test-0")

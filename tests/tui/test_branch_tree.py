@@ -54,6 +54,7 @@ def test_many_branches_are_listed_in_part() -> None:
     assert TreeRows(divergence(*ways), frozenset({rows.key(8)})).count() == 30
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("width", [12, 40, 100])
 def test_hostile_texts_stay_displayable_and_within_the_width(width: int) -> None:
     bad = "".join(ATTACKS.values())

@@ -203,6 +203,7 @@ def _signatures(store: Store) -> list[str]:
     return sorted({one.signature for one in failures(store)})
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("width", [20, 38, 78])
 def test_a_cause_stays_within_its_pane(width: int) -> None:
     from attacks import ATTACKS
@@ -303,6 +304,7 @@ def test_a_text_is_cut_inside_its_quotes(room: int, shown: str) -> None:
     assert title_in(group, room) == shown
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 140])
 @pytest.mark.parametrize("reason", ["an answer that is polite enough for a customer who has waited for a week", "x"])
 @pytest.mark.parametrize(

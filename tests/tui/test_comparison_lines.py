@@ -37,6 +37,7 @@ def test_expected_stands_above_got() -> None:
     ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("width", [10, 20, 26, 31, 38, 60, 100])
 @pytest.mark.parametrize(
     ("text", "char"), [(LONG, "5"), ('"Preis: 東京タウー ist nah bei 5.000 Leuten"', "ウ"), ('"a\tb\u202e\x1bcX"', "X")]

@@ -98,6 +98,7 @@ async def opened(pilot: Any) -> InspectScreen:
     return screen
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
 async def test_the_tab_shows_the_request_for_an_answer(recorded: Any, size: tuple[int, int]) -> None:
     app = app_on(*recorded)

@@ -249,6 +249,7 @@ def attacked(text: str) -> Transcript:
     )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("width", [20, 80, 138])
 def test_hostile_texts_stay_displayable_and_within_their_columns(width: int) -> None:
     left = attacked("plain " + "".join(ATTACKS.values()))
@@ -324,6 +325,7 @@ def test_heights_are_exact_where_they_were_asked_for() -> None:
         assert document.block_at(document.height + 5) == len(document.blocks) - 1
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(140, 45), (80, 24)])
 async def test_difference_and_divergence_are_tabs_of_inspect(
     recorded: tuple[Path, Path], size: tuple[int, int]

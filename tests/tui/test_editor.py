@@ -76,6 +76,7 @@ def app_for(shop: Path) -> AgentevalApp:
     return app_on(shop, shop.parent / "history.db")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(200, 50), (140, 45), (80, 24)])
 async def test_while_no_test_is_open_only_the_list_of_tests_takes_keys(tmp_path: Path, size: tuple[int, int]) -> None:
     folder = tmp_path / "nothing"

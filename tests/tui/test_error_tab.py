@@ -73,6 +73,7 @@ async def test_small_the_evidence_shows_the_reason_and_the_frames(recorded: Any)
         assert "caused by json.decoder.JSONDecodeError" in shown
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
 async def test_stepping_folding_and_the_editor(recorded: Any, size: tuple[int, int], monkeypatch: Any) -> None:
     lines: list[tuple[str, int]] = []

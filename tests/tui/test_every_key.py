@@ -212,6 +212,7 @@ def asked(
     return app, found
 
 
+@pytest.mark.sweep
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("scope", [pytest.param(scope, marks=in_group(number)) for scope, number in SCOPES.items()])
 async def test_every_key_that_is_named_does_something(asked: tuple[AgentevalApp, list[object]], scope: str) -> None:

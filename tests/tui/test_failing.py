@@ -38,6 +38,7 @@ WAYS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("way", WAYS)
 def test_it_ends_in_one_line(way: str, run_in_terminal: Callable[..., Terminal]) -> None:
     where, how = WAYS[way]

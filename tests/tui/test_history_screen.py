@@ -68,6 +68,7 @@ def db(filled: bytes, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("width", [80, 100, 140])
 async def test_executions_of_several_agents_name_them(db: Path, tmp_path: Path, width: int) -> None:
     app = app_on(tmp_path, db)
@@ -268,6 +269,7 @@ async def test_what_is_marked_is_compared_kept_deleted_and_written(
     direct.close()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
 async def test_what_was_searched_for_is_searched_in_the_run_that_is_opened(db: Path, size: tuple[int, int]) -> None:
     app = app_on(db.parent, db)

@@ -40,6 +40,7 @@ def recorded(tmp_path_factory: Any, installed: Path) -> tuple[Path, Path]:
     return folder, folder / "h.db"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
 async def test_a_failing_hook_is_shown_with_its_output(recorded: Any, size: tuple[int, int]) -> None:
     app = app_on(*recorded)

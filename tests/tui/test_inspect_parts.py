@@ -68,6 +68,7 @@ def test_a_search_in_slices_finds_what_a_search_at_once_finds() -> None:
     assert sliced.current is None
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("width", [30, 80])
 def test_questions_and_replies_are_shown_as_they_were_sent(width: int) -> None:
     chat = RemoteRequest("chat", "tone", {"messages": [{"role": "user", "content": "is\x1b[2J it?"}], "vote": 2})

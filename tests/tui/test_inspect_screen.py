@@ -455,6 +455,7 @@ async def test_at_80_columns_it_is_seen_whether_keys_are_typed_into_the_config(
         assert "typing" not in text_of(app)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
 async def test_a_long_config_is_scrolled_by_who_looks_at_it(
     fresh: tuple[Path, Path, list[str]], size: tuple[int, int]
@@ -484,6 +485,7 @@ async def test_a_long_config_is_scrolled_by_who_looks_at_it(
         assert not editor.has_focus
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
 async def test_who_comes_back_to_another_run_does_not_type_into_its_config(
     fresh: tuple[Path, Path, list[str]], size: tuple[int, int]
@@ -529,6 +531,7 @@ async def test_a_search_that_is_over_leaves_no_number_of_hits(fresh: tuple[Path,
         assert text_of(app).splitlines()[2] == title
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
 async def test_who_left_while_typing_does_not_type_at_the_next_start(
     fresh: tuple[Path, Path, list[str]], size: tuple[int, int]
@@ -584,6 +587,7 @@ async def test_problems_have_more_room_on_tall_screens_and_while_nobody_types(
         assert seen() == (else_, else_ < 3)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
 async def test_who_types_at_the_end_of_a_long_config_sees_what_is_typed(
     fresh: tuple[Path, Path, list[str]], size: tuple[int, int]

@@ -69,6 +69,7 @@ def test_where_short_names_have_no_room_only_the_active_screen_has_its_name() ->
     assert " 3 run ◐ " in plain(strip_line(state("run"), 66))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("width", [1, 5, 19, 20, 21, 30, 40, 60, 80, 100, 110, 120, 130, 140, 200, 300])
 @pytest.mark.parametrize("active", ["suites", "causes", "", "nowhere"])
 def test_it_fits_every_width_and_a_click_on_a_digit_goes_to_its_screen(width: int, active: str) -> None:

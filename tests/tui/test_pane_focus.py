@@ -176,6 +176,7 @@ async def test_with_few_cells_every_pane_has_a_name_and_what_to_do_is_said_whole
         assert "score 0." in shown.split("\n")[1]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(140, 45), (80, 24)])
 async def test_the_panes_of_run_are_zoomed_beside_and_above_each_other(
     ran: tuple[Path, Path, str], size: tuple[int, int]

@@ -166,6 +166,7 @@ def test_a_very_long_text_is_cut_and_says_so() -> None:
     assert len(lines) == LONGEST // 80 + 1
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("width", [10, 33, 40, 60, 80, 139, 200])
 def test_the_panes_of_inspect_fit_for_real_runs(ran: tuple[Path, Store], width: int) -> None:
     for bench in benches(ran[1]):
@@ -228,6 +229,7 @@ def test_a_run_that_has_not_ended_is_not_judged(ran: tuple[Path, Store], status:
     assert "has not ended" in bench.judge(0).message
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("width", [10, 30, 50, 79, 118, 200])
 def test_the_tree_and_its_details_fit_and_count_right(ran: tuple[Path, Store], width: int) -> None:
     seen: Overview = overview([ran[0]], ran[1])
@@ -293,6 +295,7 @@ def test_filters_of_the_tree(ran: tuple[Path, Store]) -> None:
     assert shown("order-status") == ["order-status"]  # a filter looks into what is folded
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("width", [10, 40, 80, 120, 200])
 def test_rows_of_the_history_fit(ran: tuple[Path, Store], width: int) -> None:
     store = ran[1]
@@ -440,6 +443,7 @@ def test_a_stored_transcript_of_many_parts_shows_its_end(ran: tuple[Path, Store]
     assert sum(part.kind == "tool" for part in found) == len(bench.transcript.tool_calls)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("width", [10, 40, 52, 80])
 def test_impact_counts_and_fits(width: int) -> None:
     impact = Impact(5, 2, 5, {"passed": 2, "failed": 3}, {"passed": 3, "needs_review": 2})

@@ -21,6 +21,7 @@ from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
 KEYS = (("enter", "apply"), ("tab", "preview"), ("esc", "close"))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("width", [1, 2, 5, 11, 20, 34, 80])
 def test_edges_are_as_wide_as_the_sheet_and_keep_what_closes_it(width: int) -> None:
     for line in (

@@ -332,6 +332,7 @@ def inside(app: AgentevalApp, widget: Widget) -> str:
     return " ".join(" ".join(row[region.x : region.right].strip("│▁▂▃▄▅▆▇█ ") for row in rows).split())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(80, 24), (60, 20), (140, 45)])
 async def test_the_error_of_a_field_is_shown_whole(fresh: tuple[Path, Path], size: tuple[int, int]) -> None:
     """Beside the field where there is room, else below it; and it goes when it is no longer true."""

@@ -48,6 +48,7 @@ def recorded(tmp_path_factory: Any, installed: Path) -> tuple[Path, Path]:
     return folder, folder / "h.db"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
 async def test_the_tab_shows_before_and_after(recorded: Any, size: tuple[int, int]) -> None:
     app = app_on(*recorded)

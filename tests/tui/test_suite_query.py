@@ -121,6 +121,7 @@ def test_a_suite_whose_tests_ended_in_errors_has_no_rate() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("width", [40, 66, 120])
 def test_figures_stand_below_their_heads(tree: SuiteTree, width: int) -> None:
     tree.set_open(tree.rows[1], True)

@@ -46,6 +46,7 @@ async def shown(pilot: Pilot[Any], key: str) -> list[str]:
     return text_of(cast("AgentevalApp", pilot.app)).splitlines()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
 async def test_the_agent_stands_beside_the_figures(recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
     app = app_on(*recorded)

@@ -264,6 +264,7 @@ def test_an_execution_that_was_killed_is_resumed_on_the_cluster(job: Job, cluste
     assert {parent for _, _, parent in job.starts()} <= {one.pid for one in cluster.processes[1:]}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 async def test_a_scheduler_that_goes_away_ends_the_execution(
     how: signal.Signals, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

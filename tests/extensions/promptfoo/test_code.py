@@ -75,6 +75,7 @@ def verdict(folder: Path, found: FoundTests, output: str) -> bool | str:
     return bool(result["pass"])
 
 
+@pytest.mark.sweep
 @NODE
 @pytest.mark.parametrize(
     ("assertion", "output", "passes"),
@@ -188,6 +189,7 @@ def test_python(tmp_path: Path, assertion: dict[str, Any], output: str, passes: 
     assert verdict(tmp_path, found, output) == passes
 
 
+@pytest.mark.sweep
 @NODE
 @pytest.mark.parametrize(
     ("assertion", "output", "passes"),

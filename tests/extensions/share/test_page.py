@@ -114,6 +114,7 @@ def page_of(store: Store, **options: Any) -> str:
     return "".join(share(store, store.execution("EXEC-1"), **options).pieces)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("text", [*HOSTILE, *list(ATTACKS.values())[:6]], ids=lambda text: ascii(text)[:24])
 def test_nothing_hostile_acts_in_the_page_and_it_comes_back_as_it_was(text: str, store: Store, tmp_path: Path) -> None:
     keep(store, ["failed", "passed"], text)
