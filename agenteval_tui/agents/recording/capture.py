@@ -50,7 +50,7 @@ WAITING = 64
 """The number of events that may wait for the engine to take them."""
 NOTHING_SEEN = Note(
     "no_requests",
-    "it asked none, or none by an HTTP client of Python or `fetch` of Node; in another language, give its client the "
+    "it asked none, or none by an HTTP client of Python or Node; in another language, give its client the "
     "address in OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL",
 )
 """Why a program may have asked nothing, and what helps."""

@@ -1,31 +1,43 @@
 // Leads the requests to models of a program for Node to agenteval's proxy, whatever address its code has for them.
 //
 // NODE_OPTIONS makes each Node that a recorded command starts run this file first. The clients of model servers stand on
-// `fetch`: below them, a request leaves for the proxy with the address that it was meant for, and the answer comes back
-// in its place. `python_http_clients.py` does the same for Python, and has the same paths.
+// `fetch`, or on `http` and `https` (axios, node-fetch, got): below them, a request leaves for the proxy with the address
+// that it was meant for, and the answer comes back in its place. `python_http_clients.py` does the same for Python, and
+// has the same paths.
 'use strict';
 
+const http = require('node:http');
+const https = require('node:https');
+const { syncBuiltinESMExports } = require('node:module');
+const { urlToHttpOptions } = require('node:url');
+
 const proxy = process.env.AGENTEVAL_PROXY;
-const MOST = 32_000_000; // characters of a request
+const plain = http.request;
+const SERVER = 'x-agenteval-server';
+const UNREACHED = 'x-agenteval-unreached';
+const MOST = 32_000_000; // characters, or bytes, of a request
 const OPENAI = /^(.*?)(\/chat\/completions|\/completions|\/responses|\/embeddings)$/;
 const ANTHROPIC = /^(.*?)(\/v1\/messages)$/;
 const GEMINI =
   /^(.*?)(\/v1(?:beta|alpha)?\/(?:models|tunedModels)\/[^/]+:(?:generateContent|streamGenerateContent|embedContent|batchEmbedContents))$/;
 
-/** [the address at the proxy, the server without the path that the proxy knows]; null where it is no model's. */
-function detour(url, body, headers) {
+/** Where a request goes at the proxy, if this address is one of a model: `address` there, and `server`, without the path
+ * that the proxy knows. `isModels` says whether the request is one for a model. Null where no such request is. */
+function detour(url) {
   if (!['http:', 'https:'].includes(url.protocol) || url.host === new URL(proxy).host) return null;
   const path = url.pathname;
   let prefix = 'gemini';
+  let isModels = () => true;
   let match = GEMINI.exec(path);
   if (!match && (match = ANTHROPIC.exec(path))) {
     // Other services have a path of this name; only Anthropic's clients send their version.
-    if (!headers.has('anthropic-version')) return null;
+    isModels = (body, hasHeader) => hasHeader('anthropic-version');
     prefix = 'anthropic';
   } else if (!match) {
     match = OPENAI.exec(path);
+    if (!match) return null;
     // `/responses` and the like are common names: there a model must be named.
-    if (!match || (match[2] !== '/chat/completions' && !body.includes('"model"'))) return null;
+    if (match[2] !== '/chat/completions') isModels = (body) => body.includes('"model"');
     prefix = 'openai/v1';
   }
   let [, before, rest] = match;
@@ -33,8 +45,11 @@ function detour(url, body, headers) {
   if (prefix === 'openai/v1' && (path.includes('/openai/deployments/') || url.host === 'api.groq.com')) {
     [prefix, before, rest] = [url.host === 'api.groq.com' ? 'groq' : 'azure', '', path];
   }
-  return [`${proxy}/${prefix}${rest}${url.search}`, `${url.protocol}//${url.host}${before}`];
+  const address = `${proxy}/${prefix}${rest}${url.search}`;
+  return { address, server: `${url.protocol}//${url.host}${before}`, isModels };
 }
+
+// fetch
 
 /** The same request at the proxy; null where it is left alone. */
 async function led(input, options) {
@@ -50,14 +65,14 @@ async function led(input, options) {
   if (typeof body !== 'string' || !body || body.length > MOST) return null;
   const headers = new Headers(options?.headers ?? request?.headers);
   const url = new URL(request ? request.url : String(input));
-  const way = detour(url, body, headers);
-  if (!way) return null;
-  headers.set('x-agenteval-server', way[1]);
+  const way = detour(url);
+  if (!way?.isModels(body, (name) => headers.has(name))) return null;
+  headers.set(SERVER, way.server);
   const signal = options?.signal ?? request?.signal;
-  return { address: way[0], url: url.href, options: { ...options, method: 'POST', headers, body, signal } };
+  return { address: way.address, url: url.href, options: { ...options, method: 'POST', headers, body, signal } };
 }
 
-function begin() {
+function leadFetch() {
   const send = globalThis.fetch;
   globalThis.fetch = async function fetch(input, options) {
     const there = await led(input, options).catch(() => null);
@@ -70,7 +85,7 @@ function begin() {
       if (error?.cause?.code !== 'ECONNREFUSED') throw error;
       return send(input, options);
     }
-    if (response.headers.has('x-agenteval-unreached')) {
+    if (response.headers.has(UNREACHED)) {
       await response.body?.cancel();
       return send(input, options);
     }
@@ -79,4 +94,175 @@ function begin() {
   };
 }
 
-if (proxy && typeof globalThis.fetch === 'function') begin();
+// http and https
+
+/** Whether connections of this agent go straight to the server. The agents of agentkeepalive, which OpenAI's client has
+ * brought for long, only keep them; those of other classes may lead through a proxy of the network. */
+function isDirect(agent) {
+  if (agent === undefined || agent === null || agent === false) return true;
+  const isOfKeepAlive = typeof agent.getCurrentStatus === 'function';
+  if (!isOfKeepAlive && ![http.Agent, https.Agent].includes(agent.constructor)) return false;
+  const { cert, pfx, proxyEnv } = agent.options ?? {};
+  return !cert && !pfx && !proxyEnv && !Object.hasOwn(agent, 'createConnection');
+}
+
+/** The options of a request, as `http.request` takes them. */
+function optionsOf([input, more]) {
+  if (typeof input === 'string') input = new URL(input);
+  if (!(input instanceof URL)) return { ...input };
+  return { ...urlToHttpOptions(input), ...(typeof more === 'function' ? null : more) };
+}
+
+/** Where the request of these options goes at the proxy; null where it is left alone. */
+function wayOf(options, isSecure) {
+  const { agent, headers, method } = options;
+  if (method?.toUpperCase() !== 'POST' || Array.isArray(headers) || !isDirect(agent)) return null;
+  // The whole address as a path: that is a request to a proxy of the network.
+  if (!options.path?.startsWith('/')) return null;
+  if (options.socketPath || options.createConnection || options.lookup || options.cert || options.pfx) return null;
+  // Node sends the head of such a request before anything of its body is there.
+  if (Object.keys(headers ?? {}).some((name) => name.toLowerCase() === 'expect')) return null;
+  const protocol = options.protocol ?? (isSecure ? 'https:' : 'http:');
+  const host = options.hostname || options.host || 'localhost';
+  const port = options.port || options.defaultPort;
+  const place = host.includes(':') ? `[${host}]` : host;
+  return detour(new URL(`${protocol}//${place}${port ? `:${port}` : ''}${options.path}`));
+}
+
+/** A request to the proxy, which waits for its whole body. Where the proxy is not to have it, or does not reach the
+ * server, another request takes its place: `direct` begins it. To the program both are this one. */
+function ledRequest(way, options, callback, direct) {
+  const there = new URL(way.address);
+  const headers = Object.entries(options.headers ?? {}).filter(([name]) => name.toLowerCase() !== 'host');
+  const request = plain({
+    ...options,
+    protocol: 'http:',
+    host: there.hostname,
+    hostname: there.hostname,
+    port: there.port,
+    defaultPort: undefined,
+    localAddress: undefined,
+    path: there.pathname + there.search,
+    headers: Object.fromEntries(headers),
+    agent: new http.Agent(),
+  });
+  if (callback) request.once('response', callback);
+  const own = {};
+  for (const name of ['write', 'end', 'emit', 'destroy', 'setTimeout']) own[name] = request[name].bind(request);
+  const pieces = [];
+  let size = 0;
+  let hasEnded = false;
+  let hasFinished = false;
+  let timeout = 0;
+  let inPlace = null;
+
+  function step() {
+    inPlace = direct();
+    for (const name of request.getRawHeaderNames()) {
+      if (!['host', SERVER].includes(name.toLowerCase())) inPlace.setHeader(name, request.getHeader(name));
+    }
+    for (const name of ['socket', 'timeout', 'drain', 'continue', 'information', 'error', 'close']) {
+      inPlace.on(name, (...about) => own.emit(name, ...about));
+    }
+    inPlace.on('finish', () => hasFinished || own.emit('finish'));
+    inPlace.on('response', (response) => {
+      request.res = response;
+      if (!own.emit('response', response)) response.resume();
+    });
+    if (timeout) inPlace.setTimeout(timeout);
+    const last = hasEnded ? (pieces.pop() ?? []) : [];
+    for (const piece of pieces) inPlace.write(...piece);
+    if (hasEnded) inPlace.end(...last);
+    own.destroy();
+  }
+
+  request.emit = (name, about, ...more) => {
+    if (inPlace) return name === 'abort' && own.emit(name);
+    if (name === 'response' && about.headers[UNREACHED]) {
+      about.resume();
+      step();
+      return true;
+    }
+    // The proxy has ended, as after the run.
+    if (name === 'error' && about?.code === 'ECONNREFUSED' && about.port === Number(there.port)) {
+      step();
+      return true;
+    }
+    hasFinished ||= name === 'finish';
+    if (name === 'response') {
+      request.protocol = options.protocol ?? request.protocol;
+      request.host = options.hostname || options.host || request.host;
+      request.path = options.path ?? request.path;
+    }
+    return own.emit(name, about, ...more);
+  };
+  request.write = (chunk, encoding, then) => {
+    if (inPlace) return inPlace.write(chunk, encoding, then);
+    if (hasEnded) return own.write(chunk, encoding, then); // its error
+    if (typeof encoding === 'function') [encoding, then] = [undefined, encoding];
+    pieces.push([chunk, encoding]);
+    size += chunk.length;
+    if (typeof then === 'function') process.nextTick(then);
+    if (size > MOST) step();
+    return true;
+  };
+  request.end = (chunk, encoding, then) => {
+    if (typeof chunk === 'function') [chunk, encoding, then] = [undefined, undefined, chunk];
+    if (typeof encoding === 'function') [encoding, then] = [undefined, encoding];
+    if (chunk !== undefined && chunk !== null) request.write(chunk, encoding);
+    if (typeof then === 'function') request.once('finish', then);
+    if (inPlace) {
+      inPlace.end();
+      return request;
+    }
+    if (hasEnded) return request;
+    hasEnded = true;
+    const body = Buffer.concat(pieces.map(([piece, as]) => (typeof piece === 'string' ? Buffer.from(piece, as) : piece)));
+    if (!body.length || !way.isModels(body, (name) => request.hasHeader(name))) {
+      step();
+      return request;
+    }
+    request.setHeader('Host', there.host);
+    request.setHeader(SERVER, way.server);
+    own.end(body);
+    return request;
+  };
+  request.flushHeaders = () => inPlace?.flushHeaders();
+  request.setTimeout = (...about) => {
+    timeout = about[0];
+    own.setTimeout(...about);
+    inPlace?.setTimeout(timeout);
+    return request;
+  };
+  request.destroy = (error) => {
+    if (inPlace) inPlace.destroy(error);
+    else own.destroy(error);
+    return request;
+  };
+  return request;
+}
+
+function leadModule(module) {
+  const send = module.request;
+  module.request = function request(...about) {
+    let way = null;
+    let options;
+    try {
+      options = optionsOf(about);
+      way = wayOf(options, module === https);
+    } catch {
+      // What is wrong with it, its own module says.
+    }
+    if (!way) return send.apply(this, about);
+    const callback = about.find((each) => typeof each === 'function');
+    // Without its callback, which is called for the request that the program has.
+    return ledRequest(way, options, callback, () => send.apply(this, about.filter((each) => each !== callback)));
+  };
+}
+
+if (proxy) {
+  if (typeof globalThis.fetch === 'function') leadFetch();
+  leadModule(http);
+  leadModule(https);
+  syncBuiltinESMExports();
+}

@@ -1,0 +1,271 @@
+"""Each client for Node that stands on `http` and `https` is recorded, and sees what it would see without a proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import npm_clients
+import pytest
+from certificates import make_certificates
+from scripted import Answer, ScriptedServer
+from test_auto_capture import captured_of, paths_of
+from test_capture import KEY, model, run
+
+pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+
+BODY = "{model: 'm', messages: [{role: 'user', content: 'Where is it?'}]}"
+HEADERS = "{'content-type': 'application/json', authorization: `Bearer ${process.env.OPENAI_API_KEY}`}"
+READ = """
+import http, { request } from 'node:http';
+import https from 'node:https';
+const url = process.env.SHOP_MODEL + '/chat/completions?version=1';
+const body = JSON.stringify(BODY);
+const headers = HEADERS;
+const { hostname, port, pathname, search } = new URL(url);
+const options = { hostname, port, path: pathname + search, method: 'POST', headers };
+function told(reply, address) {
+  const { content, tool_calls } = reply.choices[0].message;
+  console.log(content ?? tool_calls[0].function.name, address);
+}
+function read(response) {
+  let text = '';
+  response.on('data', (piece) => (text += piece)).on('end', () => told(JSON.parse(text), response.req.path));
+}
+""".replace("BODY", BODY).replace("HEADERS", HEADERS)
+CODES = {
+    "http: options": "request(options, read).end(body)",
+    "http: address": "http.request(url, { method: 'post', headers }, read).end(body)",
+    "http: pieces": """
+        const asked = http.request(new URL(url), { method: 'POST' });
+        asked.on('response', read).on('error', console.log).setTimeout(60_000);
+        for (const [name, value] of Object.entries(headers)) asked.setHeader(name, value);
+        asked.flushHeaders();
+        asked.write(body.slice(0, 9), () => asked.end(Buffer.from(body.slice(9))));
+    """,
+    "axios": """
+        const axios = (await import('axios')).default;
+        const reply = await axios.post(url, JSON.parse(body), { headers });
+        told(reply.data, new URL(reply.request.res.responseUrl).pathname + '?version=1');
+    """,
+    "node-fetch-2": """
+        const reply = await (await import('node-fetch-2')).default(url, { method: 'POST', headers, body });
+        told(await reply.json(), reply.url.slice(url.indexOf(pathname)));
+    """,
+    "node-fetch-3": """
+        const reply = await (await import('node-fetch-3')).default(url, { method: 'POST', headers, body });
+        told(await reply.json(), reply.url.slice(url.indexOf(pathname)));
+    """,
+    "got": """
+        const reply = await (await import('got')).got.post(url, { headers, json: JSON.parse(body) });
+        told(JSON.parse(reply.body), reply.url.slice(url.indexOf(pathname)));
+    """,
+    "superagent": """
+        const reply = await (await import('superagent')).default.post(url).set(headers).send(body);
+        told(reply.body, pathname + search);
+    """,
+    "openai-4": """
+        const OpenAI = (await import('openai-4')).default;
+        const client = new OpenAI({ baseURL: process.env.SHOP_MODEL, defaultQuery: { version: 1 } });
+        told(await client.chat.completions.create(JSON.parse(body)), pathname + search);
+    """,
+}
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ScriptedServer]:
+    async with ScriptedServer(model) as running:
+        yield running
+
+
+def program(folder: Path, code: str, packages: bool = False) -> dict[str, Any]:
+    """A program for Node; `packages`: with those of npm."""
+    if packages:
+        try:
+            (folder / "node_modules").symlink_to(npm_clients.installed() / "node_modules")
+        except npm_clients.NotAvailable as reason:
+            pytest.skip(str(reason))
+    (folder / "agent.mjs").write_text(READ + code, "utf-8")
+    return {"kind": "command", "command": ["node", "agent.mjs"], "output": "text", "capture": "auto"}
+
+
+def environment(url: str, **more: str) -> dict[str, str]:
+    return {"SHOP_MODEL": url, "OPENAI_API_KEY": KEY, "PATH": os.environ["PATH"], **more}
+
+
+@pytest.mark.parametrize("client", CODES)
+async def test_each_client_is_recorded_and_sees_its_own_address(
+    server: ScriptedServer, tmp_path: Path, client: str
+) -> None:
+    config = program(tmp_path, CODES[client], not client.startswith("http:"))
+    transcript, events = await run(config, tmp_path, environment(server.url), "Where is it?")
+    printed = "".join(event.text for event in events if hasattr(event, "text"))
+    assert (transcript.error, printed) == (None, "get_order /v1/chat/completions?version=1\n")
+    assert paths_of(events) == ["openai/v1/chat/completions"]
+    assert KEY not in str(captured_of(events))
+    assert [call.name for call in transcript.tool_calls] == ["get_order"]
+    (asked,) = server.requests
+    assert asked.headers["authorization"] == f"Bearer {KEY}"
+    assert asked.headers["host"] == server.url.split("/")[2]
+    assert not [name for name in asked.headers if "agenteval" in name]
+
+
+@pytest.mark.parametrize("client", CODES)
+async def test_each_client_asks_a_server_that_only_it_trusts_by_itself(tmp_path: Path, client: str) -> None:
+    """A proxy that does not trust the certificate reaches nothing: the client asks, once, with its whole body."""
+    certificates = make_certificates(tmp_path)
+    bodies = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        if b"chunked" in head:
+            bodies.append((await reader.readuntil(b"\r\n0\r\n\r\n")).split(b"\r\n")[1:-3:2])
+        else:
+            bodies.append([await reader.readexactly(int(head.partition(b"content-length: ")[2].split(b"\r\n")[0]))])
+        answer = b'{"choices":[{"message":{"role":"assistant","content":"hi"}}]}'
+        kind = b"content-type: application/json\r\n"
+        writer.write(b"HTTP/1.1 200 OK\r\n%bcontent-length: %d\r\n\r\n%b" % (kind, len(answer), answer))
+        writer.close()
+
+    context = certificates.sides["self_signed"]
+    async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as server:
+        env = environment(
+            f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1",
+            NODE_EXTRA_CA_CERTS=str(certificates.self_signed),
+        )
+        code = (
+            CODES[client].replace("http.request", "https.request").replace("request(options", "https.request(options")
+        )
+        config = program(tmp_path, code, not client.startswith("http:"))
+        transcript, events = await run(config, tmp_path, env, "Where is it?")
+    assert (transcript.error, transcript.final_output) == (None, "hi /v1/chat/completions?version=1\n")
+    assert captured_of(events) is None
+    assert [b'"Where is it?"' in b"".join(pieces) for pieces in bodies] == [True]
+
+
+ERRORS = """
+const asked = http.request(url, { method: 'POST', headers });
+for (const name of ['abort', 'close', 'error', 'finish', 'response', 'socket', 'timeout'])
+  asked.on(name, (about) => console.log(name, about?.code ?? '', about?.port ?? ''));
+asked.on('response', (response) => response.on('error', (error) => console.log('body', error.code)).resume());
+"""
+
+
+@pytest.mark.parametrize("capture", ["none", "auto"])
+async def test_a_server_that_is_not_there_fails_as_without_a_proxy(tmp_path: Path, capture: str) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        config = {**program(tmp_path, ERRORS + "asked.end(body)"), "capture": capture}
+        transcript, events = await run(config, tmp_path, environment(f"http://127.0.0.1:{port}/v1"), "hi")
+    names = [line.split()[0] for line in transcript.final_output.splitlines()]
+    assert [name for name in names if name not in ("socket", "finish")] == ["error", "close"]
+    assert f"error ECONNREFUSED {port}\n" in transcript.final_output
+    assert captured_of(events) is None
+
+
+@pytest.mark.parametrize("capture", ["none", "auto"])
+@pytest.mark.parametrize("before_end", [True, False])
+async def test_a_request_that_the_program_ends_is_over(
+    server: ScriptedServer, tmp_path: Path, capture: str, before_end: bool
+) -> None:
+    ends = "asked.destroy(); asked.end(body)" if before_end else "asked.end(body); asked.destroy()"
+    config = {**program(tmp_path, ERRORS + ends), "capture": capture}
+    transcript, events = await run(config, tmp_path, environment(server.url), "hi")
+    lines = transcript.final_output.splitlines()
+    assert [line.split() for line in lines if not line.startswith(("socket", "finish"))] == [
+        ["error", "ECONNRESET"],
+        ["close"],
+    ]
+    assert captured_of(events) is None
+
+
+OTHERS = {
+    "a common path that names no model": """
+        const asked = http.request(url.replace('chat/completions', 'responses'), { method: 'POST', headers }, done);
+        asked.setHeader('content-length', 9);
+        asked.write('{"a":');
+        asked.end('"b"}');
+    """,
+    "a body that is too long": """
+        headers['content-length'] = 33_000_000;
+        const asked = request(options, done);
+        asked.write('x'.repeat(32_500_000));
+        asked.end('x'.repeat(500_000));
+    """,
+    "no body": "request(options, done).end()",
+    "a connection of the program's own": """
+        const createConnection = () => net.connect(port, hostname);
+        request({ ...options, createConnection }, done).end(body);
+    """,
+    "an agent of the program's own": """
+        class Own extends http.Agent {}
+        request({ ...options, agent: new Own() }, done).end(body);
+    """,
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+async def test_what_is_left_alone_goes_to_its_server(tmp_path: Path, what: str) -> None:
+    code = f"import net from 'node:net';\n{OTHERS[what]}\n"
+    code += "function done(response) { response.resume().on('end', () => console.log('done', response.statusCode)); }"
+    async with ScriptedServer(lambda request: Answer(body="{}")) as server:
+        transcript, events = await run(program(tmp_path, code), tmp_path, environment(server.url), "hi")
+    assert (transcript.error, transcript.final_output) == (None, "done 200\n")
+    assert captured_of(events) is None
+    assert len(server.requests) == 1
+
+
+async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A proxy of the network, for one connection."""
+
+    async def passed(source: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
+        while data := await source.read(65_536):
+            to.write(data)
+        to.close()
+
+    head = await reader.readuntil(b"\r\n\r\n")
+    host, _, port = head.split()[1].decode().partition(":")
+    behind, to_server = await asyncio.open_connection(host, int(port))
+    writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+    await asyncio.gather(passed(reader, to_server), passed(behind, writer))
+
+
+DISPATCHERS = {
+    "setGlobalDispatcher(new Agent());": True,
+    "setGlobalDispatcher(new ProxyAgent(process.env.WAY));": False,
+    "dispatcher = new Agent();": False,  # what it does is not known
+}
+
+
+@pytest.mark.parametrize("sets", DISPATCHERS)
+async def test_what_fetch_asks_by_a_dispatcher_of_the_program_keeps_its_way(
+    server: ScriptedServer, tmp_path: Path, sets: str
+) -> None:
+    code = f"import {{ Agent, ProxyAgent, setGlobalDispatcher }} from 'undici';\nlet dispatcher;\n{sets}\n"
+    code += (
+        "const reply = await fetch(url, { method: 'POST', headers, body, dispatcher }); told(await reply.json(), '');"
+    )
+    config = program(tmp_path, code, packages=True)
+    async with await asyncio.start_server(tunnel, "127.0.0.1", 0) as way:
+        env = environment(server.url, WAY=f"http://127.0.0.1:{way.sockets[0].getsockname()[1]}")
+        transcript, events = await run(config, tmp_path, env, "hi")
+    assert transcript.error is None
+    assert len(server.requests) == 1
+    assert (captured_of(events) is not None) is DISPATCHERS[sets]
+
+
+def test_a_program_that_nobody_records_keeps_its_modules(tmp_path: Path) -> None:
+    """The file does nothing without the address of a proxy."""
+    startup = Path(__file__).parents[2] / "agenteval_tui" / "agents" / "process" / "startup" / "node_clients.cjs"
+    shows = "console.log(require('http').request.toString(), fetch.toString())"
+    usual = subprocess.run(["node", "-e", shows], capture_output=True, text=True, check=True).stdout
+    env = {**os.environ, "NODE_OPTIONS": f"--require {startup}"}
+    env.pop("AGENTEVAL_PROXY", None)
+    assert subprocess.run(["node", "-e", shows], capture_output=True, text=True, check=True, env=env).stdout == usual
