@@ -53,7 +53,7 @@ def main() -> int:
         if type(error).__name__ == "BdbQuit":
             sys.stdout.write("\n")
             return 0
-        frames = _from_project(error.__traceback__, own)
+        frames = _from_project(error.__traceback__, child._sibling("python_errors"))
         traceback.print_exception(type(error), error, frames)
         sys.stderr.flush()
         if job["listen"] is None:
@@ -84,11 +84,11 @@ def _wait_for_editor(port: int) -> None:
     debugpy.wait_for_client()
 
 
-def _from_project(trace: TracebackType | None, own: str) -> TracebackType | None:
+def _from_project(trace: TracebackType | None, errors: Any) -> TracebackType | None:
     """The traceback from the first frame that is not agenteval's."""
     first = trace
     while first is not None:
-        if os.path.dirname(os.path.abspath(first.tb_frame.f_code.co_filename)) != own:
+        if not errors.is_ours(os.path.abspath(first.tb_frame.f_code.co_filename)):
             return first
         first = first.tb_next
     return trace

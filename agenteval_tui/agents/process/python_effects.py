@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from types import FrameType, ModuleType
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
+_OURS = (_HERE + os.sep, os.path.dirname(os.path.dirname(_HERE)) + os.sep + "extensions" + os.sep)  # noqa: PTH120
+"""This folder, and that of readers of frameworks."""
 _STDLIB = os.path.dirname(os.path.abspath(os.__file__))  # noqa: PTH100, PTH120
 _INSTALLED = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 _SYSTEM = ("/proc/", "/sys/", "/usr/", "/lib", "/etc/")
@@ -57,7 +59,7 @@ def is_installed(path: str | None) -> bool:
     path = os.path.abspath(path)  # noqa: PTH100
     return (
         any(part in path for part in _INSTALLED)
-        or path.startswith((_STDLIB + os.sep, _HERE + os.sep))
+        or path.startswith((_STDLIB + os.sep, *_OURS))
         or not path.endswith((".py", ".so", ".pyc", ".pyd"))
     )
 
@@ -147,7 +149,7 @@ class Effects:
         """The files of the project among those of these modules and those that were read."""
         paths = dict.fromkeys(path for path in map(_source, modules) if path)
         for path in list(self.read):
-            installed = any(part in path for part in _INSTALLED) or path.startswith((_STDLIB, _HERE))
+            installed = any(part in path for part in _INSTALLED) or path.startswith((_STDLIB, *_OURS))
             if not installed and not path.startswith(_SYSTEM) and not _is_exempt(path):
                 paths[path] = None
         return sorted(paths)[:_MOST]
@@ -182,7 +184,7 @@ def _is_package_asking() -> bool:
     if frame is None or frame.f_code.co_name == "<module>":
         return False
     path = frame.f_code.co_filename
-    return is_installed(path) and not path.startswith(_HERE + os.sep)
+    return is_installed(path) and not path.startswith(_OURS)
 
 
 def _place() -> str:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib takes longer to load than this
+_EXTENSIONS = os.path.dirname(os.path.dirname(_HERE)) + os.sep + "extensions" + os.sep  # noqa: PTH120
+"""Where readers of frameworks are."""
 HOME = os.getcwd()  # noqa: PTH109 - as it was before the agent could change it
 _MOST_FRAMES = 80
 _MOST_EXCEPTIONS = 16
@@ -180,7 +182,7 @@ def _frames(error: BaseException) -> list[tuple[FrameType, int]]:
     frames: list[tuple[FrameType, int]] = []
     trace = error.__traceback__
     while trace is not None:
-        if not _is_ours(trace.tb_frame.f_code.co_filename):
+        if not is_ours(trace.tb_frame.f_code.co_filename):
             frames.append((trace.tb_frame, trace.tb_lineno or 0))
         trace = trace.tb_next
     if type(error).__name__ == "BdbQuit" and frames:  # raised by a debugger for a frame that is about to return
@@ -190,10 +192,11 @@ def _frames(error: BaseException) -> list[tuple[FrameType, int]]:
     return frames
 
 
-def _is_ours(file: str) -> bool:
+def is_ours(file: str) -> bool:
+    """Whether a file is agenteval's part of the process: nobody is told of its frames."""
     # The kind `function` calls agents from there, in a process that is ours.
     of_sample = os.path.join(os.path.dirname(_HERE), "function.py")  # noqa: PTH118, PTH120
-    return bool(os.path.dirname(file) == _HERE or file == of_sample)  # noqa: PTH120
+    return bool(os.path.dirname(file) == _HERE or file == of_sample or file.startswith(_EXTENSIONS))  # noqa: PTH120
 
 
 def _last_own(error: BaseException) -> tuple[FrameType, int] | None:

@@ -36,7 +36,9 @@ _PACKAGES = re.compile(
 _FATAL = "Fatal Python error: "
 _DUMP = re.compile(r"^(?:Current thread 0x\w+|Stack) .*\(?most recent call first\)?:$")
 _DUMPED = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)$')
-_OWN = os.path.join(os.path.dirname(__file__), "python_")  # noqa: PTH118, PTH120
+_HERE = Path(__file__).parent
+OWN = (f"{_HERE / 'python_'}", f"{_HERE.parents[1] / 'extensions'}{os.sep}")
+"""How the paths of our own part of a process begin: here, and where readers of frameworks are."""
 _LONGEST = 300
 _MOST_LINES = 20  # of a message in JavaScript
 
@@ -61,7 +63,7 @@ def frames_in_dump(text: str, folder: Path, *, fatal: bool) -> tuple[Frame, ...]
             dumping, frames = True, []
         elif not dumping or match is None:
             dumping = False
-        elif not match["file"].startswith(_OWN):
+        elif not match["file"].startswith(OWN):
             file, own = _file(match["file"], str(folder))
             source = _source(match["file"], int(match["line"]), folder) if own else ""
             frames.append(Frame(file, int(match["line"]), match["function"], source, own))
