@@ -1,13 +1,25 @@
-"""Plays agents of Python frameworks through the child process of the kind `python`, each by one request."""
+"""Plays agents of Python frameworks through the child process of the kind `python`, each by one request.
+
+Those that bring too many packages for an environment of ours have one each, in the folder that AGENTEVAL_FRAMEWORKS
+names (tests/agents/frameworks/install.py makes them). The interpreter there needs nothing of agenteval.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import importlib.util
 import os
+import shutil
+import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
+from framework_models import as_openai
+from scripted import Handler, ScriptedServer
 
 from agenteval_tui.agents.base import AgentRequest, Done
 from agenteval_tui.agents.permission import permission_for
@@ -88,11 +100,12 @@ async def play_all(
     env: dict[str, str],
     interpreter: str | None = None,
     later: Iterable[str] = ("agent", "graph"),
+    folder: Path = FOLDER,
 ) -> tuple[dict[str, Played], Any]:
     environment = {**os.environ, **env}
     async with (
         _by_way() as more,
-        await start_host(FOLDER, environment, permission=ALLOWED, interpreter=interpreter) as host,
+        await start_host(folder, environment, permission=ALLOWED, interpreter=interpreter) as host,
     ):
         played = {target: await play(host, f"{module}:{target}", REQUEST, **more) for target in targets}
         for target in later:
@@ -102,3 +115,113 @@ async def play_all(
         with suppress(RaisedError):
             truth = await host.call("tool", f"{module}:truth", arguments={})
     return played, truth
+
+
+def interpreter_of(name: str, module: str = "") -> str:
+    """That of its own environment, or ours where that has the module. Skips the test where the framework is not
+    installed."""
+    place = Path(os.environ.get("AGENTEVAL_FRAMEWORKS", "")) / name / "bin" / "python"
+    if "AGENTEVAL_FRAMEWORKS" in os.environ and place.is_file():
+        return str(place.absolute())
+    try:
+        found = importlib.util.find_spec(module) if module else None
+    except ModuleNotFoundError:  # of the package that it is in
+        found = None
+    if found is None:
+        pytest.skip(f"{name} is not installed, and AGENTEVAL_FRAMEWORKS names no folder that has it")
+    return sys.executable
+
+
+def file_of(name: str, folder: Path) -> str:
+    """The module with the cases of a framework."""
+    file = "of_" + name.replace("-", "_")
+    assert (folder / f"{file}.py").is_file()
+    return file
+
+
+def played_by(
+    name: str, module: str, targets: Iterable[str], later: Iterable[str] = ("agent",), *, folder: Path = FOLDER
+) -> Any:
+    """The cases of a framework in one process, with what the framework itself says of them."""
+    return asyncio.run(play_all(file_of(name, folder), targets, {}, interpreter_of(name, module), later, folder))
+
+
+def played_with_model(
+    name: str,
+    module: str,
+    targets: Iterable[str],
+    later: Iterable[str] = (),
+    answer: Handler = as_openai,
+    *,
+    folder: Path = FOLDER,
+    **env: str,
+) -> Any:
+    """The same with a model on loopback."""
+
+    async def play() -> Any:
+        async with ScriptedServer(answer) as server:
+            base = server.url.removesuffix("/v1")
+            addresses = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "x", "ANTHROPIC_BASE_URL": base, **env}
+            return await play_all(
+                file_of(name, folder), targets, addresses, interpreter_of(name, module), later, folder
+            )
+
+    return asyncio.run(play())
+
+
+def unseen_of(played: Any, *names: str) -> list[list[str]]:
+    """Of these cases, the notes; each is a run's last piece alone, that says nothing of the calls before it."""
+    assert [played[name].raised for name in names] == [""] * len(names)
+    return [[note.code for note in played[name].transcript.notes] for name in names]
+
+
+def named_apart(folder: Path, name: str, target: str, tests: Path, **more: Any) -> dict[str, Any]:
+    """The configuration of an agent in the cases of a framework, which are copied to a folder; it has an environment of
+    its own."""
+    place = Path(os.environ.get("AGENTEVAL_FRAMEWORKS", "")) / name / "bin" / "python"
+    if "AGENTEVAL_FRAMEWORKS" not in os.environ or not place.is_file():
+        pytest.skip(f"AGENTEVAL_FRAMEWORKS names no folder that has {name}")
+    file = file_of(name, tests)
+    shutil.copy(tests / f"{file}.py", folder)
+    return {"kind": "python", "callable": f"{file}:{target}", "python": str(place), **more}
+
+
+def calls_of(transcript: Transcript) -> list[tuple[str, str, Any, str]]:
+    return [(call.id, call.name, call.arguments, call.status) for call in transcript.tool_calls]
+
+
+def authors_of(transcript: Transcript) -> list[str | None]:
+    return [message.name for message in transcript.messages if message.role == "assistant"]
+
+
+FIND = ("a", "find", {"q": "socks"}, "ok")
+BAD = ("b", "bad", {"x": 1}, "error")
+
+
+def assert_shop(played: Any, finish: str, authors: list[str | None]) -> None:
+    """Two turns: a text and two calls, of which the second fails; then the answer."""
+    assert played.raised == ""
+    transcript = played.transcript
+    assert transcript.notes == ()
+    roles = [message.role for message in transcript.messages]
+    assert roles[-5:] == ["user", "assistant", "tool", "tool", "assistant"]
+    assert (transcript.messages[-4].content, transcript.final_output) == ("let me see", "3 pairs")
+    assert calls_of(transcript)[-2:] == [FIND, BAD]
+    assert transcript.tool_calls[-2].result == '["socks"]'
+    assert "no such x" in (transcript.tool_calls[-1].result or "")
+    assert (transcript.usage.input_tokens, transcript.usage.output_tokens) == (30, 7)
+    assert (transcript.model, transcript.finish_reason) == ("m", finish)
+    assert authors_of(transcript)[-2:] == authors
+
+
+def assert_handed_over(played: Played, authors: list[str | None], first: str) -> None:
+    """Each step says which agent wrote it; `first`: the call that hands over."""
+    assert played.raised == ""
+    transcript = played.transcript
+    assert (authors_of(transcript), transcript.final_output) == (authors, "3 pairs")
+    assert [(call.name, call.status) for call in transcript.tool_calls] == [
+        (first, "ok"),
+        ("find", "ok"),
+        ("bad", "error"),
+    ]
+    assert (transcript.usage.input_tokens, transcript.notes) == (40, ())

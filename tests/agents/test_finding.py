@@ -9,34 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from found_agents import agents_of, assert_object_is_found, only, project
 
 from agenteval_tui.agents.finding.first_suite import write_first_suite
-from agenteval_tui.agents.finding.model import FoundAgent, Sign
+from agenteval_tui.agents.finding.model import Sign
 from agenteval_tui.agents.finding.own_words import first_line
 from agenteval_tui.agents.finding.search import find_agents
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.views.found_agents import unread
 
-
-def project(folder: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-    return folder
-
-
-def agents_of(folder: Path, files: dict[str, str]) -> list[FoundAgent]:
-    return list(find_agents(project(folder, files)).agents)
-
-
-def only(folder: Path, files: dict[str, str]) -> FoundAgent:
-    agents = agents_of(folder, files)
-    assert len(agents) == 1, [agent.place for agent in agents]
-    return agents[0]
-
-
-PROMPTS = 'RULES = """You are a cook. Recipes only."""\n'
 OBJECTS = {
     "pydantic-ai": "from pydantic_ai import Agent as A\nx = A('openai:m', system_prompt=RULES)\n",
     "openai-agents": "import agents\nx = agents.Agent[None](name='x', instructions=RULES)\n",
@@ -102,12 +83,7 @@ def test_yaml_that_is_no_agent_of_google_adk(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("framework", OBJECTS)
 def test_an_object_of_each_framework(tmp_path: Path, framework: str) -> None:
-    agent = only(tmp_path, {"app/bot.py": PROMPTS + OBJECTS[framework]})
-    assert (agent.sign, agent.framework, agent.file) == (Sign.OBJECT, framework, "app/bot.py")
-    assert agent.config["callable"] == "app/bot.py:x"
-    assert agent.line == (PROMPTS + OBJECTS[framework]).split("\nx = ")[0].count("\n") + 2
-    if "RULES" in OBJECTS[framework]:
-        assert agent.instructions == "You are a cook. Recipes only."
+    assert_object_is_found(tmp_path, framework, OBJECTS[framework])
 
 
 @pytest.mark.parametrize(
@@ -342,12 +318,12 @@ def test_a_graph_in_typescript_is_run_by_tsx(tmp_path: Path) -> None:
 
 def test_classes_that_wrap_an_agent_or_a_model(tmp_path: Path) -> None:
     code = (
-        "from autogen_agentchat.agents import AssistantAgent\n"
-        "class {name}:\n    def __init__(self{more}):\n        self.agent = AssistantAgent(name='a')\n"
-        "    async def {method}(self, prompt):\n        return await self.agent.on_messages([prompt])\n"
+        "from pydantic_ai import Agent\n"
+        "class {name}:\n    def __init__(self{more}):\n        self.agent = Agent(name='a')\n"
+        "    async def {method}(self, prompt):\n        return await self.agent.run(prompt)\n"
     )
     agent = only(tmp_path / "a", {"agent.py": code.format(name="Helper", more="", method="chat")})
-    assert (agent.sign, agent.framework) == (Sign.FACTORY, "AutoGen")
+    assert (agent.sign, agent.framework) == (Sign.FACTORY, "pydantic-ai")
     assert agent.config == {"kind": "python", "callable": "agent.py:Helper", "capture": "model"}
     sdk = (
         "from openai import OpenAI\nclass Bot:\n    client = OpenAI()\n    def __call__(self, text):\n"
@@ -515,17 +491,17 @@ def test_nothing_is_run_or_followed(tmp_path: Path) -> None:
 
 
 def test_a_search_ends(tmp_path: Path) -> None:
-    findings = find_agents(project(tmp_path, {"bot.py": OBJECTS["strands"]}), seconds=-1)
+    findings = find_agents(project(tmp_path, {"bot.py": OBJECTS["pydantic-ai"]}), seconds=-1)
     assert (findings.agents, findings.reason) == ((), "time")
     deep = "x = " + "(" * 150 + ")" * 150
-    assert agents_of(tmp_path / "b", {"bot.py": f"from strands import Agent\nx = Agent\n{deep}\n"}) == []
-    cycle = {"bot.py": "from strands import Agent\nfrom other import x\nx = x\n", "other.py": "from bot import x\n"}
+    assert agents_of(tmp_path / "b", {"bot.py": f"from pydantic_ai import Agent\nx = Agent\n{deep}\n"}) == []
+    cycle = {"bot.py": "from pydantic_ai import Agent\nfrom other import x\nx = x\n", "other.py": "from bot import x\n"}
     assert agents_of(tmp_path / "c", cycle) == []
 
 
 @pytest.mark.parametrize("prompt", ["{{ boom }} now", "pay ${HOME} now", "a: b # c", "\x1b[31m red one", "% yes: [no"])
 def test_any_text_makes_a_right_suite(tmp_path: Path, prompt: str) -> None:
-    text = f"from strands import Agent\nx = Agent(system_prompt={prompt!r})\nx({prompt!r})\n"
+    text = f"from pydantic_ai import Agent\nx = Agent(system_prompt={prompt!r})\nx({prompt!r})\n"
     agent = only(tmp_path, {"bot.py": text})
     path, suite = write_first_suite(agent, tmp_path)
     assert [problem.message for problem in suite.problems] == []
@@ -537,13 +513,13 @@ def names(agents: Any) -> list[str]:
 
 
 def test_each_name_is_there_once(tmp_path: Path) -> None:
-    agents = agents_of(tmp_path, {f"{folder}/bot.py": OBJECTS["strands"] for folder in "abc"})
+    agents = agents_of(tmp_path, {f"{folder}/bot.py": OBJECTS["pydantic-ai"] for folder in "abc"})
     assert names(agents) == ["x", "x-2", "x-3"]
 
 
 def test_equal_names_in_several_projects_say_which(tmp_path: Path) -> None:
     files = {f"cookbook/{folder}/requirements.txt": "" for folder in ("search", "chat")}
-    files |= {f"cookbook/{folder}/bot.py": OBJECTS["strands"] for folder in ("search", "chat")}
+    files |= {f"cookbook/{folder}/bot.py": OBJECTS["pydantic-ai"] for folder in ("search", "chat")}
     assert names(agents_of(tmp_path, files)) == ["chat-x", "search-x"]
 
 
@@ -600,7 +576,7 @@ def test_a_program_whose_model_is_chosen_by_name(tmp_path: Path) -> None:
     ],
 )
 def test_a_program_that_serves_or_whose_agent_is_there_is_none(tmp_path: Path, main: str) -> None:
-    files = {**FLOW, "main.py": main, "bot.py": f"{OBJECTS['strands']}x.run('Rain?')\n"}
+    files = {**FLOW, "main.py": main, "bot.py": f"{OBJECTS['pydantic-ai']}x.run('Rain?')\n"}
     assert Sign.PROGRAM not in [agent.sign for agent in agents_of(tmp_path, files)]
 
 
@@ -914,7 +890,7 @@ def test_the_questions_of_an_argument_are_the_quoted_ones(tmp_path: Path) -> Non
 
 def test_a_program_whose_agent_is_called_like_a_function(tmp_path: Path) -> None:
     text = (
-        "import argparse\nfrom strands import Agent\nfrom builder.tools import get_tools\n"
+        "import argparse\nfrom pydantic_ai import Agent\nfrom builder.tools import get_tools\n"
         "def main():\n    parser = argparse.ArgumentParser()\n    parser.add_argument('query', nargs='*')\n"
         "    agent = Agent(tools=get_tools())\n    agent(' '.join(parser.parse_args().query))\n"
         "if __name__ == '__main__':\n    main()\n"
@@ -922,12 +898,12 @@ def test_a_program_whose_agent_is_called_like_a_function(tmp_path: Path) -> None
     files = {
         "pyproject.toml": "",
         "src/builder/__init__.py": "",
-        "src/builder/strands.py": text,
+        "src/builder/pydantic_ai.py": text,
         "src/builder/tools.py": "",
     }
     agent = only(tmp_path, files)
     # By its path, the file would hide the library that it is called like.
-    assert agent.config["command"] == ["python3", "-m", "builder.strands", "--", "{{prompt}}"]
+    assert agent.config["command"] == ["python3", "-m", "builder.pydantic_ai", "--", "{{prompt}}"]
 
 
 @pytest.mark.parametrize(
@@ -1001,8 +977,8 @@ def test_a_graph_that_takes_no_messages_although_its_state_has_some(
 
 
 def test_notebooks_are_not_read_and_that_is_said(tmp_path: Path) -> None:
-    crew = "from crewai import Crew\ncrew = Crew(agents=[], tasks=[])\n"
+    agent = "from pydantic_ai import Agent\nagent = Agent('m')\n"
     findings = find_agents(project(tmp_path, {"Planning/plan.ipynb": "{}", ".ipynb_checkpoints/plan.ipynb": "{}"}))
     assert (findings.notebooks, unread(findings).partition(":")[0]) == (1, "1 notebook not read")
-    findings = find_agents(project(tmp_path, {"crew.py": crew}))
+    findings = find_agents(project(tmp_path, {"agent.py": agent}))
     assert (findings.notebooks, unread(findings)) == (1, "")

@@ -1,82 +1,34 @@
-"""Real agents of frameworks that bring too many packages for an environment of ours, through the kind `python`.
-
-AGENTEVAL_FRAMEWORKS names a folder with an environment for each (tests/agents/frameworks/install.py makes them). Each
-framework plays all of its cases in one process. The interpreter there needs nothing of agenteval.
-"""
+"""Real agents of frameworks in environments of their own (`framework_runs`), through the kind `python`. Each framework
+plays all of its cases in one process."""
 
 from __future__ import annotations
 
-import asyncio
-import importlib.util
 import json
 import os
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from framework_models import as_anthropic, as_dspy, as_openai
-from framework_runs import FOLDER, LATER, play_all
+from framework_models import as_anthropic, as_dspy
+from framework_runs import (
+    BAD,
+    FIND,
+    FOLDER,
+    LATER,
+    assert_handed_over,
+    assert_shop,
+    authors_of,
+    calls_of,
+    interpreter_of,
+    played_by,
+    played_with_model,
+    unseen_of,
+)
 from packaging.requirements import Requirement
-from scripted import ScriptedServer
 
-from agenteval_tui.transcripts.model import Note, Transcript, Usage
-
-
-def interpreter_of(name: str, module: str = "") -> str:
-    """That of its own environment, or ours where that has the module. Skips the test where the framework is not
-    installed."""
-    place = Path(os.environ.get("AGENTEVAL_FRAMEWORKS", "")) / name / "bin" / "python"
-    if "AGENTEVAL_FRAMEWORKS" in os.environ and place.is_file():
-        return str(place.absolute())
-    try:
-        found = importlib.util.find_spec(module) if module else None
-    except ModuleNotFoundError:  # of the package that it is in
-        found = None
-    if found is None:
-        pytest.skip(f"{name} is not installed, and AGENTEVAL_FRAMEWORKS names no folder that has it")
-    return sys.executable
-
-
-def played_by(name: str, module: str, targets: tuple[str, ...], later: tuple[str, ...] = ("agent",)) -> Any:
-    file = "of_" + name.replace("-", "_")
-    assert (FOLDER / f"{file}.py").is_file()
-    return asyncio.run(play_all(file, targets, {}, interpreter_of(name, module), later))
-
-
-def played_with_model(
-    name: str, module: str, targets: tuple[str, ...], later: tuple[str, ...] = (), answer: Any = as_openai, **env: str
-) -> Any:
-    """The same with a model on loopback."""
-
-    async def play() -> Any:
-        async with ScriptedServer(answer) as server:
-            base = server.url.removesuffix("/v1")
-            addresses = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "x", "ANTHROPIC_BASE_URL": base, **env}
-            file = "of_" + name.replace("-", "_")
-            return await play_all(file, targets, addresses, interpreter_of(name, module), later)
-
-    return asyncio.run(play())
-
-
-def unseen_of(played: Any, *names: str) -> list[list[str]]:
-    """Of these cases, the notes; each is a run's last piece alone, that says nothing of the calls before it."""
-    assert [played[name].raised for name in names] == [""] * len(names)
-    return [[note.code for note in played[name].transcript.notes] for name in names]
-
-
-def calls_of(transcript: Transcript) -> list[tuple[str, str, Any, str]]:
-    return [(call.id, call.name, call.arguments, call.status) for call in transcript.tool_calls]
-
-
-def authors_of(transcript: Transcript) -> list[str | None]:
-    return [message.name for message in transcript.messages if message.role == "assistant"]
-
-
-FIND = ("a", "find", {"q": "socks"}, "ok")
-BAD = ("b", "bad", {"x": 1}, "error")
+from agenteval_tui.transcripts.model import Note, Usage
 
 SMOLAGENTS = ("agent", "streaming", "result", "memory", "streamed")
 CODING = ("coding", "coding_streamed")
@@ -201,6 +153,11 @@ class TestAutoGen:
             assert [kind for kind, _ in asked][1:] == [*kinds, "AssistantMessage", "UserMessage"]
 
 
+def test_after_a_hand_off_each_step_of_autogen_says_which_agent_wrote_it() -> None:
+    played, _ = played_with_model("autogen-agentchat", "autogen_agentchat", ("handing",))
+    assert_handed_over(played["handing"], ["desk", "desk", "shop", "shop"], "transfer_to_shop")
+
+
 LLAMA_INDEX = ("agent", "streaming", "several", "streamed")
 LLAMA_ALONE = ("message_alone", "chat_response", "of_a_query_engine")
 WORKFLOWS = ("reasoning", "chat_engine", "workflow", "odd", "tells", "result", "own_end")
@@ -261,6 +218,11 @@ class TestLlamaIndex:
         assert transcript.final_output == "3 pairs"
         assert "is a workflow that begins with: size; write a function" in played["odd"].raised
         assert played["odd"].wrong
+
+
+def test_after_a_hand_off_each_step_of_llama_index_says_which_agent_wrote_it() -> None:
+    played, _ = played_with_model("llama-index-core", "llama_index.core", ("handing",))
+    assert_handed_over(played["handing"], ["desk", "shop", "shop"], "handoff")
 
 
 ADK_ALONE = ("event_alone", "content_alone", "text_alone")
@@ -472,44 +434,6 @@ def test_supervisors_and_swarms_of_langgraph_say_which_agent_wrote(langgraph_sev
     assert (authors_of(transcript), [call.name for call in transcript.tool_calls]) == (authors, calls)
     assert (transcript.final_output, transcript.notes) == ("3 pairs", ())
     assert transcript.usage.input_tokens == tokens
-
-
-@pytest.mark.parametrize(
-    ("name", "module", "authors", "first"),
-    [
-        ("llama-index-core", "llama_index.core", ["desk", "shop", "shop"], "handoff"),
-        ("autogen-agentchat", "autogen_agentchat", ["desk", "desk", "shop", "shop"], "transfer_to_shop"),
-    ],
-)
-def test_after_a_hand_off_each_step_says_which_agent_wrote_it(
-    name: str, module: str, authors: list[str], first: str
-) -> None:
-    played, _ = played_with_model(name, module, ("handing",))
-    assert played["handing"].raised == ""
-    transcript = played["handing"].transcript
-    assert (authors_of(transcript), transcript.final_output) == (authors, "3 pairs")
-    assert [(call.name, call.status) for call in transcript.tool_calls] == [
-        (first, "ok"),
-        ("find", "ok"),
-        ("bad", "error"),
-    ]
-    assert (transcript.usage.input_tokens, transcript.notes) == (40, ())
-
-
-def assert_shop(played: Any, finish: str, authors: list[str | None]) -> None:
-    """Two turns: a text and two calls, of which the second fails; then the answer."""
-    assert played.raised == ""
-    transcript = played.transcript
-    assert transcript.notes == ()
-    roles = [message.role for message in transcript.messages]
-    assert roles[-5:] == ["user", "assistant", "tool", "tool", "assistant"]
-    assert (transcript.messages[-4].content, transcript.final_output) == ("let me see", "3 pairs")
-    assert calls_of(transcript)[-2:] == [FIND, BAD]
-    assert transcript.tool_calls[-2].result == '["socks"]'
-    assert "no such x" in (transcript.tool_calls[-1].result or "")
-    assert (transcript.usage.input_tokens, transcript.usage.output_tokens) == (30, 7)
-    assert (transcript.model, transcript.finish_reason) == ("m", finish)
-    assert authors_of(transcript)[-2:] == authors
 
 
 AGNO_ALONE = ("message_alone", "content_alone", "only_texts", "last_event")

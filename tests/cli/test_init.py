@@ -63,7 +63,7 @@ def test_a_folder_that_can_not_be(cli: Any, tmp_path: Path) -> None:
     assert "can't be written" in done.err
 
 
-BOT = "from strands import Agent\ntool_of = 1\nbot = Agent(system_prompt='You sell pans.')\n"
+BOT = "from pydantic_ai import Agent\ntool_of = 1\nbot = Agent(system_prompt='You sell pans.')\n"
 TWO = BOT + "cook = Agent(name='cook')\n"
 
 

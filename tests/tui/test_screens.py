@@ -373,7 +373,7 @@ async def test_a_locked_history_is_said_in_the_app(tmp_path: Path, monkeypatch: 
 
 async def test_a_folder_with_agents_offers_a_suite_for_each(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text(
-        "from strands import Agent\nshop = Agent(system_prompt='You sell pans.')\ncook = Agent(name='cook')\n"
+        "from pydantic_ai import Agent\nshop = Agent(system_prompt='You sell pans.')\ncook = Agent(name='cook')\n"
     )
     app = app_on(tmp_path, tmp_path / "history.db")
     async with app.run_test(size=(80, 24)) as pilot:
@@ -403,7 +403,7 @@ async def test_a_start_without_paths_shows_the_agents_of_the_folder_and_the_samp
 ) -> None:
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "bot.py").write_text(
-        "from strands import Agent\nshop = Agent(system_prompt='You sell pans.')\n"
+        "from pydantic_ai import Agent\nshop = Agent(system_prompt='You sell pans.')\n"
     )
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("AGENTEVAL_DATA_DIR", str(tmp_path / "data"))
