@@ -18,6 +18,7 @@ from agenteval_tui.agents.base import AgentRequest, CheckReport
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process import project_environment as module
 from agenteval_tui.agents.process import python_imports, python_start
+from agenteval_tui.agents.process.framework_readers import reader_files
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.recorder import Recorder
@@ -702,7 +703,8 @@ async def test_settings_of_pydantic_name_their_variables(project: Path) -> None:
 
 def test_the_child_is_written_for_python_3_8() -> None:
     folder = Path(module.__file__).parent
-    for path in sorted(folder.glob("python_*.py")):
+    readers = {Path(file) for file, _ in reader_files().values()}
+    for path in sorted({*folder.glob("python_*.py"), *readers}):
         if path.stem in ("python_host", "python_tree"):
             continue  # they run here
         ast.parse(path.read_text(), str(path), feature_version=(3, 8))

@@ -34,7 +34,8 @@ tests:
         config_uxon: '{{"metrics": [{{"type": "TextMatch", "contains": "hello"}}]}}'
 """
 # What names a part of each group, and what the core says where the part is gone. A part that nobody can name is missing
-# in silence: a check of the doctor, the options of a kind, a kind that is in another group too, a key, a packing.
+# in silence: a check of the doctor, the options of a kind, a kind that is in another group too, a key, a packing, a
+# reader of objects.
 NAMED: dict[str, tuple[tuple[str, ...], str]] = {
     "agenteval.commands": (("NAME",), "there is no verb 'NAME'"),
     "agenteval.documents": (("schema", "NAME"), "there is no schema 'NAME'"),
@@ -59,7 +60,7 @@ USES = {
     "agenteval.embedders": (METRIC, '{"type": "Similarity", "to": "hello", "embedder": "NAME"}'),
 }
 SILENT = {
-    *("agenteval.doctor_checks", "agenteval.agent_options", "agenteval.key_finders"),
+    *("agenteval.doctor_checks", "agenteval.agent_options", "agenteval.frameworks", "agenteval.key_finders"),
     *("agenteval.actions", "agenteval.packings", "agenteval.api", "agenteval.mcp_tools"),
     *("agenteval.local_agents", "agenteval.local_embedders"),
 }
@@ -130,9 +131,13 @@ for module in pkgutil.walk_packages(agenteval_tui.__path__, "agenteval_tui."):
 print(agenteval_tui.__file__)
 """
 VERBS = (("--help",), ("validate", "hello.suite.yaml"), ("run", "hello.suite.yaml", "--trust"), ("doctor",))
-# What a format could break. All else is tried without all extensions.
 OF_FORMATS = (("import", "hello.json"), ("export", "last", "-"))
-FORMATS = {"agenteval.importers", "agenteval.exporters", "agenteval.suite_exporters"}
+OF_FRAMEWORKS = (("init", "--list"),)
+# What parts of these groups could break. All else is tried without all extensions.
+BREAKABLE = {
+    **dict.fromkeys(("agenteval.importers", "agenteval.exporters", "agenteval.suite_exporters"), OF_FORMATS),
+    "agenteval.frameworks": OF_FRAMEWORKS,
+}
 pytestmark = pytest.mark.xdist_group("removal")  # one copy, and one process that has imported it
 MESSAGES = [{"role": "user", "content": "Say hello"}, {"role": "assistant", "content": "hello"}]
 
@@ -165,7 +170,7 @@ def core(checkout: Path) -> Iterator[subprocess.Popen[str]]:
 
 def lines_of(name: str) -> re.Pattern[str]:
     """The entry points of an extension in pyproject.toml."""
-    return re.compile(rf'(?m)^[\w-]+ = "agenteval_tui\.extensions\.{name}\..*\n')
+    return re.compile(rf'(?m)^[\w".-]+ = "agenteval_tui\.extensions\.{name}\..*\n')
 
 
 @pytest.fixture(params=NAMES)
@@ -213,8 +218,10 @@ def check_core(core: subprocess.Popen[str], checkout: Path, folder: Path, parts:
     """The verbs of the core work, the app opens, and who names a part (group, name) that is missing is told so."""
     (folder / "hello.suite.yaml").write_text(SUITE, "utf-8")
     (folder / "hello.json").write_text(json.dumps({"messages": MESSAGES}), "utf-8")
-    is_format = {group for group, _ in parts} <= FORMATS
-    verbs = OF_FORMATS if is_format else (*VERBS, *OF_FORMATS)
+    groups = {group for group, _ in parts}
+    is_narrow = groups <= BREAKABLE.keys()
+    verbs = [verb for group in sorted(groups if is_narrow else BREAKABLE) for verb in BREAKABLE[group]]
+    verbs = list(dict.fromkeys(verbs if is_narrow else (*VERBS, *verbs)))
     asked = {}
     for group, name in parts:
         if group in USES:
@@ -225,11 +232,11 @@ def check_core(core: subprocess.Popen[str], checkout: Path, folder: Path, parts:
             asked[tuple(word.replace("GROUP", group).replace("NAME", name) for word in words)] = answer.replace(
                 "NAME", name
             )
-    value = ask(core, folder, [*verbs, *asked], app=not is_format)
+    value = ask(core, folder, [*verbs, *asked], app=not is_narrow)
     assert Path(value["place"]).is_relative_to(checkout)
     said = value["said"]
     assert {verb: said[" ".join(verb)][1] for verb in verbs if said[" ".join(verb)][0] != 0} == {}
-    if not is_format:
+    if not is_narrow:
         assert "pass rate 100 %" in said["run hello.suite.yaml --trust"][1]
         assert value["screen"] == "SuitesScreen"
     for words, answer in asked.items():
