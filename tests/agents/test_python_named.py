@@ -305,7 +305,6 @@ APART = {
     "google_adk": "google-adk",
     "llama_index_core": "llama-index-core",
     "crewai": "crewai",
-    "smolagents": "smolagents",
     "autogen_agentchat": "autogen-agentchat",
 }
 
@@ -332,7 +331,6 @@ class TestFrameworksApart:
             ("llama_index_core", "remembers", {"input": {"query": "Q {{prompt}}"}, "output": "query"}, "Q hello"),
             ("crewai", "ordering", {"context": {"customer": "C1"}, "output": "customer"}, "C1"),
             ("crewai", "ordering", {"input": {"customer": "C2"}, "output": "pairs"}, "3"),
-            ("smolagents", "structured", {"context": {"customer": "C1"}, "output": "knows"}, "true"),
         ],
     )  # fmt: skip
     async def test_input_output_and_context(

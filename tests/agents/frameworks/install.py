@@ -13,7 +13,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = {
-    "smolagents": ("smolagents>=1.20",),
     "autogen-agentchat": ("autogen-agentchat>=0.7", "autogen-ext[openai]>=0.7"),
     "crewai": ("crewai>=1.0",),
     "google-adk": ("google-adk>=1.0",),
