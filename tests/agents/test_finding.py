@@ -30,7 +30,6 @@ OBJECTS = {
     "LlamaIndex": "from llama_index.core.agent.workflow import FunctionAgent\nx = FunctionAgent(system_prompt=RULES)\n",
     "strands": "from strands import Agent\nx = Agent(system_prompt=RULES)\n",
     "Agno": "from agno.agent import Agent\nx = Agent(instructions=RULES)\n",
-    "Haystack": "from haystack.components.agents import Agent\nx = Agent(system_prompt=RULES)\n",
     "Semantic Kernel": "from semantic_kernel.agents import ChatCompletionAgent\n"
     "x = ChatCompletionAgent(instructions=RULES)\n",
     "DSPy": "import dspy\nx = dspy.ReAct('question -> answer', tools=[])\n",

@@ -22,7 +22,6 @@ PACKAGES = {
     "evaluators": ("autoevals>=0.4", "deepeval>=4", "langsmith>=0.4", "openevals>=0.2", "pydantic-evals>=1.0"),
     "strands": ("strands-agents[openai]>=1.0",),
     "agno": ("agno>=2.0", "openai"),
-    "haystack": ("haystack-ai>=2.20",),
     "semantic-kernel": ("semantic-kernel>=1.30",),
     "dspy": ("dspy>=3.0",),
     "claude-agent-sdk": ("claude-agent-sdk>=0.1",),
