@@ -32,7 +32,6 @@ OBJECTS = {
     "Agno": "from agno.agent import Agent\nx = Agent(instructions=RULES)\n",
     "Semantic Kernel": "from semantic_kernel.agents import ChatCompletionAgent\n"
     "x = ChatCompletionAgent(instructions=RULES)\n",
-    "DSPy": "import dspy\nx = dspy.ReAct('question -> answer', tools=[])\n",
     "Claude's agent SDK": "from claude_agent_sdk import ClaudeAgentOptions\n"
     "x = ClaudeAgentOptions(system_prompt=RULES)\n",
 }

@@ -23,7 +23,6 @@ PACKAGES = {
     "strands": ("strands-agents[openai]>=1.0",),
     "agno": ("agno>=2.0", "openai"),
     "semantic-kernel": ("semantic-kernel>=1.30",),
-    "dspy": ("dspy>=3.0",),
     "claude-agent-sdk": ("claude-agent-sdk>=0.1",),
     # Several in one: tests/agents/test_python_named.py.
     "named": ("langgraph>=1.0", "langchain-openai>=1.0", "pydantic-ai-slim[openai]>=1.0", "openai-agents>=0.3"),
