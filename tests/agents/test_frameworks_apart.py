@@ -296,45 +296,6 @@ def test_the_extra_leaves_frameworks_the_version_of_mcp_that_they_need() -> None
     assert {name: version for name, version in versions.items() if version not in Requirement(needed).specifier} == {}
 
 
-@pytest.fixture(scope="module")
-def strands() -> Any:
-    targets = ("agent", "result", "graph", "broken", "served_agent", "served", "message_alone", "only_texts")
-    targets = (*targets, "all_messages", "all_events")
-    return played_with_model("strands", "strands", targets, ("agent",))
-
-
-@pytest.mark.xdist_group("strands")
-def test_strands(strands: Any) -> None:
-    """The agent itself has everything; a result alone says that its calls are not known."""
-    played, truth = strands
-    transcript = played["agent"].transcript
-    assert transcript.final_output == "3 pairs"
-    assert calls_of(transcript) == [FIND, BAD]
-    assert transcript.usage == Usage(20, 4, cached_tokens=6), transcript.usage
-    assert not transcript.notes
-    later = played["agent, later"].transcript
-    assert later.final_output == "3 pairs"
-    assert ["user", ["toolResult"]] in truth["asked"][-2]
-    alone = played["result"].transcript
-    assert alone.final_output == "3 pairs"
-    assert [note.code for note in alone.notes] == ["unread_calls"]
-    both = played["graph"].transcript
-    assert authors_of(both) == ["first", "first", "second", "second"]
-    assert [call.name for call in both.tool_calls] == ["find", "bad"] * 2
-    served = played["served_agent"].transcript
-    assert (served.final_output, calls_of(served), served.notes) == ("3 pairs", [FIND, BAD], ())
-    assert served.usage == Usage(30, 7)
-    assert [note.code for note in played["served"].transcript.notes] == ["unread_calls"]
-    assert played["served"].transcript.usage == Usage(30, 7)
-    assert unseen_of(played, "message_alone", "only_texts") == [["unread_calls"], ["text_only"]]
-    for name in ("all_messages", "all_events"):
-        assert (played[name].transcript.final_output, calls_of(played[name].transcript)) == ("3 pairs", [FIND, BAD])
-        assert played[name].transcript.notes == ()
-    broken = played["broken"]
-    assert "the model is gone" in broken.raised
-    assert calls_of(broken.transcript) == [FIND, BAD]
-
-
 HANDED = ["transfer_to_shop", "find"]
 LANGGRAPH_SEVERAL = {
     "swarm": (["desk", "shop", "shop"], HANDED, 40),
