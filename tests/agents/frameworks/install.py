@@ -20,7 +20,6 @@ PACKAGES = {
     "langgraph-several": ("langgraph-supervisor", "langgraph-swarm", "langchain>=1.0", "langchain-openai>=1.0"),
     # tests/runs/test_evaluators.py
     "evaluators": ("autoevals>=0.4", "deepeval>=4", "langsmith>=0.4", "openevals>=0.2", "pydantic-evals>=1.0"),
-    "agno": ("agno>=2.0", "openai"),
     "semantic-kernel": ("semantic-kernel>=1.30",),
     "claude-agent-sdk": ("claude-agent-sdk>=0.1",),
     # Several in one: tests/agents/test_python_named.py.
