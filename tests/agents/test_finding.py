@@ -30,8 +30,6 @@ OBJECTS = {
     "LlamaIndex": "from llama_index.core.agent.workflow import FunctionAgent\nx = FunctionAgent(system_prompt=RULES)\n",
     "Semantic Kernel": "from semantic_kernel.agents import ChatCompletionAgent\n"
     "x = ChatCompletionAgent(instructions=RULES)\n",
-    "Claude's agent SDK": "from claude_agent_sdk import ClaudeAgentOptions\n"
-    "x = ClaudeAgentOptions(system_prompt=RULES)\n",
 }
 
 
