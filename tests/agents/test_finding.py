@@ -28,8 +28,6 @@ OBJECTS = {
     "Google ADK": "from google.adk.agents.llm_agent import LlmAgent\nx = LlmAgent(name='x', instruction=RULES)\n",
     "AutoGen": "from autogen_agentchat.teams import RoundRobinGroupChat\nx = RoundRobinGroupChat([])\n",
     "LlamaIndex": "from llama_index.core.agent.workflow import FunctionAgent\nx = FunctionAgent(system_prompt=RULES)\n",
-    "Semantic Kernel": "from semantic_kernel.agents import ChatCompletionAgent\n"
-    "x = ChatCompletionAgent(instructions=RULES)\n",
 }
 
 

@@ -316,37 +316,3 @@ def test_supervisors_and_swarms_of_langgraph_say_which_agent_wrote(langgraph_sev
     assert (authors_of(transcript), [call.name for call in transcript.tool_calls]) == (authors, calls)
     assert (transcript.final_output, transcript.notes) == ("3 pairs", ())
     assert transcript.usage.input_tokens == tokens
-
-
-SEMANTIC_KERNEL = ("agent", "streamed", "history")
-
-
-ANSWERS_ALONE = ("response", "message", "results", "only_answers")
-
-
-@pytest.fixture(scope="module")
-def semantic_kernel() -> Any:
-    return played_with_model("semantic-kernel", "semantic_kernel", (*SEMANTIC_KERNEL, *ANSWERS_ALONE), ("agent",))
-
-
-@pytest.mark.xdist_group("semantic_kernel")
-class TestSemanticKernel:
-    @pytest.mark.parametrize("name", [*SEMANTIC_KERNEL, "agent, later"])
-    def test_what_it_gives(self, semantic_kernel: Any, name: str) -> None:
-        played, truth = semantic_kernel
-        assert played[name].raised == ""
-        transcript = played[name].transcript
-        assert (authors_of(transcript)[-2:], transcript.final_output) == (["shop", "shop"], "3 pairs")
-        assert (transcript.usage.input_tokens, transcript.usage.output_tokens) == (30, 7)
-        calls = [(call.name, call.arguments, call.status) for call in transcript.tool_calls][-2:]
-        alone = name in ("streamed", "history")
-        assert calls == [("Shop-find", {"q": "socks"}, "ok"), ("Shop-bad", {"x": 1}, "ok" if alone else "error")]
-        assert [note.code for note in transcript.notes] == (["left_out"] if alone else [])
-        assert truth["calls"] == [["find", '{"q": "socks"}'], ["bad", '{"x": 1}']]
-
-    @pytest.mark.parametrize("name", ANSWERS_ALONE)
-    def test_answers_alone_hold_no_calls(self, semantic_kernel: Any, name: str) -> None:
-        transcript = semantic_kernel[0][name].transcript
-        # What `invoke_stream` gives has no end of a message.
-        answer = "let me see3 pairs" if name == "only_answers" else "3 pairs"
-        assert (transcript.final_output, [note.code for note in transcript.notes]) == (answer, ["unread_calls"])

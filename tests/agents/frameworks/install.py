@@ -20,7 +20,6 @@ PACKAGES = {
     "langgraph-several": ("langgraph-supervisor", "langgraph-swarm", "langchain>=1.0", "langchain-openai>=1.0"),
     # tests/runs/test_evaluators.py
     "evaluators": ("autoevals>=0.4", "deepeval>=4", "langsmith>=0.4", "openevals>=0.2", "pydantic-evals>=1.0"),
-    "semantic-kernel": ("semantic-kernel>=1.30",),
     # Several in one: tests/agents/test_python_named.py.
     "named": ("langgraph>=1.0", "langchain-openai>=1.0", "pydantic-ai-slim[openai]>=1.0", "openai-agents>=0.3"),
     # Asked in our process: its tests run there, with agenteval beside it.
