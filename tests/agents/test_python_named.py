@@ -305,7 +305,6 @@ APART = {
     "google_adk": "google-adk",
     "llama_index_core": "llama-index-core",
     "crewai": "crewai",
-    "autogen_agentchat": "autogen-agentchat",
 }
 
 
@@ -349,7 +348,6 @@ class TestFrameworksApart:
     @pytest.mark.parametrize(
         ("framework", "name", "said"),
         [
-            ("autogen_agentchat", "agent", "agents of AutoGen have no run context"),
             ("crewai", "agent", "an agent of CrewAI takes no context"),
         ],
     )

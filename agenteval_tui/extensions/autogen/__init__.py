@@ -1,1 +1,1 @@
-"""Messages and events of AutoGen."""
+"""Agents of AutoGen; its messages and events as a format."""

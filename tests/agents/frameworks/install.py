@@ -13,7 +13,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = {
-    "autogen-agentchat": ("autogen-agentchat>=0.7", "autogen-ext[openai]>=0.7"),
     "crewai": ("crewai>=1.0",),
     "google-adk": ("google-adk>=1.0",),
     "llama-index-core": ("llama-index-core>=0.13", "llama-index-llms-openai-like>=0.5"),
