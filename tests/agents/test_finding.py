@@ -26,7 +26,6 @@ OBJECTS = {
     "LangChain": "from langchain.agents import create_agent\nx = create_agent('m', [], prompt=RULES)\n",
     "CrewAI": "from crewai import Crew\nx = Crew(agents=[], tasks=[])\n",
     "Google ADK": "from google.adk.agents.llm_agent import LlmAgent\nx = LlmAgent(name='x', instruction=RULES)\n",
-    "LlamaIndex": "from llama_index.core.agent.workflow import FunctionAgent\nx = FunctionAgent(system_prompt=RULES)\n",
 }
 
 

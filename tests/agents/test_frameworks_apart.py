@@ -3,7 +3,6 @@ plays all of its cases in one process."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import tomllib
@@ -16,7 +15,6 @@ from framework_runs import (
     FIND,
     FOLDER,
     LATER,
-    assert_handed_over,
     authors_of,
     calls_of,
     interpreter_of,
@@ -27,73 +25,6 @@ from framework_runs import (
 from packaging.requirements import Requirement
 
 from agenteval_tui.transcripts.model import Note, Usage
-
-LLAMA_INDEX = ("agent", "streaming", "several", "streamed")
-LLAMA_ALONE = ("message_alone", "chat_response", "of_a_query_engine")
-WORKFLOWS = ("reasoning", "chat_engine", "workflow", "odd", "tells", "result", "own_end")
-
-
-@pytest.fixture(scope="module")
-def llama_index() -> Any:
-    return played_by("llama-index-core", "llama_index.core", (*LLAMA_INDEX, *WORKFLOWS, *LLAMA_ALONE))
-
-
-@pytest.mark.xdist_group("llama_index")
-class TestLlamaIndex:
-    @pytest.mark.parametrize("name", LLAMA_INDEX)
-    def test_what_it_gives(self, llama_index: Any, name: str) -> None:
-        played, _ = llama_index
-        assert played[name].raised == ""
-        transcript = played[name].transcript
-        assert transcript.notes == ()
-        assert [m.role for m in transcript.messages] == ["user", "assistant", "tool", "tool", "assistant"]
-        assert (transcript.messages[1].content, transcript.messages[1].reasoning) == ("let me see", "hm")
-        assert calls_of(transcript) == [FIND, BAD]
-        assert [c.result for c in transcript.tool_calls] == ['["socks"]', "no such x"]
-        assert (transcript.final_output, transcript.usage) == ("3 pairs", Usage(30, 7))
-
-    def test_a_later_turn(self, llama_index: Any) -> None:
-        played, truth = llama_index
-        transcript = played["agent, later"].transcript
-        assert [m.role for m in transcript.messages][:6] == [m.role for m in LATER.messages]
-        assert calls_of(transcript)[1:] == [FIND, BAD]
-        assert transcript.final_output == "3 pairs"
-        asked = next(one for one in truth["asked"] if one[-1] == ["user", "and now?"])
-        assert [role for role, _ in asked] == [m.role for m in LATER.messages]
-
-    def test_the_last_piece_alone_says_nothing_of_calls(self, llama_index: Any) -> None:
-        assert unseen_of(llama_index[0], *LLAMA_ALONE) == [["unread_calls"]] * 3
-
-    def test_an_agent_that_reasons_in_words(self, llama_index: Any) -> None:
-        transcript = llama_index[0]["reasoning"].transcript
-        assert [(c.name, c.arguments, c.result) for c in transcript.tool_calls] == [
-            ("find", {"q": "socks"}, '["socks"]')
-        ]
-        assert transcript.final_output == "3 pairs"
-
-    def test_other_objects(self, llama_index: Any) -> None:
-        played, _ = llama_index
-        transcript = played["chat_engine"].transcript
-        assert [(c.name, c.result) for c in transcript.tool_calls] == [("find", '["socks"]')]
-        assert transcript.final_output == "3 pairs"
-        assert played["workflow"].transcript.final_output == "3 pairs of hello"
-        assert played["tells"].transcript.final_output == "3 pairs"
-        assert json.loads(played["own_end"].transcript.final_output) == {"pairs": 3}
-
-    def test_what_can_not_be_read_is_said(self, llama_index: Any) -> None:
-        played, _ = llama_index
-        transcript = played["result"].transcript
-        assert [note.code for note in transcript.notes] == ["left_out"]
-        assert [c.name for c in transcript.tool_calls] == ["find", "bad"]
-        assert transcript.final_output == "3 pairs"
-        assert "is a workflow that begins with: size; write a function" in played["odd"].raised
-        assert played["odd"].wrong
-
-
-def test_after_a_hand_off_each_step_of_llama_index_says_which_agent_wrote_it() -> None:
-    played, _ = played_with_model("llama-index-core", "llama_index.core", ("handing",))
-    assert_handed_over(played["handing"], ["desk", "shop", "shop"], "handoff")
-
 
 ADK_ALONE = ("event_alone", "content_alone", "text_alone")
 ADK = ("agent", "sequence", "runner", "events", "listed")

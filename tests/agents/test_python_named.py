@@ -303,7 +303,6 @@ class TestFrameworks:
 
 APART = {
     "google_adk": "google-adk",
-    "llama_index_core": "llama-index-core",
     "crewai": "crewai",
 }
 
@@ -325,9 +324,6 @@ class TestFrameworksApart:
             ("google_adk", "keyed", {"context": {"customer": "C1"}}, "You serve C1."),
             ("google_adk", "keyed", {"context": {"customer": "C1"}, "output": "customer"}, "C1"),
             ("google_adk", "keyed", {"context": {"customer": "C"}, "input": "Q {{prompt}}", "output": "said"}, "Q h"),
-            ("llama_index_core", "remembers", {"output": "deep.pairs"}, "3"),
-            ("llama_index_core", "remembers", {"context": {"customer": "{{prompt}}"}, "output": "who"}, "hello"),
-            ("llama_index_core", "remembers", {"input": {"query": "Q {{prompt}}"}, "output": "query"}, "Q hello"),
             ("crewai", "ordering", {"context": {"customer": "C1"}, "output": "customer"}, "C1"),
             ("crewai", "ordering", {"input": {"customer": "C2"}, "output": "pairs"}, "3"),
         ],
