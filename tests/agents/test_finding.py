@@ -25,7 +25,6 @@ OBJECTS = {
     "b.add_edge('a', 'b')\nx = b.compile()\n",
     "LangChain": "from langchain.agents import create_agent\nx = create_agent('m', [], prompt=RULES)\n",
     "CrewAI": "from crewai import Crew\nx = Crew(agents=[], tasks=[])\n",
-    "Google ADK": "from google.adk.agents.llm_agent import LlmAgent\nx = LlmAgent(name='x', instruction=RULES)\n",
 }
 
 

@@ -24,56 +24,6 @@ from framework_runs import (
 )
 from packaging.requirements import Requirement
 
-from agenteval_tui.transcripts.model import Note, Usage
-
-ADK_ALONE = ("event_alone", "content_alone", "text_alone")
-ADK = ("agent", "sequence", "runner", "events", "listed")
-
-
-@pytest.fixture(scope="module")
-def google_adk() -> Any:
-    return played_by("google-adk", "google.adk", (*ADK, *ADK_ALONE, "refusing", "drawing"))
-
-
-@pytest.mark.xdist_group("google_adk")
-class TestGoogleADK:
-    def test_the_last_piece_alone_says_nothing_of_calls(self, google_adk: Any) -> None:
-        assert unseen_of(google_adk[0], *ADK_ALONE) == [["unread_calls"], ["unread_calls"], ["text_only"]]
-        assert google_adk[0]["content_alone"].transcript.final_output == "3 pairs"
-
-    @pytest.mark.parametrize("name", ADK)
-    def test_what_it_gives(self, google_adk: Any, name: str) -> None:
-        played, _ = google_adk
-        assert played[name].raised == ""
-        transcript = played[name].transcript
-        assert transcript.notes == ()
-        assert [m.role for m in transcript.messages] == ["user", "assistant", "tool", "tool", "assistant"]
-        assert (transcript.messages[1].content, transcript.messages[1].reasoning) == ("let me see", "hm")
-        assert calls_of(transcript) == [FIND, BAD]
-        assert [c.result for c in transcript.tool_calls] == ['["socks"]', '{"error": "no such x"}']
-        assert (transcript.final_output, transcript.usage) == ("3 pairs", Usage(30, 7, 3, 1))
-        assert (transcript.finish_reason, transcript.model) == ("max_tokens", "fake-1")
-
-    def test_a_later_turn(self, google_adk: Any) -> None:
-        played, truth = google_adk
-        transcript = played["agent, later"].transcript
-        assert [m.role for m in transcript.messages][:6] == [m.role for m in LATER.messages]
-        assert calls_of(transcript)[1:] == [FIND, BAD]
-        assert transcript.final_output == "3 pairs"
-        asked = next(one for one in truth["asked"] if one[-1][0] == "and now?")
-        parts = [part for _, kinds in asked for part in kinds]
-        assert parts == ["text", "text", "text", "function_call", "function_response", "text", "text"]
-
-    def test_what_can_not_be_read_is_said(self, google_adk: Any) -> None:
-        played, _ = google_adk
-        transcript = played["refusing"].transcript
-        assert transcript.notes == (Note("left_out", "an error of the model: SAFETY refused"),)
-        assert (transcript.finish_reason, transcript.final_output) == ("safety", "")
-        transcript = played["drawing"].transcript
-        assert transcript.notes == (Note("left_out", "a part of a message: inline_data"),)
-        assert transcript.final_output == "here"
-
-
 CREWAI_ALONE = ("task_alone", "text_alone", "wordy_result")
 CREWAI = ("agent", "crew", "result", "lite")
 

@@ -302,7 +302,6 @@ class TestFrameworks:
 
 
 APART = {
-    "google_adk": "google-adk",
     "crewai": "crewai",
 }
 
@@ -321,9 +320,6 @@ class TestFrameworksApart:
     @pytest.mark.parametrize(
         ("framework", "name", "more", "answer"),
         [
-            ("google_adk", "keyed", {"context": {"customer": "C1"}}, "You serve C1."),
-            ("google_adk", "keyed", {"context": {"customer": "C1"}, "output": "customer"}, "C1"),
-            ("google_adk", "keyed", {"context": {"customer": "C"}, "input": "Q {{prompt}}", "output": "said"}, "Q h"),
             ("crewai", "ordering", {"context": {"customer": "C1"}, "output": "customer"}, "C1"),
             ("crewai", "ordering", {"input": {"customer": "C2"}, "output": "pairs"}, "3"),
         ],

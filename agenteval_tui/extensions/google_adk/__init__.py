@@ -1,0 +1,1 @@
+"""Agents of Google's Agent Development Kit."""
