@@ -24,7 +24,6 @@ OBJECTS = {
     "LangGraph": "from langgraph.graph import StateGraph, MessagesState\nb = StateGraph(MessagesState)\n"
     "b.add_edge('a', 'b')\nx = b.compile()\n",
     "LangChain": "from langchain.agents import create_agent\nx = create_agent('m', [], prompt=RULES)\n",
-    "CrewAI": "from crewai import Crew\nx = Crew(agents=[], tasks=[])\n",
 }
 
 

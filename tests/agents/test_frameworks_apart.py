@@ -11,75 +11,12 @@ from typing import Any
 
 import pytest
 from framework_runs import (
-    BAD,
-    FIND,
     FOLDER,
-    LATER,
     authors_of,
-    calls_of,
     interpreter_of,
-    played_by,
     played_with_model,
-    unseen_of,
 )
 from packaging.requirements import Requirement
-
-CREWAI_ALONE = ("task_alone", "text_alone", "wordy_result")
-CREWAI = ("agent", "crew", "result", "lite")
-
-
-@pytest.fixture(scope="module")
-def crewai() -> Any:
-    return played_by("crewai", "crewai", (*CREWAI, "deaf", "wordy", *CREWAI_ALONE), ("agent", "crew"))
-
-
-@pytest.mark.xdist_group("crewai")
-class TestCrewAI:
-    @pytest.mark.parametrize("name", CREWAI)
-    def test_what_it_gives(self, crewai: Any, name: str) -> None:
-        played, _ = crewai
-        assert played[name].raised == ""
-        transcript = played[name].transcript
-        assert [m.role for m in transcript.messages] == ["user", *["assistant", "tool"] * 2, "assistant"]
-        assert [c.result for c in transcript.tool_calls] == ['["socks"]', "Error executing tool: no such x"]
-        assert (transcript.final_output, transcript.usage.input_tokens) == ("3 pairs", 30)
-        assert transcript.usage.output_tokens == 6
-        if name in ("agent", "crew"):
-            assert transcript.notes == ()
-            assert calls_of(transcript) == [FIND, BAD]
-        else:  # which call failed is in events, which a function that returns a result does not hear
-            assert [note.code for note in transcript.notes] == ["left_out"]
-            assert [c.id for c in transcript.tool_calls] == ["a", "b"]
-
-    @pytest.mark.parametrize("name", ["agent", "crew"])
-    def test_a_later_turn(self, crewai: Any, name: str) -> None:
-        played, truth = crewai
-        transcript = played[f"{name}, later"].transcript
-        assert [m.role for m in transcript.messages][:6] == [m.role for m in LATER.messages]
-        assert calls_of(transcript)[1:] == [FIND, BAD]
-        assert transcript.final_output == "3 pairs"
-        asked = [one for one in truth["asked"] if "and now?" in str(one)]
-        assert asked
-        assert all("yes?" in str(one) for one in asked)
-
-    def test_a_model_that_calls_tools_in_words(self, crewai: Any) -> None:
-        played, _ = crewai
-        transcript = played["wordy"].transcript
-        assert [(c.name, c.arguments, c.result) for c in transcript.tool_calls] == [
-            ("find", {"q": "socks"}, '["socks"]')
-        ]
-        assert (transcript.final_output, transcript.notes) == ("3 pairs", ())
-
-    def test_the_last_piece_alone_says_nothing_of_calls(self, crewai: Any) -> None:
-        """A function that returns the result hears no events, of calls in words."""
-        told = unseen_of(crewai[0], *CREWAI_ALONE)
-        assert told == [["left_out", "unread_calls"], ["text_only"], ["unread_calls"]]
-
-    def test_a_crew_that_asks_for_nothing(self, crewai: Any) -> None:
-        assert crewai[0]["deaf"].raised.endswith(
-            "deaf is a crew that asks for nothing; write {prompt} into a task's description"
-        )
-        assert crewai[0]["deaf"].wrong
 
 
 def run_tests_of(name: str, *files: str) -> None:

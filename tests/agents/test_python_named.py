@@ -301,54 +301,6 @@ class TestFrameworks:
         assert said in error.message
 
 
-APART = {
-    "crewai": "crewai",
-}
-
-
-def apart(folder: Path, framework: str, name: str, **more: Any) -> dict[str, Any]:
-    place = Path(os.environ.get("AGENTEVAL_FRAMEWORKS", "")) / APART[framework] / "bin" / "python"
-    if "AGENTEVAL_FRAMEWORKS" not in os.environ or not place.is_file():
-        pytest.skip(f"AGENTEVAL_FRAMEWORKS names no folder that has {framework}")
-    shutil.copy(Path(__file__).parent / "frameworks" / f"of_{framework}.py", folder)
-    return python(f"of_{framework}:{name}", python=str(place), **more)
-
-
-class TestFrameworksApart:
-    """Those that have environments of their own (AGENTEVAL_FRAMEWORKS)."""
-
-    @pytest.mark.parametrize(
-        ("framework", "name", "more", "answer"),
-        [
-            ("crewai", "ordering", {"context": {"customer": "C1"}, "output": "customer"}, "C1"),
-            ("crewai", "ordering", {"input": {"customer": "C2"}, "output": "pairs"}, "3"),
-        ],
-    )  # fmt: skip
-    async def test_input_output_and_context(
-        self, run_agent: Run, tmp_path: Path, framework: str, name: str, more: dict[str, Any], answer: str
-    ) -> None:
-        ran = await run_agent(apart(tmp_path, framework, name, **more))
-        assert answer in ran.transcript.final_output, ran.events[-1]
-
-    @pytest.mark.parametrize("framework", ["google_adk", "llama_index_core", "crewai"])
-    async def test_what_was_done_before_it_broke_is_kept(self, run_agent: Run, tmp_path: Path, framework: str) -> None:
-        ran = await run_agent(apart(tmp_path, framework, "broken"))
-        assert "the model is gone" in failure(ran).message
-        done = [(call.name, call.arguments, bool(call.status == "error")) for call in ran.transcript.tool_calls]
-        assert done == [("find", {"q": "socks"}, False), ("bad", {"x": 1}, True)]
-
-    @pytest.mark.parametrize(
-        ("framework", "name", "said"),
-        [
-            ("crewai", "agent", "an agent of CrewAI takes no context"),
-        ],
-    )
-    async def test_a_context_is_not_left_out_in_silence(
-        self, run_agent: Run, tmp_path: Path, framework: str, name: str, said: str
-    ) -> None:
-        assert said in failure(await run_agent(apart(tmp_path, framework, name, context={"a": 1}))).message
-
-
 NAMED = {
     "pydantic_ai": "deps needs number nested outer needs_path make_later structured retried",
     "openai_agents": "openai make_openai repeating with_server hands_over",

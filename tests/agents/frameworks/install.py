@@ -13,7 +13,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = {
-    "crewai": ("crewai>=1.0",),
     "langgraph-several": ("langgraph-supervisor", "langgraph-swarm", "langchain>=1.0", "langchain-openai>=1.0"),
     # tests/runs/test_evaluators.py
     "evaluators": ("autoevals>=0.4", "deepeval>=4", "langsmith>=0.4", "openevals>=0.2", "pydantic-evals>=1.0"),

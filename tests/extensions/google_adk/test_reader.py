@@ -1,4 +1,4 @@
-"""Agents of Google's Agent Development Kit: real ones, with its own model or one on loopback, in an environment of their own."""
+"""Agents of Google's Agent Development Kit: real ones, with a model of their own, in an environment of their own."""
 
 from __future__ import annotations
 
