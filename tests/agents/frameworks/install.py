@@ -1,7 +1,8 @@
-"""Make the environments in which tests/agents/test_frameworks_apart.py and test_python_named.py find frameworks.
+"""Make the environments in which tests find frameworks: those of PACKAGES, and one for each extension whose tests have
+a `requirements.txt`.
 
 python tests/agents/frameworks/install.py FOLDER [FRAMEWORK...]
-AGENTEVAL_FRAMEWORKS=FOLDER pytest tests/agents/test_frameworks_apart.py tests/agents/test_python_named.py
+AGENTEVAL_FRAMEWORKS=FOLDER pytest tests/extensions tests/agents
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-PACKAGES = {
+PACKAGES: dict[str, tuple[str, ...]] = {
     "langgraph-several": ("langgraph-supervisor", "langgraph-swarm", "langchain>=1.0", "langchain-openai>=1.0"),
     # tests/runs/test_evaluators.py
     "evaluators": ("autoevals>=0.4", "deepeval>=4", "langsmith>=0.4", "openevals>=0.2", "pydantic-evals>=1.0"),
@@ -38,16 +39,17 @@ def main() -> None:
     """One environment a framework, in a folder of its name."""
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    folder, names = Path(sys.argv[1]), sys.argv[2:] or list(PACKAGES)
-    if unknown := [name for name in names if name not in PACKAGES]:
-        sys.exit(f"no such framework: {', '.join(unknown)}; there are {', '.join(PACKAGES)}")
+    needed = dict(PACKAGES)
+    for path in sorted((ROOT / "tests" / "extensions").glob("*/requirements.txt")):
+        needed[path.parent.name] = tuple(path.read_text("utf-8").split())
+    folder, names = Path(sys.argv[1]), sys.argv[2:] or list(needed)
+    if unknown := [name for name in names if name not in needed]:
+        sys.exit(f"no such framework: {', '.join(unknown)}; there are {', '.join(needed)}")
     for name in names:
         print(f"{name}...", flush=True)
         venv.create(folder / name, with_pip=True)
         python = folder / name / "bin" / "python"
-        subprocess.run(
-            [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PACKAGES[name]], check=True
-        )
+        subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *needed[name]], check=True)
 
 
 if __name__ == "__main__":
