@@ -11,6 +11,7 @@ os.environ.update(CREWAI_DISABLE_TELEMETRY="true", OTEL_SDK_DISABLED="true", CRE
 os.environ.setdefault("CREWAI_STORAGE_DIR", str(Path(tempfile.gettempdir()) / "agenteval-crewai"))
 
 from crewai import Agent, BaseLLM, Crew, Task
+from crewai.project import CrewBase
 from crewai.tools import tool
 from pydantic import BaseModel
 
@@ -60,6 +61,18 @@ def crew_of(description):
 agent = Agent(role="clerk", goal="sell", backstory="none", tools=[find, bad], llm=Scripted(model="fake-1"))
 crew = crew_of("Answer this: {prompt}")
 deaf = crew_of("Count socks")
+
+
+@CrewBase
+class Shop:
+    agents_config = {}
+    tasks_config = {}
+
+    def crew(self):
+        return crew_of("Answer this: {prompt}")
+
+
+of_class = Shop()
 
 
 def result(prompt):

@@ -19,7 +19,7 @@ def test_its_agents_are_found(tmp_path: Path) -> None:
 
 
 CREWAI_ALONE = ("task_alone", "text_alone", "wordy_result")
-CREWAI = ("agent", "crew", "result", "lite")
+CREWAI = ("agent", "crew", "of_class", "result", "lite")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ class TestCrewAI:
         assert [c.result for c in transcript.tool_calls] == ['["socks"]', "Error executing tool: no such x"]
         assert (transcript.final_output, transcript.usage.input_tokens) == ("3 pairs", 30)
         assert transcript.usage.output_tokens == 6
-        if name in ("agent", "crew"):
+        if name in ("agent", "crew", "of_class"):
             assert transcript.notes == ()
             assert calls_of(transcript) == [FIND, BAD]
         else:  # which call failed is in events, which a function that returns a result does not hear
