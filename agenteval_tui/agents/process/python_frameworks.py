@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
     from typing import Protocol
 
     from agenteval_tui.agents.process.python_conversation import Conversation
@@ -106,7 +107,7 @@ def _of_package(name: str) -> Framework | None:
     return framework
 
 
-def _loaded(name: str, file: str) -> Any:
+def _loaded(name: str, file: str) -> ModuleType:
     if name not in sys.modules:
         spec: Any = importlib.util.spec_from_file_location(name, file)
         module = importlib.util.module_from_spec(spec)
