@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -197,7 +198,7 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
     """
     messages: list[Message] = []
     calls: list[ToolCall] = []
-    open_calls: list[int] = []
+    open_calls = _OpenCalls()
     notes: list[Note] = []
     for number, item in enumerate(raw):
         # A dict is known sooner than a mapping.
@@ -219,7 +220,7 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
             call = _call_from_openai(raw_call, fallback_id=f"call_{number}_{position}", message=number)
             if call is not None:
                 numbers.append(len(calls))
-                open_calls.append(len(calls))
+                open_calls.add(len(calls), call)
                 calls.append(call)
         answered: int | None = None
         call_id = item.get("tool_call_id", item.get("id") if role == "tool" else None)
@@ -227,9 +228,9 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
         if role in ("tool", "function"):
             # An empty id is none: agents that have no ids write both sides so.
             named_id = call_id or None
-            answered = _answered(calls, open_calls, named_id, name)
+            answered = open_calls.answer(named_id, name)
             # A second result of a call that has one is no result without a call.
-            if answered is None and not any(named_id is None or call.id == named_id for call in calls):
+            if answered is None and not (open_calls.has_had(named_id) if named_id is not None else calls):
                 whose = one_line(str(name or call_id or "tool"), 40)
                 notes.append(Note(UNMATCHED_RESULT, whose, message_place(number)))
             elif answered is not None:
@@ -441,18 +442,37 @@ def _call_from_openai(raw: object, *, fallback_id: str, message: int) -> ToolCal
     )
 
 
-def _answered(calls: list[ToolCall], open_calls: list[int], call_id: Any, name: Any) -> int | None:
-    # Of calls with one id, the first that is not answered yet.
-    for index in open_calls:
-        if call_id is not None and calls[index].id == call_id:
-            open_calls.remove(index)
-            return index
-    if call_id is None:
-        for index in open_calls:
-            if name is None or calls[index].name == name:
-                open_calls.remove(index)
-                return index
-    return None
+class _OpenCalls:
+    """Calls without a result, by their numbers. Looked up and not searched: a conversation may have thousands."""
+
+    def __init__(self) -> None:
+        self._open: set[int] = set()
+        self._by_id: dict[str, deque[int]] = defaultdict(deque)
+        self._by_name: dict[str, deque[int]] = defaultdict(deque)
+        self._all: deque[int] = deque()
+
+    def add(self, number: int, call: ToolCall) -> None:
+        self._open.add(number)
+        for queue in (self._by_id[call.id], self._by_name[call.name], self._all):
+            queue.append(number)
+
+    def has_had(self, call_id: object) -> bool:
+        """Whether there was a call of this id, answered or not."""
+        return isinstance(call_id, str) and call_id in self._by_id
+
+    def answer(self, call_id: object, name: object) -> int | None:
+        """The first call of this id that is not answered yet. Without an id: of this name, without a name: of all."""
+        queue: deque[int] | None = self._all
+        if call_id is not None:
+            queue = self._by_id.get(call_id) if isinstance(call_id, str) else None
+        elif name is not None:
+            queue = self._by_name.get(name) if isinstance(name, str) else None
+        while queue:
+            number = queue.popleft()
+            if number in self._open:
+                self._open.remove(number)
+                return number
+        return None
 
 
 def _read(data: Mapping[str, Any]) -> Transcript:

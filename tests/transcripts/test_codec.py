@@ -80,6 +80,35 @@ def test_results_find_their_calls_by_id_and_an_id_may_come_twice() -> None:
     assert [(call.result, call.status) for call in calls] == [("first", "ok"), ("second", "ok")]
 
 
+def test_a_result_goes_to_its_id_else_to_the_first_open_call_of_its_name_else_to_the_first() -> None:
+    calls = [{"id": f"c{number}", "function": {"name": name, "arguments": "{}"}} for number, name in enumerate("aabbc")]
+    results = [
+        {"role": "tool", "tool_call_id": "c2", "content": "by id"},
+        {"role": "tool", "name": "b", "content": "by name"},
+        {"role": "tool", "content": "first"},
+        {"role": "tool", "name": "a", "content": "second of its name"},
+        {"role": "tool", "tool_call_id": "c2", "content": "again"},
+        {"role": "tool", "tool_call_id": "nobody's", "content": "of none"},
+        {"role": "tool", "name": "nobody", "content": "of no name"},
+        {"role": "tool", "tool_call_id": ["c4"], "content": "of no text"},
+        {"role": "tool", "tool_call_id": "", "content": "without an id"},
+    ]
+    transcript = from_openai_messages([{"role": "assistant", "tool_calls": calls}, *results])
+    assert [call.result for call in transcript.tool_calls] == [
+        "first", "second of its name", "by id", "by name", "without an id"
+    ]  # fmt: skip
+    assert [message.tool_call for message in transcript.messages[1:]] == [2, 3, 0, 1, None, None, None, None, 4]
+    assert [note.place for note in transcript.notes] == ["messages[6]", "messages[8]"]
+
+
+def test_thousands_of_results_are_looked_up_and_not_searched() -> None:
+    """Searching takes many minutes for as many."""
+    calls = [{"id": f"c{number}", "function": {"name": "f", "arguments": "{}"}} for number in range(50_000)]
+    results = [{"role": "tool", "tool_call_id": f"other{number}", "content": ""} for number in range(len(calls))]
+    transcript = from_openai_messages([{"role": "assistant", "tool_calls": calls}, *results])
+    assert len(transcript.notes) == len(calls)
+
+
 def test_arguments_that_are_no_json_are_kept_and_marked() -> None:
     broken = {"role": "assistant", "tool_calls": [{"id": "x", "function": {"name": "f", "arguments": "{oops"}}]}
     transcript = from_openai_messages([broken])
