@@ -98,6 +98,7 @@ _LOGS = frozenset((".log", ".out", ".err", ".pid", ".db", ".sqlite", ".sqlite3")
 _MOST = 5_000  # files of a project that are looked at
 _MOST_BYTES = 200_000_000  # of their code
 _LARGEST = 4_000_000  # bytes of a file that is searched for names of others
+_START = 8_000  # bytes of a file in which a packed one has a zero
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", "package.json", "go.mod", "Cargo.toml", "Gemfile", "deno.json")
 _MODULE_PLACES = ("NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH")
 _ELSEWHERE = frozenset(("docker", "podman", "nerdctl", "kubectl", "ssh", "curl", "wget", "nc", "socat"))
@@ -317,8 +318,13 @@ def _size(file: Path) -> int:
 
 
 def _text(file: Path) -> bytes:
+    """What a file of code says; nothing of one that is packed, in which no name can be read, and that takes long."""
     try:
-        return file.read_bytes() if file.stat().st_size <= _LARGEST else b""
+        if file.stat().st_size > _LARGEST:
+            return b""
+        with file.open("rb") as stream:
+            start = stream.read(_START)
+            return b"" if b"\0" in start and file.suffix != ".pyc" else start + stream.read()
     except OSError:
         return b""
 

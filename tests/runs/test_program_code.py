@@ -121,6 +121,16 @@ def test_what_a_program_and_its_execution_write_does_not_count(tmp_path: Path) -
     assert program_code(PYTHON, tmp_path) == before
 
 
+def test_what_a_packed_file_happens_to_say_names_nothing(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    files(tmp_path, {"agent.py": "print('hi')\n", "logo.eps": "a\0b\nnotes.csv\n", "notes.csv": "1"})
+    before = program_code(PYTHON, tmp_path)
+    files(tmp_path, {"notes.csv": "2"})
+    assert program_code(PYTHON, tmp_path) == before
+    files(tmp_path, {"logo.eps": "a\0c\nnotes.csv\n"})
+    assert program_code(PYTHON, tmp_path) != before
+
+
 def test_two_checkouts_of_one_project_are_the_same_program(tmp_path: Path) -> None:
     for name in ("one", "two"):
         files(tmp_path / name, BESIDE)
