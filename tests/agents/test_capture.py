@@ -181,6 +181,16 @@ async def test_a_python_function_is_captured_and_its_own_words_are_its_answer(
     assert found.final_output == "I say: It is shipped."
 
 
+async def test_a_python_function_is_captured_whatever_address_its_code_has(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    source = LOOP + f"\ndef respond(prompt):\n    return answer(prompt, {server.url!r})\n"
+    (tmp_path / "my_agent.py").write_text(source, "utf-8")
+    config = {"kind": "python", "callable": "my_agent:respond", "capture": "model"}
+    transcript, _ = await run(config, tmp_path, {"OPENAI_API_KEY": KEY}, "Where is it?")
+    assert told(transcript) == WHOLE
+
+
 async def test_each_turn_adds_to_the_transcript(server: ScriptedServer, tmp_path: Path) -> None:
     config = command(tmp_path)
     found, events = await run(config, tmp_path, {"OPENAI_BASE_URL": server.url}, "Where is it?", "And now?")

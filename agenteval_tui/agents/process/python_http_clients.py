@@ -178,7 +178,13 @@ def _network() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if value and name.lower().endswith("_proxy")}
 
 
-_network_before = _network()  # before any module of the user's could change it
+_network_before = _network()
+
+
+def begin_network() -> None:
+    """The proxies of the network are what they are now, before any module of the user's could change them."""
+    global _network_before
+    _network_before = _network()
 
 
 def _has_own_proxies(named: bool) -> bool:

@@ -239,10 +239,12 @@ class CapturingAgent:
         config = dict(request.config or self._setup.config)
         env = self._env(config)
         before = config.get("env") or {}
-        config["env"] = {**before, **environment(proxy.open(session), upstreams(env), env)}
+        address = proxy.open(session)
+        config["env"] = {**before, **environment(address, upstreams(env), env)}
         if "reuse" in config:
             config["reuse"] = False  # a process keeps the address that it was started with
-        return replace(request, config=config)
+        # A Python agent is forked from a process that has started already: no variable of its startup reaches it.
+        return replace(request, config=config, proxy=address)
 
     def _ended(
         self,
