@@ -191,6 +191,10 @@ def _missing_callable(config: Mapping[str, Any], folder: Path) -> str:
         return ""  # said already
     listed = path if isinstance(path, list) else []
     problem = callable_problem(name, folder, [folder / entry for entry in listed if isinstance(entry, str)])
+    if not problem and not name.name:
+        from agenteval_tui.agents.process.framework_readers import script_problem  # few suites name a whole file
+
+        problem = script_problem(folder / name.file, target)
     return f"`callable`: {problem}" if problem else ""
 
 

@@ -1,4 +1,5 @@
-"""The text that names a Python object: `package.module:name`, or `path/to/file.py:name`. Reads files, runs nothing."""
+"""The text that names a Python object: `package.module:name`, or `path/to/file.py:name`; of an agent also a whole file,
+`path/to/app.py`. Reads files, runs nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _ANY = "*"
 
 
 class CallableName(Struct, frozen=True):
-    """Where an object is: `name`, with dots, in a module or in a file."""
+    """Where an object is: `name`, with dots, in a module or in a file. "" is a whole file, which is run as a script."""
 
     name: str
     module: str = ""
@@ -28,10 +29,18 @@ class CallableName(Struct, frozen=True):
         return str(Path(self.file).parent) if self.file else ""
 
 
+def named_callable(target: str, option: str = "callable") -> CallableName:
+    """Read the text of an option that names a function or an object. Raises `ValueError` in words."""
+    place = parse_callable(target, option)
+    if not place.name:
+        raise ValueError(f"`{option}` needs the name of a function or an object in {target}: {target}:NAME")
+    return place
+
+
 def parse_callable(target: str, option: str = "callable") -> CallableName:
     """Read the text of an option. Raises `ValueError` in words."""
-    if target.endswith(".py"):
-        raise ValueError(f"`{option}` needs the name of a function or an object in {target}: {target}:NAME")
+    if target.endswith(".py") and "\0" not in target:
+        return CallableName("", file=target)
     if ".py:" in target:
         file, _, name = target.rpartition(":")
         if file.endswith(".py") and _is_dotted(name) and "\0" not in file:
@@ -46,16 +55,19 @@ def _is_dotted(text: str) -> bool:
     return all(part.isidentifier() for part in text.split("."))
 
 
-def callable_rule(option: str) -> Rule:
-    """What `parse_callable` checks of an option, for editors."""
+def callable_rule(option: str, *, whole_files: bool = False) -> Rule:
+    """What `named_callable` checks of an option, for editors; with `whole_files`, what `parse_callable` does."""
     name = f"[^0-9{NAME_CHARACTERS}][^{NAME_CHARACTERS}]*"
     path = rf"{name}(?:\.{name})*"
-    return {"properties": {option: {"pattern": rf"^(?:{path}|.*\.py):{path}$"}}}
+    named = rf"(?:{path}|.*\.py):{path}"
+    return {"properties": {option: {"pattern": rf"^(?:{named}|.*\.py)$" if whole_files else f"^{named}$"}}}
 
 
 def callable_problem(target: CallableName, folder: Path, path: Iterable[Path] = ()) -> str:
     """What can be known to be wrong without running anything: a file, a module of a package or a name that isn't
-    there; else "". `folder` is the suite's, `path` more folders with modules."""
+    there; else "". Whether something runs a whole file is not known here.
+
+    `folder` is the suite's, `path` more folders with modules."""
     if target.file:
         try:
             file = folder / target.file
@@ -64,7 +76,7 @@ def callable_problem(target: CallableName, folder: Path, path: Iterable[Path] = 
                 return f"there is no file {target.file} in {folder}" + _near(file.name, near)
         except OSError:
             return ""
-        return _missing_name(target.name, file, target.file)
+        return _missing_name(target.name, file, target.file) if target.name else ""
     parts = target.module.split(".")
     for place in (folder, *path):
         base = place.joinpath(*parts)

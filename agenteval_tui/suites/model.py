@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from agenteval_tui.core.ids import criterion_names
 from agenteval_tui.core.options import CONCURRENCY, REPETITIONS
 from agenteval_tui.core.schema_rules import NAME_CHARACTERS, at_least_one, exactly_one, given, where, without
-from agenteval_tui.suites.callable_name import callable_rule, parse_callable
+from agenteval_tui.suites.callable_name import callable_rule, named_callable
 from agenteval_tui.suites.command_words import COMMAND_RULE, checked_command
 
 Category = Literal["happy_path", "edge_case", "negative"]
@@ -473,7 +473,7 @@ def _wrong_command(data: Mapping[str, Any]) -> Iterator[LoadWarning]:
 
 def _wrong_callable(name: str, at: str) -> Iterator[LoadWarning]:
     try:
-        parse_callable(name)
+        named_callable(name)
     except ValueError:
         message = f"{name!r} is not package.module:function"
         yield LoadWarning("wrong-value", message, at=at, fix="write a command as a list: [program, argument]")
@@ -574,7 +574,7 @@ class Probe(_Checked):
         yield from _wrong_command(data)
         if isinstance(function := data.get("python"), str):
             try:
-                parse_callable(function, "python")
+                named_callable(function, "python")
             except ValueError as error:
                 yield LoadWarning("wrong-value", str(error), "python", "write package.module:function")
 

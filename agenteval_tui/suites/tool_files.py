@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.suites.callable_name import parse_callable
+from agenteval_tui.suites.callable_name import named_callable
 from agenteval_tui.suites.files import decode_utf8, read_bytes
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import SequenceNode, compose, plain_data, resolve
@@ -103,7 +103,7 @@ def _checked(tools: Any, where: str) -> list[dict[str, Any]]:
                 continue
             if isinstance(target := inner.get("python"), str):
                 try:
-                    inner = {"name": parse_callable(target, "python").name.rpartition(".")[2], **inner}
+                    inner = {"name": named_callable(target, "python").name.rpartition(".")[2], **inner}
                 except ValueError as error:
                     raise AgentevalError(f"tool {number}: {error}", where=where) from None
         if not isinstance(inner, dict) or not isinstance(inner.get("name"), str) or not inner["name"]:

@@ -15,6 +15,7 @@ import pytest_asyncio
 from agenteval_tui.agents.base import Failed
 from agenteval_tui.agents.process.python_tree import Lease
 from agenteval_tui.agents.registry import option_problems
+from agenteval_tui.analysis.lint import check_suites
 from agenteval_tui.suites.callable_name import callable_problem, callable_rule, parse_callable
 from agenteval_tui.transcripts.model import RunError
 
@@ -91,11 +92,20 @@ class TestFiles:
         assert problems == []  # the text is right; whether it may be used is the trust check's
 
 
-@pytest.mark.parametrize("target", ["mine.py", "x/mine.py:", "mine.py:a b", "mine.py:3", ":x", "a:b:c"])
+@pytest.mark.parametrize("target", ["x/mine.py:", "mine.py:a b", "mine.py:3", ":x", "a:b:c"])
 def test_what_is_not_written_as_a_callable(target: str) -> None:
     ((path, said),) = option_problems("a", python(target))
     assert path == ""  # a rule of all options; its text names the option
     assert "path/to/file.py:" in said or f"{target}:NAME" in said
+
+
+async def test_a_whole_file_that_no_framework_runs_needs_a_name(run_agent: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import json\n\n\ndef answer(prompt):\n    return prompt\n")
+    words = "mine.py is a whole file, and no framework runs it; name a function or an agent in it: mine.py:NAME"
+    assert words in failure(await run_agent(python("mine.py"))).message
+    suite = tmp_path / "first.suite.yaml"
+    suite.write_text("name: A\nagent: a\nagents: {a: {kind: python, callable: mine.py}}\ntests: [{id: t, prompt: x}]\n")
+    assert f"`callable`: {words}" in [problem.message for problem in check_suites([suite])[1]]
 
 
 @pytest.mark.parametrize("target", ["mine:f", "a.b:c.d", "mine.py:f", "x y/my-agent.py:f.g", "/abs/mine.py:f"])

@@ -35,7 +35,7 @@ from agenteval_tui.agents.process.python_host import HostError, PythonHost, Rais
 from agenteval_tui.agents.process.python_tree import Lease, Root
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.spec import json_like
-from agenteval_tui.suites.callable_name import parse_callable
+from agenteval_tui.suites.callable_name import named_callable
 from agenteval_tui.suites.command_words import argv_of
 from agenteval_tui.suites.environment import expand
 from agenteval_tui.suites.model import PROBE_KINDS
@@ -166,7 +166,7 @@ class Probe(Struct, frozen=True):
     async def _python(self, around: ProbeSurroundings) -> Reading:
         target = str(self.target)
         try:
-            parse_callable(target, "python")
+            named_callable(target, "python")
         except ValueError as error:
             raise UnreadError(ReadingProblem.UNUSABLE, message=str(error)) from None
         around.permission.require_code(around.folder, self.said)

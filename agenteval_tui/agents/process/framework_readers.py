@@ -7,6 +7,9 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from agenteval_tui.agents.process.python_frameworks import of_script, without_name
+from agenteval_tui.agents.process.python_pieces import WrongTarget
+from agenteval_tui.agents.process.python_target import Script
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.errors import AgentevalError
 
@@ -25,6 +28,14 @@ def reader_files() -> dict[str, tuple[str, str]]:
             assert entry is not None
             files[package] = _file_of(entry.module), entry.attribute
     return files
+
+
+def script_problem(file: Path, target: str) -> str:
+    """What is wrong with naming a whole file as an agent; "" where a framework runs it, or it can't be read."""
+    with suppress(OSError, SyntaxError, ValueError, RecursionError, MemoryError, WrongTarget):
+        if of_script(Script(str(file)).packages()) is None:
+            return without_name(target)
+    return ""
 
 
 def _file_of(module: str) -> str:

@@ -12,7 +12,7 @@ from agenteval_tui.agents.options import AgentOptions, OptionGroup
 from agenteval_tui.agents.process.project_environment import import_root
 from agenteval_tui.agents.recording.options import AUTO, CAPTURE_RULE, Capture, CassetteOption, checked_capture
 from agenteval_tui.grading.json_paths import PathError, usable_path
-from agenteval_tui.suites.callable_name import callable_rule, parse_callable
+from agenteval_tui.suites.callable_name import callable_rule, named_callable, parse_callable
 from agenteval_tui.suites.command_words import COMMAND_RULE, asks_in_words, checked_command
 from agenteval_tui.suites.tool_files import require_inside
 
@@ -114,9 +114,10 @@ class PythonOptions(AgentOptions):
 
     usual_capture: ClassVar[str] = AUTO
 
-    model_config = ConfigDict(json_schema_extra={"allOf": [callable_rule("callable"), CAPTURE_RULE]})
+    model_config = ConfigDict(json_schema_extra={"allOf": [callable_rule("callable", whole_files=True), CAPTURE_RULE]})
 
-    callable: str = Field(description="package.module:name or path/to/file.py:name: a function, or an agent object.")
+    callable: str = Field(description="package.module:name or path/to/file.py:name: a function, or an agent object; or path/to/app.py: a "
+        "Streamlit app.")
     path: list[str] = Field(
         default_factory=list,
         description="More folders to find modules in than the project's, relative to the suite's folder and inside it.",
@@ -136,7 +137,7 @@ class PythonOptions(AgentOptions):
         None,
         description="The run context (`deps`, `context`): its fields, with templates, or package.module:factory.",
     )
-    input: Any = Field(None, description="What the graph or chain gets: a template, or an object with templates.")
+    input: Any = Field(None, description="What the graph or chain gets: a template, or an object with templates. Of an app: its fields and buttons.")
     output: str | None = Field(None, description="JMESPath of the answer in the state that comes out.")
     messages: str | None = Field(None, description="JMESPath of the messages in the state that comes out.")
     timeouts: Patience
@@ -148,7 +149,7 @@ class PythonOptions(AgentOptions):
     def context_factory(self) -> str:
         """The function that makes the context; "" if it is made of fields."""
         try:
-            name = parse_callable(self.context, "context") if isinstance(self.context, str) else None
+            name = named_callable(self.context, "context") if isinstance(self.context, str) else None
         except ValueError:
             return ""
         return self.context if name is not None else ""

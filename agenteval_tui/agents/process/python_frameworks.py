@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import ModuleType
     from typing import Protocol
 
@@ -46,12 +46,12 @@ class Framework(NamedTuple):
 
     title: str
     """The framework, as its project calls itself."""
-    runner: Callable[[Any, str], Run | None]
+    runner: Callable[[Any, str], Run | None] = lambda agent, target: None
     """What runs an object that is named at a target; None for what is none of the framework's agents. Raises
     `WrongTarget` for an agent that can't be run as it is."""
-    pieces: Callable[[Conversation, Read], PieceReader]
+    pieces: Callable[[Conversation, Read], PieceReader] = lambda conversation, read: _ReadsNothing()
     """Makes a reader of what an agent streams or returns. There is one for each call of an agent."""
-    makers: tuple[Maker, ...]
+    makers: tuple[Maker, ...] = ()
     """How its agents are written, for whoever reads the project's code without running it."""
     result_of: Callable[[Any], object] = lambda last: last
     """What came out, in what an agent gave last: for the option `output`."""
@@ -62,6 +62,13 @@ class Framework(NamedTuple):
     """The messages in an object that stands in a list of messages; None for what is none."""
     kept_by: Callable[[Any], list[object]] = lambda value: []
     """What an object keeps of what was done, as pieces: for an agent that raised."""
+    script: Callable[[str, str], Run] | None = None
+    """What runs a whole file, named at a target, that imports the framework; None where that is no way to run it."""
+
+
+class _ReadsNothing:
+    def read(self, piece: Any) -> bool:
+        return False
 
 
 FILES: dict[str, tuple[str, str]] = {}
@@ -84,6 +91,22 @@ def of(value: object) -> Framework | None:
             if framework is not None:
                 return framework
     return None
+
+
+def of_script(packages: Iterable[str]) -> Framework | None:
+    """The framework that runs a file which imports these packages; None where there is none. Raises as `of`."""
+    for name in packages:
+        if name not in _known:
+            _known[name] = _of_package(name)
+        framework = _known[name]
+        if framework is not None and framework.script is not None:
+            return framework
+    return None
+
+
+def without_name(target: str) -> str:
+    """What is wrong with a target that is a whole file which no framework runs."""
+    return target + " is a whole file, and no framework runs it; name a function or an agent in it: " + target + ":NAME"
 
 
 def _of_package(name: str) -> Framework | None:

@@ -41,6 +41,11 @@ def runner(agent: Any, target: str) -> Run | None:
     # Classes and functions are called, whatever package they are from.
     if inspect.isclass(agent) or inspect.isroutine(agent) or isinstance(agent, targets.Method):
         return None
+    if isinstance(agent, targets.Script):
+        framework = frameworks.of_script(agent.packages())
+        if framework is None or framework.script is None:
+            raise pieces.WrongTarget(frameworks.without_name(target))
+        return framework.script(agent.path, target)
     if pieces.made_by(agent, "pydantic_ai") and hasattr(agent, "run") and hasattr(agent, "iter"):
         return lambda request: _pydantic(agent, request, target)
     if pieces.made_by(agent, "agents") and hasattr(agent, "instructions") and hasattr(agent, "handoffs"):

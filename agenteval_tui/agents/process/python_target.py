@@ -1,5 +1,5 @@
-"""The module that a target names: "package.module:name", or "path/to/file.py:name". Runs in the child: only the
-standard library, of Python 3.8 or later.
+"""The module that a target names: "package.module:name", or "path/to/file.py:name"; of an agent also a whole file,
+"path/to/app.py". Runs in the child: only the standard library, of Python 3.8 or later.
 
 A file is imported as the module that it is: in a package, under the package's name, so that its relative imports work;
 else under its own name, with its folder as the first place for modules, as `python file.py` does it. So is a module
@@ -10,6 +10,7 @@ beside a suite that lies in a package: with its folder as the first place, its m
 # ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH119
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import inspect
@@ -28,7 +29,7 @@ class WrongTarget(Exception):  # noqa: N818 - python_child knows it by its name
 
 
 def split(target: str) -> tuple[str, str]:
-    """(module or file, name)."""
+    """(module or file, name); "" names the whole file."""
     if ".py:" in target:
         place, _, name = target.rpartition(":")
         return place, name
@@ -125,8 +126,34 @@ class Method:
         self.__name__ = name
 
 
+class Script:
+    """A whole file, which is not imported: a framework runs it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.__name__ = os.path.basename(path)
+
+    def packages(self) -> list[str]:
+        """What it imports, by the names of the top-level packages, in its order. Raises what reading it raises."""
+        with open(self.path, "rb") as file:  # noqa: PTH123
+            tree = ast.parse(file.read(), self.path)
+        names = []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                names += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                names.append(node.module)
+        return list(dict.fromkeys(name.partition(".")[0] for name in names))
+
+
 def find_agent(target: str, folder: str) -> object:
-    """The object; of a method that needs an object of its class, the `Method`."""
+    """The object; of a method that needs an object of its class, the `Method`; of a whole file, the `Script`."""
+    if not split(target)[1]:
+        path = os.path.join(folder, target)
+        if not os.path.isfile(path):
+            raise WrongTarget("there is no file " + target + " in " + folder)
+        module_name(target, folder)  # it imports what lies beside it
+        return Script(path)
     named = find(target, folder)
     path, _, name = split(target)[1].rpartition(".")
     if not path or not isinstance(named, types.FunctionType):

@@ -11,7 +11,7 @@ from agenteval_tui.agents.network_options import KEY_RULE
 from agenteval_tui.agents.options import option_names, option_problems
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.schema_rules import exactly_one
-from agenteval_tui.suites.callable_name import callable_rule, parse_callable
+from agenteval_tui.suites.callable_name import callable_rule, named_callable
 from agenteval_tui.suites.command_words import COMMAND_RULE, checked_command
 
 TIMEOUT_S = 30.0
@@ -72,7 +72,7 @@ class PythonEntry(_Running):
 
     @model_validator(mode="after")
     def _right(self) -> Self:
-        parse_callable(self.python, "python")
+        named_callable(self.python, "python")
         return self
 
 
