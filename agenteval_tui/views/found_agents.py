@@ -14,6 +14,7 @@ _WORDS = {
     Sign.CREW: "a crew or flow",
     Sign.OBJECT: "an agent",
     Sign.FACTORY: "makes an agent",
+    Sign.APP: "an app",
     Sign.ROUTE: "a route that takes a message",
     Sign.FUNCTION: "a function that asks a model",
     Sign.METHOD: "a method that asks a model",

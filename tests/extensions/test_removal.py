@@ -61,6 +61,7 @@ USES = {
 }
 SILENT = {
     *("agenteval.doctor_checks", "agenteval.agent_options", "agenteval.frameworks", "agenteval.key_finders"),
+    "agenteval.app_finders",
     *("agenteval.actions", "agenteval.packings", "agenteval.api", "agenteval.mcp_tools"),
     *("agenteval.local_agents", "agenteval.local_embedders"),
 }

@@ -75,7 +75,10 @@ _RETURNED = {
     "AgentExecutor": "LangChain",
 }
 """Types of what factories say that they return, besides the makers."""
-SDKS = ("openai", "anthropic", "claude_agent_sdk", "claude_code_sdk", "litellm", "google.genai", "groq", "mistralai")
+SDKS = (
+    *("openai", "anthropic", "claude_agent_sdk", "claude_code_sdk", "litellm", "google.genai", "google.generativeai"),
+    *("groq", "mistralai", "together", "cohere", "cerebras", "ollama", "huggingface_hub"),
+)
 SDK_NAMES = {
     "openai": "OpenAI SDK",
     "anthropic": "Anthropic SDK",
@@ -85,6 +88,11 @@ SDK_NAMES = {
     "google": "Google GenAI SDK",
     "groq": "Groq SDK",
     "mistralai": "Mistral SDK",
+    "together": "Together SDK",
+    "cohere": "Cohere SDK",
+    "cerebras": "Cerebras SDK",
+    "ollama": "Ollama SDK",
+    "huggingface_hub": "Hugging Face Hub",
 }
 
 

@@ -31,6 +31,8 @@ class Sign(StrEnum):
     """An object of a framework, at module level."""
     FACTORY = "factory"
     """A function or class that makes such an object."""
+    APP = "app"
+    """A whole file that a framework runs, with a field for the prompt."""
     ROUTE = "route"
     """A route that takes a message."""
     FUNCTION = "function"
@@ -91,6 +93,16 @@ class FoundAgent(Struct, frozen=True, kw_only=True):
     def place(self) -> str:
         """FILE:LINE."""
         return f"{self.file}:{self.line}"
+
+
+class FoundApp(Struct, frozen=True, kw_only=True):
+    """How an app is asked. `input`: as the agent's option (None: the app has one field for messages); `prompts`:
+    examples that the app gives; `line` and `source`: the field for the prompt."""
+
+    line: int
+    source: str
+    input: Mapping[str, Any] | None = None
+    prompts: tuple[str, ...] = ()
 
 
 class SearchExtent(Document, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msgspec import structs
@@ -20,9 +20,10 @@ from agenteval_tui.agents.finding.fields import (
     placeholder,
 )
 from agenteval_tui.agents.finding.frameworks import SDK_NAMES, SDKS, Construction, Frameworks
-from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name, relative
+from agenteval_tui.agents.finding.model import FoundAgent, FoundApp, FoundTool, Sign, agent_name, relative
 from agenteval_tui.agents.finding.own_calls import own_calls
 from agenteval_tui.agents.finding.python_module import Function, Module, Modules, keyword, source_of
+from agenteval_tui.core import entry_points
 
 _SETTINGS = ("settings", "config")
 _WAYS = ("run", "ainvoke", "invoke", "arun", "chat", "kickoff", "query", "ask", "__call__")
@@ -57,9 +58,18 @@ class PythonAgents:
         self._modules = modules
         self._frameworks = Frameworks(modules)
         self._libraries: dict[str, str] = {}
+        self._apps = frozenset(entry_points.names(entry_points.APP_FINDERS))
+        starts = ("__main__", *(rf"import\s+{name}\b|from\s+{name}\b" for name in self._apps))
+        self._starts = re.compile("|".join(starts).encode())
 
     def of(self, module: Module) -> Iterator[FoundAgent]:
         """The agents of a module, in its order."""
+        if (app := self._app(module)) is not None:
+            yield app
+            # What the app makes only when its fields are filled in is not there when the module is imported.
+            always = {statement.lineno for statement in module.tree.body}
+            yield from (agent for agent in self._objects(module) if agent.line in always)
+            return
         objects = list(self._objects(module))
         yield from objects
         construction = [*self._classes(module), *self._factories(module, {agent.source for agent in objects})]
@@ -447,15 +457,24 @@ class PythonAgents:
             text = self._modules.files.text(path)
             if self._modules.files.is_late():
                 return
-            if path in seen or text is None or b"__main__" not in text:
+            if path in seen or text is None or not self._starts.search(text):
                 continue
             module = self._modules.get(path)
-            if module is None or not module.is_program() or _SERVES & set(map(_top, module.imports.values())):
+            if module is None or not (self._is_app(module) or self._is_program(module)):
                 continue
             libraries = {part.path: self._asked_of(part) for part in self._parts(module)}
             asking = {part for part, library in libraries.items() if library}
             if asking and made.isdisjoint(asking):
-                yield self._program_of(module, next(filter(None, libraries.values()))), asking
+                library = next(filter(None, libraries.values()))
+                program = self._app(module, library) if self._is_app(module) else self._program_of(module, library)
+                if program is not None:
+                    yield program, asking
+
+    def _is_app(self, module: Module) -> bool:
+        return not self._apps.isdisjoint(map(_top, module.imports.values()))
+
+    def _is_program(self, module: Module) -> bool:
+        return module.is_program() and _SERVES.isdisjoint(map(_top, module.imports.values()))
 
     def _asked_of(self, module: Module) -> str:
         """The library whose model a module asks; "" where it asks none."""
@@ -478,9 +497,47 @@ class PythonAgents:
             yield from parts
             importers = parts
 
+    def _app(self, module: Module, library: str = "") -> FoundAgent | None:
+        """The app in a module that asks a model or makes an agent; None where it is none, or can't be asked."""
+        package = next((name for name in map(_top, module.imports.values()) if name in self._apps), None)
+        if package is None or not (library or self._asked_of(module) or self._made_in(module)):
+            return None
+        entry = entry_points.find(entry_points.APP_FINDERS, package)
+        assert entry is not None
+        find: Callable[[Modules, Module], FoundApp | None] = entry.load_as("finder of apps of")
+        app = find(self._modules, module)
+        if app is None:
+            return None
+        files = self._modules.files
+        folder = files.project_of(module.path)
+        config: dict[str, Any] = {"kind": "python", "callable": relative(module.path, folder), "capture": "model"}
+        construction = self._made_in(module)
+        instructions = own_words.instructions_of(self._modules, module, construction.call) if construction else ""
+        return FoundAgent(
+            sign=Sign.APP,
+            name=agent_name("app", module.path, files.root),
+            framework=package.capitalize(),
+            file=module.path,
+            line=app.line,
+            source=app.source,
+            folder=folder,
+            config=config if app.input is None else {**config, "input": app.input},
+            instructions=instructions,
+            tools=own_words.tools_of(self._modules, module, construction.call, "") if construction else (),
+            prompts=(*app.prompts, *own_words.prompts_in(self._modules, module)),
+        )
+
+    def _made_in(self, module: Module) -> Construction | None:
+        """The first agent that is made anywhere in a module."""
+        return next(filter(None, (self._frameworks.makes(module, call) for call in module.calls)), None)
+
     def _program(self, module: Module) -> Iterator[FoundAgent]:
         library = self._sdk(module)
-        if library and any(_is_question(call) or self._calls_agent(module, call) for call in module.calls):
+        if (
+            library
+            and self._is_program(module)
+            and any(_is_question(call) or self._calls_agent(module, call) for call in module.calls)
+        ):
             yield self._program_of(module, library)
 
     def _program_of(self, module: Module, library: str) -> FoundAgent:
@@ -497,7 +554,7 @@ class PythonAgents:
         if python == ["python3"] and _INLINE_PACKAGES.search(files.text(module.path) or b""):
             # Its packages are those that it lists itself.
             python = ["uv", "run", "--script"]
-        construction = next(filter(None, (self._frameworks.makes(module, call) for call in module.calls)), None)
+        construction = self._made_in(module)
         modules = self._modules
         instructions = own_words.instructions_of(modules, module, construction.call) if construction else ""
         readme = files.text(f"{folder}/README.md".lstrip("/")) or b""

@@ -116,8 +116,10 @@ class PythonOptions(AgentOptions):
 
     model_config = ConfigDict(json_schema_extra={"allOf": [callable_rule("callable", whole_files=True), CAPTURE_RULE]})
 
-    callable: str = Field(description="package.module:name or path/to/file.py:name: a function, or an agent object; or path/to/app.py: a "
-        "Streamlit app.")
+    callable: str = Field(
+        description="package.module:name or path/to/file.py:name: a function, or an agent object; or path/to/app.py: a "
+        "Streamlit app."
+    )
     path: list[str] = Field(
         default_factory=list,
         description="More folders to find modules in than the project's, relative to the suite's folder and inside it.",
@@ -137,7 +139,11 @@ class PythonOptions(AgentOptions):
         None,
         description="The run context (`deps`, `context`): its fields, with templates, or package.module:factory.",
     )
-    input: Any = Field(None, description="What the graph or chain gets: a template, or an object with templates. Of an app: its fields and buttons.")
+    input: Any = Field(
+        None,
+        description="What the graph or chain gets: a template, or an object with templates. Of an app: its fields and "
+        "buttons.",
+    )
     output: str | None = Field(None, description="JMESPath of the answer in the state that comes out.")
     messages: str | None = Field(None, description="JMESPath of the messages in the state that comes out.")
     timeouts: Patience

@@ -1,0 +1,1 @@
+"""Apps of Streamlit as agents: the kind `python`, with `callable: app.py`."""

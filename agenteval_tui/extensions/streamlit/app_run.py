@@ -1,0 +1,200 @@
+"""One run of a Streamlit app, without a browser: its fields are filled in, its button is pressed, and what it then
+shows is its answer. Runs in the child: the standard library, and Streamlit itself (`streamlit.testing`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agenteval_tui.agents.process.python_message import Request, Run
+
+if not __name__.startswith("_agenteval_"):
+    from agenteval_tui.agents.process import python_frameworks as frameworks
+    from agenteval_tui.agents.process import python_pieces as pieces
+else:  # in the child, where this package need not be installed
+    frameworks = sys.modules["_agenteval_python_frameworks"]
+    pieces = sys.modules["_agenteval_python_pieces"]
+
+_FIELDS = (
+    *("chat_input", "text_input", "text_area", "selectbox", "radio", "multiselect", "number_input", "checkbox"),
+    *("toggle", "slider", "select_slider", "date_input", "time_input", "color_picker"),
+)
+_TEXTS = frozenset(
+    (
+        *("title", "header", "subheader", "markdown", "text", "caption", "code", "latex", "json", "html"),
+        *("success", "info", "warning", "error"),
+    )
+)
+_NO_LIMIT_S = 10_000_000.0  # the run has a limit of its own
+
+
+class AppError(Exception):
+    """The app shows an error, and nothing else."""
+
+
+def script(path: str, target: str) -> Run:
+    """See `python_frameworks.Framework`."""
+    return lambda request: _run(path, request, target)
+
+
+def _run(path: str, request: Request, target: str) -> object:
+    how = request.get("_how") or {}
+    app = import_module("streamlit.testing.v1").AppTest.from_file(path, default_timeout=_NO_LIMIT_S)
+    with contextlib.suppress(Exception):  # where Rich prints exceptions of the app, none is logged
+        import_module("streamlit.config").set_option("logger.enableRich", False)
+    errors = _Errors()
+    logger = logging.getLogger("streamlit.error_util")
+    logger.addHandler(errors)
+    try:
+        _rerun(app, errors)
+        steps = _steps(app, how.get("input"), request, target)
+        before: list[tuple[str, str]] = []
+        messages = 0
+        asked = False
+        while steps:
+            # Some fields are there only when others are filled in.
+            name = next((name for name in steps if _widget(app, name) is not None), None)
+            if name is None:
+                raise pieces.WrongTarget(_without(app, target, next(iter(steps))))
+            value = steps.pop(name)
+            if not asked:
+                asked = request["prompt"] in str(value)
+                if asked:
+                    _continue(app, request, _widget(app, name), target, errors)
+                # What it shows before the prompt is filled in is no part of the answer.
+                before, messages = list(_shown(app)), len(app.chat_message)
+            widget = _widget(app, name)
+            if value is True and hasattr(widget, "click"):
+                widget.click()
+            else:
+                widget.set_value(value)
+            _rerun(app, errors)
+        shown = _new(list(_shown(app)), before)
+    finally:
+        logger.removeHandler(errors)
+    answer = _reply(app, messages) or "\n\n".join(text for kind, text in shown if kind != "error")
+    if not answer and (problems := [text for kind, text in shown if kind == "error"]):
+        raise AppError("\n".join(problems))
+    if not how.get("output"):
+        return answer
+    return {"answer": answer, "shown": [{"type": kind, "text": text} for kind, text in shown]}
+
+
+def _rerun(app: Any, errors: _Errors) -> None:
+    app.run()
+    if app.exception:
+        # Streamlit shows an exception of the app, and logs it.
+        raise errors.raised or AppError(app.exception[0].message)
+
+
+class _Errors(logging.Handler):
+    """Keeps the last exception that Streamlit logged."""
+
+    raised: BaseException | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            self.raised = record.exc_info[1]
+
+
+def _steps(app: Any, fields: object, request: Request, target: str) -> dict[str, Any]:
+    """What is filled in and pressed, by the labels or keys, in this order."""
+    if isinstance(fields, dict) and fields:
+        return dict(fields)
+    chats = list(app.chat_input)
+    if len(chats) != 1:
+        texts = [each.label for each in _elements(app.main) if each.type in ("text_area", "text_input")]
+        buttons = [each.label for each in _elements(app.main) if each.type == "button"]
+        example = (
+            '{"'
+            + (texts or ["LABEL"])[-1]
+            + '": "{{prompt}}"'
+            + ("" if not buttons else ', "' + buttons[0] + '": true')
+        )
+        problem = target + " has no chat input: say in the agent what is filled in and pressed, such as "
+        raise pieces.WrongTarget(problem + "`input: " + example + "}`")
+    return {chats[0].key or chats[0].placeholder: fields if isinstance(fields, str) else request["prompt"]}
+
+
+def _continue(app: Any, request: Request, field: Any, target: str, errors: _Errors) -> None:
+    """Give the app the conversation before the prompt, where it keeps one as Streamlit's own tutorials do."""
+    earlier = [message for message in pieces.before(request) if message.get("role") in ("user", "assistant")]
+    if not earlier:
+        return
+    if field.type != "chat_input" or "messages" not in app.session_state:
+        problem = " can't continue a conversation: it keeps none in `st.session_state.messages`; test each prompt alone"
+        raise pieces.WrongTarget(target + problem)
+    app.session_state["messages"] = [{"role": each["role"], "content": each.get("content") or ""} for each in earlier]
+    _rerun(app, errors)
+
+
+def _widget(app: Any, name: str) -> Any:
+    """The field or button with a label or a key; None if there is none now."""
+    for kind in (*_FIELDS, "button"):
+        for widget in app.get(kind):
+            label = widget.placeholder if kind == "chat_input" else widget.label
+            if name in (widget.key, label):
+                return widget
+    return None
+
+
+def _without(app: Any, target: str, name: str) -> str:
+    fields = [
+        widget.placeholder if kind == "chat_input" else widget.label for kind in _FIELDS for widget in app.get(kind)
+    ]
+    buttons = [widget.label for widget in app.get("button")]
+    problem = target + " shows no field or button " + repr(name) + "; it has "
+    parts = [
+        words + ", ".join(map(repr, names))
+        for words, names in (("the fields ", fields), ("the buttons ", buttons))
+        if names
+    ]
+    return problem + (" and ".join(parts) or "none") + "; correct the option `input`"
+
+
+def _shown(app: Any) -> Iterator[tuple[str, str]]:
+    """The texts on its main page, in their order: (what they are, text)."""
+    for element in _elements(app.main):
+        kind = element.type
+        if kind in _TEXTS and str(element.value).strip():
+            yield kind, str(element.value)
+        elif kind in ("dataframe", "table"):
+            yield kind, element.value.to_csv(index=False)
+        elif kind == "metric":
+            yield kind, element.label + ": " + element.value
+
+
+def _elements(block: Any) -> Iterator[Any]:
+    for child in block.children.values():
+        if hasattr(child, "children"):
+            yield from _elements(child)
+        else:
+            yield child
+
+
+def _new(shown: list[tuple[str, str]], before: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    left = list(before)
+    fresh = []
+    for text in shown:
+        if text in left:
+            left.remove(text)
+        else:
+            fresh.append(text)
+    return fresh
+
+
+def _reply(app: Any, messages: int) -> str:
+    """The text of the chat messages that came, and are not the user's."""
+    came = [message for message in app.chat_message[messages:] if message.name not in ("user", "human")]
+    texts = [str(element.value) for message in came for element in _elements(message) if element.type in _TEXTS]
+    return "\n\n".join(text for text in texts if text.strip())
+
+
+FRAMEWORK = frameworks.Framework(title="Streamlit", script=script)
