@@ -19,7 +19,6 @@ _API = (
     "Listening",
     "MadeTest",
     "Run",
-    "Suggested",
     "Suite",
     "blame",
     "check_change",
@@ -33,7 +32,6 @@ _API = (
     "record",
     "replay",
     "run",
-    "suggest",
     "why",
 )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 import time
 
-from agenteval_tui.analysis.suggest.examples import Example, Examples
-from agenteval_tui.analysis.suggest.search import suggest
+from agenteval_tui.extensions.suggest.examples import Example, Examples
+from agenteval_tui.extensions.suggest.search import suggest
 from benchmarks.regrade import transcripts
 from benchmarks.table import Row
 

@@ -133,7 +133,7 @@ def _graded(
     """Grade runs and their mutations; gives the outcomes of each, by the criterion's number."""
     audit.runs = len(samples)
     table: list[dict[int, Outcome]] = []
-    seen: set[str] = set()
+    answers: set[str] = set()
     for row, transcript in samples:
         outcomes = {number: _outcome(compiled, transcript, row.variables) for number, compiled in checkers}
         table.append(outcomes)
@@ -141,9 +141,9 @@ def _graded(
             audit.criteria[number].runs[outcome.value] += 1
         # Mutations of a run that is like another would only show the same again.
         like = repr((transcript.final_output, [(call.name, call.arguments) for call in transcript.tool_calls]))
-        if like in seen:
+        if like in answers:
             continue
-        seen.add(like)
+        answers.add(like)
         for mutant in mutations(transcript, _forbidden([checker for _, checker in checkers], row.variables)):
             audit.mutants += 1
             outcomes = {number: _outcome(compiled, mutant.transcript, row.variables) for number, compiled in checkers}
@@ -153,7 +153,7 @@ def _graded(
                 criterion.mutants[outcome.value] += 1
                 failed, tried = criterion.noticed.get(mutant.kind, (0, 0))
                 criterion.noticed[mutant.kind] = (failed + (outcome is Outcome.FAILED), tried + 1)
-    audit.different = len(seen)
+    audit.different = len(answers)
     return table
 
 
@@ -254,14 +254,14 @@ def _alone(audit: TestAudit, checkers: Sequence[tuple[int, Checker]]) -> list[Au
 
 
 def _about(audit: TestAudit, criterion_audit: CriterionAudit) -> AuditFinding | None:
-    seen = criterion_audit.runs + criterion_audit.mutants
+    outcomes = criterion_audit.runs + criterion_audit.mutants
     tried = criterion_audit.mutants.total()
     failed = {kind: number for kind, (number, _) in criterion_audit.noticed.items() if number}
     kind: FindingKind
-    if seen[Outcome.FAILED] == seen[Outcome.PASSED] == 0:
+    if outcomes[Outcome.FAILED] == outcomes[Outcome.PASSED] == 0:
         kind = "always-error"
         message = "it never had a verdict"
-    elif not seen[Outcome.FAILED]:
+    elif not outcomes[Outcome.FAILED]:
         kind = "never-fails"
         message = f"no mutation made it fail ({tried} tried: {_kinds(criterion_audit)}), and none of {_runs_of(audit)}"
     elif not criterion_audit.runs[Outcome.FAILED] and set(failed) == {"empty"} and len(criterion_audit.noticed) > 1:
@@ -270,7 +270,7 @@ def _about(audit: TestAudit, criterion_audit: CriterionAudit) -> AuditFinding | 
             f"no mutation but the empty answer made it fail ({tried} tried: {_kinds(criterion_audit)}),"
             f" and none of {_runs_of(audit)}"
         )
-    elif not seen[Outcome.PASSED]:
+    elif not outcomes[Outcome.PASSED]:
         kind = "never-passes"
         high = wilson(0, audit.runs)[1]
         message = (
@@ -279,7 +279,7 @@ def _about(audit: TestAudit, criterion_audit: CriterionAudit) -> AuditFinding | 
         )
     else:
         return None
-    if errors := seen[Outcome.ERROR] if kind in ("never-fails", "only-empty") else 0:
+    if errors := outcomes[Outcome.ERROR] if kind in ("never-fails", "only-empty") else 0:
         message += f"; {count(errors, 'time')} it could not be checked"
     return AuditFinding(
         kind=kind,
@@ -287,7 +287,7 @@ def _about(audit: TestAudit, criterion_audit: CriterionAudit) -> AuditFinding | 
         message=message,
         line=criterion_audit.line,
         few_runs=audit.few_runs,
-        evidence=dict(seen),
+        evidence=dict(outcomes),
     )
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.analysis.suggest.search import criteria_of_good_runs
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import TEST_CRITERIA, EntryPoint
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.phrasing import listed, on_one_line
+from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.task_payload import task_messages
@@ -118,7 +120,7 @@ def questions_of(transcript: Transcript, *, where: str = "") -> list[str]:
 
 def drafted_test(runs: GoodRuns, test_id: str = "", name: str = "") -> dict[str, Any]:
     """A test with the keys of a suite. It asks the same question, and each of the runs passes it. Its criteria are
-    suggestions (`suggest.criteria_of_good_runs`), which a person should make stricter.
+    suggestions, which a person should make stricter; where nothing can be suggested, one that asks for an answer.
 
     The question is plain text: its braces are not a template. Raises `AgentevalError` if there is no answer yet.
     """
@@ -134,16 +136,21 @@ def drafted_test(runs: GoodRuns, test_id: str = "", name: str = "") -> dict[str,
     if runs.origin:
         test["description"] = runs.origin
     test.update(_asked(runs.given, first, questions))
-    specs = criteria_of_good_runs(runs.transcripts, None, CRITERIA)
     criteria = [
         {
             "name": spec.name,
             "prototype_class": spec.prototype_class,
             "config_uxon": spec.config_text.rstrip("\n") + "\n",
         }
-        for spec in specs
+        for spec in _suggested(runs.transcripts)
     ]
     return {**test, "criteria": criteria or [_ANSWERS]}
+
+
+def _suggested(transcripts: Sequence[Transcript]) -> Iterator[CriterionSpec]:
+    """The criteria of those who suggest some (extensions): all these runs pass them."""
+    for name, target in sorted(entry_points.own(TEST_CRITERIA).items()):
+        yield from EntryPoint(TEST_CRITERIA, name, target, "").load_as("suggestions of")(transcripts, None, CRITERIA)
 
 
 def _id_for(name: str) -> str:

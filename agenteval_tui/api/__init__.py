@@ -17,7 +17,6 @@ from agenteval_tui.api.listening import Listening, listen
 from agenteval_tui.api.made_tests import MadeTest, make_test
 from agenteval_tui.api.recordings import record, replay
 from agenteval_tui.api.runs import Execution, Run, run
-from agenteval_tui.api.suggestions import Suggested, suggest
 from agenteval_tui.api.suites import Suite, load
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.model import Criterion
@@ -35,7 +34,6 @@ __all__ = [
     "Listening",
     "MadeTest",
     "Run",
-    "Suggested",
     "Suite",
     "blame",
     "check_change",
@@ -49,6 +47,5 @@ __all__ = [
     "record",
     "replay",
     "run",
-    "suggest",
     "why",
 ]

@@ -37,9 +37,6 @@ from agenteval_tui.api import (
     Run as Run,
 )
 from agenteval_tui.api import (
-    Suggested as Suggested,
-)
-from agenteval_tui.api import (
     Suite as Suite,
 )
 from agenteval_tui.api import (
@@ -79,9 +76,6 @@ from agenteval_tui.api import (
     run as run,
 )
 from agenteval_tui.api import (
-    suggest as suggest,
-)
-from agenteval_tui.api import (
     why as why,
 )
 from agenteval_tui.core.version import __version__ as __version__
@@ -90,4 +84,10 @@ from agenteval_tui.extensions.shrink.api import (
 )
 from agenteval_tui.extensions.shrink.api import (
     shrink as shrink,
+)
+from agenteval_tui.extensions.suggest.api import (
+    Suggested as Suggested,
+)
+from agenteval_tui.extensions.suggest.api import (
+    suggest as suggest,
 )

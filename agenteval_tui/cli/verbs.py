@@ -49,7 +49,6 @@ VERBS = {
         "Show how often judges and criteria agree with people, and what a judge was asked.",
     ),
     "label": ("label", "Label a run: passed, failed, 1 to 5, or feedback with a key and a score."),
-    "suggest": ("suggest", "Suggest criteria that agree with labelled runs, or with a judge."),
     "make-test": ("make_test", "Make a test from a run or a trace, with suggested criteria."),
     "review": ("review", "List the runs that need a person."),
     "compare": ("compare", "Compare two executions, agents or variations: what got worse, and why."),

@@ -13,7 +13,8 @@ class Action(Struct, frozen=True):
     `id` is what a keymap names ("suites.run"); `method` the Textual action that does it; `label` the word in the
     footer; `scope` the screen; `footer` its place there, lower first (0: not in the footer). `keys` "": what is rare is
     in the palette only. `priority`: the key works while a text field has the focus, and one of the app over every sheet
-    as well. `after`: the action that one of an extension follows in lists.
+    as well. `after`: the action that one of an extension follows in lists. `introduction`: a sentence about it, behind
+    what introduces the screen.
     """
 
     id: str
@@ -25,6 +26,7 @@ class Action(Struct, frozen=True):
     footer: int = 0
     priority: bool = False
     after: str = ""
+    introduction: str = ""
 
 
 def extension_method(place: str) -> str:

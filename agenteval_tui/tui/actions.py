@@ -172,7 +172,6 @@ _CORE: tuple[Action, ...] = (
     Action("edit.flips", "flips", "f9", "flips", "List the stored runs that the edit would flip", "edit"),
     Action("edit.relax_now", "relax_now", "A", "smallest edit", "Apply the smallest edit that passes", "edit"),
     Action("edit.relax", "relax", "f7", "smallest edits", "List the smallest edits that pass", "edit", priority=True),
-    Action("edit.suggest", "suggest", "alt+s", "suggest", "Suggest criteria from labelled runs", "edit", priority=True),
     Action("edit.filter", "filter", "slash", "filter", "Filter the tests by id or name", "edit"),
     Action("edit.editor", "open_editor", "o", "$EDITOR", "Open the suite's file in $EDITOR at the line", "edit"),
     # Watch
@@ -390,15 +389,6 @@ _CORE: tuple[Action, ...] = (
         "alt+w",
         "blame",
         "Blame: find the step where the run went wrong",
-        "inspect",
-        priority=True,
-    ),
-    Action(
-        "inspect.suggest",
-        "suggest",
-        "alt+s",
-        "suggest",
-        "Suggest criteria from labelled runs",
         "inspect",
         priority=True,
     ),

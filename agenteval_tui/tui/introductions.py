@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agenteval_tui.tui.actions import with_keys
+from agenteval_tui.tui.actions import ACTIONS, with_keys
 
 SCREENS: dict[str, str] = {
     "suites": "Your suites, with their tests, criteria and latest outcomes. Press {suites.run} to run what is "
@@ -19,8 +19,7 @@ SCREENS: dict[str, str] = {
     "watch": "Edit an agent in your own editor: after each save its recorded runs are run again from their recordings, "
     "and the verdicts that change are listed. Press {watch.difference} to see both runs of a row side by side.",
     "inspect": "One run: its transcript, the evidence of a criterion and the criterion's config, side by side. "
-    "Read the evidence first. Press {inspect.relax} for the smallest edits that make the run pass, and "
-    "{inspect.suggest} for criteria that agree with your labels.",
+    "Read the evidence first. Press {inspect.relax} for the smallest edits that make the run pass.",
     "history": "All stored executions and runs. Press {history.open} to see the runs of an execution, and "
     "{history.search} to search prompts, answers and tool calls.",
     "compare": "What got worse and what got better between two executions, with the worst first. Press "
@@ -115,8 +114,9 @@ PARTS: dict[str, dict[str, str]] = {
 
 
 def introduction(scope: str, keymap: Mapping[str, str]) -> str:
-    """Two sentences about a screen, "" for none."""
-    return with_keys(SCREENS.get(scope, ""), keymap)
+    """Some sentences about a screen, "" for none."""
+    of_actions = (action.introduction for action in ACTIONS if action.scope == scope)
+    return with_keys(" ".join(filter(None, (SCREENS.get(scope, ""), *of_actions))), keymap)
 
 
 def part_purpose(scope: str, widget: str | None) -> str:

@@ -48,7 +48,6 @@ _SHEETS = {
     "quarantine_test": "quarantine:QuarantineScreen",
     "record": "record:RecordScreen",
     "replay": "record:ReplayScreen",
-    "suggest": "suggest:SuggestScreen",
     "tags": "new_test:TagsScreen",
     "theme": "theme:ThemeScreen",
 }

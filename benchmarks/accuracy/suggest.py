@@ -26,9 +26,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import agenteval_tui as agenteval
-from agenteval_tui.analysis.suggest.conditions import graded
-from agenteval_tui.analysis.suggest.examples import Example, Examples
-from agenteval_tui.analysis.suggest.search import check, suggest
+from agenteval_tui.extensions.suggest.conditions import graded
+from agenteval_tui.extensions.suggest.examples import Example, Examples
+from agenteval_tui.extensions.suggest.search import check, suggest
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.grading.tokenization import count_sentences, count_words
 from agenteval_tui.transcripts.model import Message, Transcript

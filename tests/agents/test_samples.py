@@ -15,8 +15,6 @@ from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.agents.shop.record import record_suite, recorded_suite
 from agenteval_tui.analysis.lint import check_suites
-from agenteval_tui.analysis.suggest.search import suggest
-from agenteval_tui.analysis.suggest.stored_examples import examples_of_test
 from agenteval_tui.cli.labelled_samples import label_samples
 from agenteval_tui.core.directories import bundled
 from agenteval_tui.grading.grade import grade
@@ -167,8 +165,6 @@ def test_the_history_of_the_demo_begins_with_labelled_runs(tmp_path: Path) -> No
         labels = store.labels()
         assert [label.passed for label in labels] == [True, True, False]
         assert all(verdicts[label.run_id] == label.said and label.comment and label.who for label in labels)
-        found = suggest(examples_of_test(store, rows[0].suite_key, "return-window").examples)
-    assert (found.good, found.bad, found.suggestions[0].agrees) == (2, 1, 3)
     (samples / "support.suite.yaml").write_text("name: Mine\ntests: []\n")
     label_samples(tmp_path / "another.db", samples)
     assert not (tmp_path / "another.db").exists()

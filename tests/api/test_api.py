@@ -16,7 +16,7 @@ import pytest
 
 import agenteval_tui as agenteval
 from agenteval_tui import api
-from agenteval_tui.core.entry_points import API, own
+from agenteval_tui.core.entry_points import API, TEST_CRITERIA, _own, own
 from agenteval_tui.history.feedback import AddFeedback, Feedback
 from agenteval_tui.history.store import Store
 
@@ -310,19 +310,16 @@ def test_importing_the_package_imports_nothing_of_it() -> None:
     assert said.strip() == "['agenteval_tui', 'agenteval_tui.core', 'agenteval_tui.core.version']"
 
 
-def test_criteria_are_suggested_from_examples_and_from_stored_runs(db: Path) -> None:
-    good, bad = ["It waits at customs.", "Customs has it."], ["It is on its way."]
-    suggested = agenteval.suggest(good=good, bad=bad, unlabelled=["At customs, on its way."])
-    assert next(one.agrees for one in suggested) == 3
-    assert all(agenteval.grade(text, suggested.criteria[0]).passed for text in good)
-    assert not agenteval.grade(bad[0], suggested.criteria[0]).passed
-    assert "2 good, 1 bad" in str(suggested)
+@pytest.mark.parametrize("suggests", [True, False])
+def test_a_test_is_made_of_runs_also_where_nothing_suggests_criteria(
+    db: Path, monkeypatch: pytest.MonkeyPatch, suggests: bool
+) -> None:
+    if not suggests:
+        monkeypatch.setitem(_own(), TEST_CRITERIA, {})
     execution = agenteval.run(SUITE, agent=in_customs, db=db)
-    stored = agenteval.suggest(execution[0], good=execution.runs[:2])
-    assert (stored.found.good, stored.found.runs) == (2, 3)
     made = agenteval.make_test(execution.runs[:2], db.parent / "made.suite.yaml")
     assert made.path.is_file()
     assert made.id in str(made)
-    for wrong in ({}, {"from_judge": True}, {"bad": bad}):
-        with pytest.raises(agenteval.AgentevalError):
-            agenteval.suggest(**wrong)
+    names = [criterion["name"] for criterion in made.test["criteria"]]
+    assert names
+    assert (names == ["Answers"]) is not suggests

@@ -15,7 +15,6 @@ from msgspec import convert, to_builtins
 
 import agenteval_tui as agenteval
 from agenteval_tui.analysis.blame.options import BlameOptions
-from agenteval_tui.analysis.suggest.options import SuggestOptions
 from agenteval_tui.core.options import OptionError, Options, options_of
 from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.live_registry import ExecutionRequest
@@ -25,13 +24,12 @@ LIMITS: dict[str, dict[str, tuple[Any, ...]]] = {
     "fork": {"n": (0, -1, 1001, True, 1.5, "5"), "at": (0, -3), "max_cost": (0, -1, math.nan, math.inf),
              "concurrency": (0, 10_001)},
     "blame": {"samples": (-1, 0, 1, 201), "max_cost": (0, math.nan), "concurrency": (0, 10_001)},
-    "suggest": {"most": (0, -1, 21)},
     "run": {"repeat": (0, -1, 100_001, 200_000), "concurrency": (0, 10_001), "timeout": (0, -1, math.nan, math.inf),
             "max_cost": (0, -1, math.nan, math.inf)},
 }  # fmt: skip
 """By activity and option: values that no door takes."""
 RECORDS: dict[str, type[Options]] = {
-    "fork": ForkRequest, "blame": BlameOptions, "suggest": SuggestOptions, "run": PlanOptions
+    "fork": ForkRequest, "blame": BlameOptions, "run": PlanOptions
 }  # fmt: skip
 WRONG = [
     (activity, option, value)

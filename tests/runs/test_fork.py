@@ -26,7 +26,6 @@ from agenteval_tui.analysis.labels import give_label
 from agenteval_tui.analysis.regrade import CriteriaSource, regrade, save_verdicts
 from agenteval_tui.analysis.repetitions import repetitions
 from agenteval_tui.analysis.review_queue import ReviewFilter, queue
-from agenteval_tui.analysis.suggest.stored_examples import examples_of_test
 from agenteval_tui.analysis.test_gates import gates_of_test
 from agenteval_tui.analysis.trends import TrendQuery, trend
 from agenteval_tui.analysis.variance import ledger
@@ -473,9 +472,6 @@ def figures(store: Store) -> dict[str, Any]:
         "versions": store.read(lambda c: [v.runs for v in versions_of(c, key, test, "Gives nothing away")]),
         "criteria": store.read(lambda c: criteria_of_test(c, key, test)),
         "facts": facts_for(store, key, test).runs,
-        "suggested": [
-            one.good for one in examples_of_test(store, key, test, criterion="Gives nothing away").examples.given
-        ],
         "blamed": astuple(RepetitionReader(store).of(newest(store)))[:4],
         "review": [one.run_id for one in queue(store, ReviewFilter(failures=True, sample=50, disagreements=True))],
         "agreement": [(one.criterion, one.judged, one.labelled) for one in judge_figures(store, rows, every=True)],

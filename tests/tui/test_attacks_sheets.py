@@ -64,6 +64,7 @@ SHOWN = {
         "import_export_dialogs.ImportScreen",
         "sheet.ShareScreen",
         "sheet.ShrinkScreen",
+        "sheet.SuggestScreen",
         "verdict_changes.VerdictChangesScreen",
         "label.LabelScreen",
         "name.NameScreen",
@@ -72,7 +73,6 @@ SHOWN = {
         "relax.RelaxScreen",
         "resume.ResumeScreen",
         "criterion_versions.CriterionVersionsScreen",
-        "suggest.SuggestScreen",
     },
     "through_a_run": {
         "watch.WatchScreen",

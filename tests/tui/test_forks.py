@@ -34,12 +34,8 @@ from agenteval_tui.tui.screens.blame import BlameScreen
 from agenteval_tui.tui.screens.fork import ForkScreen
 from agenteval_tui.tui.screens.inspect.forks import ForksController, forks_of, step_at
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
-from agenteval_tui.tui.screens.suggest import SuggestScreen
 from agenteval_tui.tui.styled_text import plain
 from agenteval_tui.tui.widgets.form import Form
-from agenteval_tui.tui.widgets.lines_view import LinesView
-from agenteval_tui.tui.widgets.virtual_list import VirtualList
-from agenteval_tui.tui.workers import is_busy
 
 RIGHT = {"arguments": {"order_id": "#W1042"}}
 
@@ -271,7 +267,6 @@ async def test_from_a_step_to_branches(tmp_path: Path, monkeypatch: pytest.Monke
         await until(pilot, lambda: "#W1042 of 2026-03-25 is on its way" in text_of(app))
         await _stored_answers_are_shown(pilot, app)
         await _enter_leads_to_the_step_from_its_evidence_too(pilot, app)
-        await _the_config_is_that_of_the_chosen_criterion(pilot, app)
 
 
 async def _stored_answers_are_shown(pilot: Pilot[int], app: AgentevalApp) -> None:
@@ -293,38 +288,6 @@ async def _enter_leads_to_the_step_from_its_evidence_too(pilot: Pilot[int], app:
     await until(pilot, lambda: "Which step?" in text_of(app))
     await pilot.press("tab", "enter")
     await until(pilot, lambda: isinstance(app.screen, InspectScreen))
-
-
-async def _the_config_is_that_of_the_chosen_criterion(pilot: Pilot[int], app: AgentevalApp) -> None:
-    await pilot.press("alt+s")
-    await until(pilot, lambda: isinstance(app.screen, SuggestScreen) and "good or bad?" in text_of(app))
-    screen = cast("SuggestScreen", app.screen)
-    await pilot.press("y")
-    await until(pilot, lambda: "agrees" in text_of(app))
-    rows = screen.query_one("#suggestions", VirtualList)
-    await pilot.press("j")
-    await until(pilot, lambda: rows.cursor == 1)
-    chosen = rows.cursor_key
-
-    def shown() -> str:
-        lines = screen.query_one("#config", LinesView)._lines
-        return " ".join(" ".join(map(plain, lines)).split())
-
-    def config_of(row: int) -> str:
-        assert screen.controller is not None
-        return " ".join(screen.controller.suggestions[row].config.split())
-
-    assert config_of(0) not in shown()
-    # Read again with the same labels: the same row has the cursor, and nobody is told of another one.
-    screen._show()
-    await settle(pilot)
-    assert rows.cursor_key == chosen
-    assert config_of(1) in shown()
-    assert config_of(0) not in shown()
-    await pilot.press("n")
-    await until(pilot, lambda: "1 good, 1 bad" in text_of(app) and not is_busy(screen, "suggest"))
-    await settle(pilot)
-    assert config_of(rows.cursor) in shown()
 
 
 async def test_several_texts_are_a_branch_each(forked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

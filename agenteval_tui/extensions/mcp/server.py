@@ -24,7 +24,6 @@ from agenteval_tui.agents.permission import Permission, allowed_once_by
 from agenteval_tui.agents.tools import mcp_package
 from agenteval_tui.analysis.blame.options import SAMPLES, BlameOptions
 from agenteval_tui.analysis.criterion_names import criterion_place
-from agenteval_tui.analysis.suggest.options import SuggestOptions
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.api.blame import blame as blame_run
 from agenteval_tui.api.changes import check_change as check_code
@@ -40,7 +39,7 @@ from agenteval_tui.cli.verbs import find_verb
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.directories import config_dir, history_file
 from agenteval_tui.core.display import displayable
-from agenteval_tui.core.entry_points import MCP_TOOLS, EntryPoint
+from agenteval_tui.core.entry_points import MCP_ASKING_TOOLS, MCP_TOOLS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.options import Options, options_of
@@ -116,7 +115,7 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> Any:
         tools.validate,
         tools.criterion,
         tools.try_edit,
-        tools.suggest,
+        *(make(db) for make in _of_extensions(MCP_TOOLS)),
         tools.grade,
     ]
     if allowed.edit:
@@ -126,7 +125,7 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> Any:
         tools.check_change,
         tools.blame_by_sampling,
         tools.fork,
-        *(make(db, allowed.max_cost) for make in _of_extensions()),
+        *(make(db, allowed.max_cost) for make in _of_extensions(MCP_ASKING_TOOLS)),
         tools.record,
         tools.replay,
     ]
@@ -142,10 +141,9 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> Any:
     return server
 
 
-def _of_extensions() -> list[Callable[[Path | None, float | None], Callable[..., str]]]:
-    """What makes the tools of other extensions, for a history and the cost limit of each call."""
-    targets = sorted(entry_points.own(MCP_TOOLS).items())
-    return [EntryPoint(MCP_TOOLS, name, target, "").load_as("tool") for name, target in targets]
+def _of_extensions(group: str) -> list[Callable[..., Callable[..., str]]]:
+    """What makes the tools of other extensions."""
+    return [EntryPoint(group, *point, "").load_as("tool") for point in sorted(entry_points.own(group).items())]
 
 
 def _reported(tool: F) -> F:
@@ -275,20 +273,6 @@ class _Tools(Struct, frozen=True):
                 if len(impact.flips) > _FLIPS:
                     lines.append(f"… {len(impact.flips) - _FLIPS} more runs flip")
         return displayable("\n".join(lines))
-
-    def suggest(
-        self,
-        test: Annotated[
-            str, Field(description="A test's id, TEST/CRITERION, or a run. Empty: that of the first good run.")
-        ] = "",
-        good: Annotated[list[str], Field(description="Good runs, in addition to those that a person labelled.")] = [],  # noqa: B006
-        bad: Annotated[list[str], Field(description="Bad runs.")] = [],  # noqa: B006
-        from_judge: Annotated[bool, _declared(SuggestOptions, "from_judge")] = False,
-    ) -> str:
-        """Suggest criteria for a test: the smallest configs that agree with which runs are good and bad (two good and a
-        bad one are enough), and the run whose label would tell most. No model is asked and nothing is stored."""
-        judge = ["--from-judge"] if from_judge else []
-        return self._verb("suggest", *judge, *_options("--good", good), *_options("--bad", bad), *_given(test))
 
     def grade(
         self,

@@ -25,7 +25,7 @@ from agenteval_tui.extensions.share.page import ShareOptions, share, share_name
 @all_projects("--all")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, /, what: str, file: Path | None, force: bool, **given: Any) -> int:
+def command(invocation: Invocation, /, what: str, file: Path | None, force: bool, **options: Any) -> int:
     """Write WHAT to one HTML file: transcripts, criteria with their evidence, where repetitions diverge, and costs.
 
     WHAT is an execution or a run, by its id or a part of it, or a test by its id (its newest run); `last`, the default,
@@ -41,7 +41,7 @@ def command(invocation: Invocation, /, what: str, file: Path | None, force: bool
             if not confirm(invocation, f"{file} exists. Overwrite it?"):
                 raise AgentevalError("nothing was written", where=str(file))
             force = True
-        page = share(store, target, ShareOptions(**given))
+        page = share(store, target, ShareOptions(**options))
         write_pieces(file, page.pieces, force=force)
     if page.missing:
         invocation.err.line(("note: ", "warn"), f"not in the file: {page.missing}")

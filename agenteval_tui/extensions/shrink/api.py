@@ -49,8 +49,8 @@ class Shrunk(Shown, Struct, frozen=True, eq=False):
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The small case as OpenAI chat messages."""
-        found = self.shrunk.conversation
-        return to_openai_messages(Transcript(found.messages, found.tool_calls))
+        conversation = self.shrunk.conversation
+        return to_openai_messages(Transcript(conversation.messages, conversation.tool_calls))
 
     @property
     def tools(self) -> list[dict[str, Any]]:

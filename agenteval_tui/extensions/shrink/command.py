@@ -46,7 +46,7 @@ from agenteval_tui.runs.fork.request import request_of
 @all_projects("--all")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, /, reference: str, **given: Any) -> int:
+def command(invocation: Invocation, /, reference: str, **values: Any) -> int:
     """Remove parts of the input of RUN's agent, as long as it still fails for the same cause.
 
     RUN is the id of a run or a part of it, or a test's id (its newest run that failed). shrink removes messages, calls,
@@ -58,10 +58,10 @@ def command(invocation: Invocation, /, reference: str, **given: Any) -> int:
     The exit code is 0 if a small case was found (or nothing can be removed), and 1 if the failure did not come back or
     the command was stopped.
     """
-    asking, save_test, export = Asking.taken(given), given.pop("save_test"), given.pop("export")
+    asking, save_test, export = Asking.taken(values), values.pop("save_test"), values.pop("export")
     if export and asking.as_json:
         raise click.UsageError("--export prints a program, and --json a document: give only one")
-    options = ShrinkOptions(**given)
+    options = ShrinkOptions(**values)
     return _find_smallest(invocation, reference, options, asking, save_test=save_test, export=export)
 
 

@@ -157,8 +157,8 @@ class Shrinker:
         if not parts:
             return removed
 
-        def without(kept: Sequence[Part]) -> Removed:
-            ids = {part.id for part in kept}
+        def without(left_in: Sequence[Part]) -> Removed:
+            ids = {part.id for part in left_in}
             return self.case.without(removed, [part.id for part in parts if part.id not in ids])
 
         return without(smallest(parts, lambda parts: self._holds(without(parts))))

@@ -55,7 +55,6 @@ from agenteval_tui.formats.documents.recording import RecordedProgram
 from agenteval_tui.formats.documents.results import ExecutionResults, ShownRun
 from agenteval_tui.formats.documents.schema import Schema, schema_of
 from agenteval_tui.formats.documents.stats import COSTS, ABComparison, ExecutionStats
-from agenteval_tui.formats.documents.suggest import Suggested
 from agenteval_tui.formats.documents.suite_schema import criteria_schema, suite_schema
 from agenteval_tui.formats.documents.trends import Trends
 from agenteval_tui.formats.documents.why import Why
@@ -104,7 +103,6 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "quarantine": ("what `agenteval quarantine --json` prints", Quarantines),
     "causes": ("what `agenteval causes --json` prints", FailureCauses),
     "triage": ("what `agenteval triage --json` prints", Triage),
-    "suggest": ("what `agenteval suggest --json` prints", Suggested),
     "make-test": ("what `agenteval make-test --json` prints", MadeTestDocument),
     "review": ("what `agenteval review --json` prints", Review),
     "history": ("what `agenteval history --json` prints", tuple[ListedExecution, ...]),

@@ -26,7 +26,6 @@ from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.presenters.editor_rows import EDITED, problem_height, problem_rows
 from agenteval_tui.tui.presenters.test_form import DATASET, TestForm
 from agenteval_tui.tui.presenters.text_layout import error_lines
-from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.confirm_dialog import save_question
 from agenteval_tui.tui.screens.editor.controller import (
@@ -760,20 +759,11 @@ class EditorScreen(FrameScreen):
     def action_relax_now(self) -> None:
         self.preview_pane.relax(self.criteria_pane.config)
 
-    def action_suggest(self) -> None:
-        """The smallest criteria that agree with the labels of the test's runs; the chosen one is added to the form."""
-        doc, trial = self.controller.doc, self.controller.preview.trial
-        if doc is None:
-            return
-
-        def chosen(starter: Starter | None) -> None:
-            if starter is not None and self.controller.doc is doc:
-                self.controller.add_criterion(starter)
-                self._refill()
-                self._focus_pane("criteria")
-
-        run = trial.bench.run.id if trial is not None else ""
-        self.app.push_screen(sheet("suggest", self.agenteval.session.store, doc.loaded.key, doc.test_id, run), chosen)
+    def add_criterion(self, starter: Starter) -> None:
+        """Add a criterion to the form of the test, and go to it."""
+        self.controller.add_criterion(starter)
+        self._refill()
+        self._focus_pane("criteria")
 
     def action_run_test(self) -> None:
         """The test that is open, as it is saved."""

@@ -275,6 +275,11 @@ class InspectScreen(FrameScreen):
         how.setdefault("view", "transcript")
         self._read_run(run_id, **how)
 
+    def read_again(self, criterion: str) -> None:
+        """Show the run with what the history has of it now."""
+        if self.controller.bench is not None:
+            self._read_run(self.controller.bench.run.id, criterion=criterion)
+
     def _read_run(self, run_id: str, **how: Unpack[InspectTarget]) -> None:
         """Show a run, without a `view` in the view that is shown now."""
         if not self._composed:
@@ -1313,22 +1318,6 @@ class InspectScreen(FrameScreen):
             self._turn_to("transcript")
         self._focus_pane("transcript")
         any(self.transcript.view.go_to_key(key) for key in keys_of(bench.transcript, step))
-
-    def action_suggest(self) -> None:
-        """The smallest criteria that agree with the labels of the test's runs; labels can be given there."""
-        bench, name = self.controller.bench, self.controller.criterion_name
-        if bench is None:
-            return
-        run, store = bench.run, self.agenteval.session.store
-        screen = sheet("suggest", store, run.suite_key, run.test_id, run.id, may_add=bench.loaded is not None)
-
-        def chosen(starter: Starter | None) -> None:
-            if starter is not None:
-                self.agenteval.edit_test(run.suite_key, run.test_id, starter=starter, run=run.id)
-            elif getattr(screen, "labelled", False) and self.controller.bench is bench:
-                self._read_run(run.id, criterion=name)
-
-        self.app.push_screen(screen, chosen)
 
     def action_label(self) -> None:
         """What a person thinks of the run, or of the criterion that is shown."""

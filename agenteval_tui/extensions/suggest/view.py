@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval_tui.analysis.suggest.search import Check, Suggestion, Suggestions
-from agenteval_tui.analysis.suggest.stored_examples import TestExamples
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count, percent
+from agenteval_tui.extensions.suggest.search import Check, Suggestion, Suggestions
+from agenteval_tui.extensions.suggest.stored_examples import TestExamples
 from agenteval_tui.views.model import Node, Paragraph, Text, Tree, View, paragraphs, text
 
 _WRONG = 5

@@ -10,12 +10,13 @@ import pytest
 import regex
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.suggest.conditions import Measure, graded
-from agenteval_tui.analysis.suggest.examples import Example, Examples
-from agenteval_tui.analysis.suggest.search import Check, Suggestion, Suggestions, check, suggest, unseen_share
-from agenteval_tui.analysis.suggest.shapes import SHAPES, metric_families
-from agenteval_tui.analysis.suggest.texts import counter
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.extensions.suggest.conditions import Measure, graded
+from agenteval_tui.extensions.suggest.examples import Example, Examples
+from agenteval_tui.extensions.suggest.search import Check, Suggestion, Suggestions, check, suggest, unseen_share
+from agenteval_tui.extensions.suggest.shapes import SHAPES, metric_families
+from agenteval_tui.extensions.suggest.texts import counter
+from agenteval_tui.extensions.suggest.view import check_text, next_lines
 from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.results import Outcome
@@ -24,7 +25,6 @@ from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcrip
 from agenteval_tui.transcripts.state import ProbeState, Reading
 from agenteval_tui.uxon.parse import parse
 from agenteval_tui.views.model import plain
-from agenteval_tui.views.suggestions import check_text, next_lines
 
 Call = tuple[str, Mapping[str, Any]]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agenteval_tui.analysis.suggest.search import Suggestion, Suggestions
+from agenteval_tui.extensions.suggest.search import Suggestion, Suggestions
+from agenteval_tui.extensions.suggest.view import facts_of, next_lines
 from agenteval_tui.views.model import paragraphs
-from agenteval_tui.views.suggestions import facts_of, next_lines
 from agenteval_tui.views.terminal import plain_text
 
 A, B, C = (f"01M83VVAEJNAJEHRCFV0RBF1{end}" for end in ("NA", "NB", "NC"))

@@ -10,11 +10,13 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from agenteval_tui.analysis.suggest.search import Suggestion
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count
+from agenteval_tui.extensions.suggest.controller import SuggestController, SuggestedState
+from agenteval_tui.extensions.suggest.search import Suggestion
+from agenteval_tui.extensions.suggest.view import check_text, facts_of, labels_text, next_lines
 from agenteval_tui.grading.criterion_templates import Starter
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.presenters.config_lines import painted, token_layers, tokens_of
@@ -23,7 +25,8 @@ from agenteval_tui.tui.presenters.status_style import glyph
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.presenters.view_lines import line, view_lines
 from agenteval_tui.tui.presenters.wrapped_lines import shown_line
-from agenteval_tui.tui.screens.suggest_controller import SuggestController, SuggestedState
+from agenteval_tui.tui.screens.editor.screen import EditorScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -32,7 +35,6 @@ from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import is_busy, start_worker
 from agenteval_tui.views.model import paragraphs, plain
-from agenteval_tui.views.suggestions import check_text, facts_of, labels_text, next_lines
 
 _ANSWER = 400
 """Characters of the answer that a verdict is asked of."""
@@ -61,6 +63,38 @@ class _Rows:
         ends: list[Line] = [(agrees, (more + " ", "dim")) for more in (predicts + passes, predicts, "")]
         end = next((candidate for candidate in ends if width_of(title) + width_of(candidate) < width), ends[-1])
         return spread(title, end, width)
+
+
+def suggest_for_run(screen: InspectScreen) -> None:
+    """The smallest criteria that agree with the labels of the test's runs; labels can be given there."""
+    bench, name = screen.controller.bench, screen.controller.criterion_name
+    if bench is None:
+        return
+    run, services = bench.run, screen.agenteval
+    may_add = bench.loaded is not None
+    sheet = SuggestScreen(services.session.store, run.suite_key, run.test_id, run.id, may_add=may_add)
+
+    def chosen(starter: Starter | None) -> None:
+        if starter is not None:
+            services.edit_test(run.suite_key, run.test_id, starter=starter, run=run.id)
+        elif sheet.labelled and screen.controller.bench is bench:
+            screen.read_again(name)
+
+    screen.app.push_screen(sheet, chosen)
+
+
+def suggest_for_test(screen: EditorScreen) -> None:
+    """The smallest criteria that agree with the labels of the test's runs; the chosen one is added to the form."""
+    doc, trial = screen.controller.doc, screen.controller.preview.trial
+    if doc is None:
+        return
+
+    def chosen(starter: Starter | None) -> None:
+        if starter is not None and screen.controller.doc is doc:
+            screen.add_criterion(starter)
+
+    run = trial.bench.run.id if trial is not None else ""
+    screen.app.push_screen(SuggestScreen(screen.agenteval.session.store, doc.loaded.key, doc.test_id, run), chosen)
 
 
 class SuggestScreen(Sheet[Starter | None]):
@@ -205,14 +239,14 @@ class SuggestScreen(Sheet[Starter | None]):
             return error_lines(self._error, width)
         if state is None:
             return []
-        if state.found is None:
+        if state.suggestions is None:
             words = (
                 "Label at least two good runs and one bad run: y is good, n is bad. Criteria that agree with your "
                 "labels appear here."
             )
             return paragraph(words, width)
-        lines = [fit(((" ", ""), *line(labels_text(state.found, state.given))), width)]
-        for next_line in map(plain, next_lines(state.found, 1)):
+        lines = [fit(((" ", ""), *line(labels_text(state.suggestions, state.examples))), width)]
+        for next_line in map(plain, next_lines(state.suggestions, 1)):
             lines += [] if "Label next" in next_line else paragraph(next_line, width, "dim")
         if state.checked is not None:
             lines += paragraph(plain(check_text(state.checked)), width, "dim" if state.checked.better else "warn")
@@ -222,9 +256,9 @@ class SuggestScreen(Sheet[Starter | None]):
         """The config of a criterion, and what it gets wrong."""
         controller = self.controller
         state = controller.state
-        if state is None or state.found is None or index >= len(controller.suggestions):
+        if state is None or state.suggestions is None or index >= len(controller.suggestions):
             return
-        suggestion, suggestions = controller.suggestions[index], state.found
+        suggestion, suggestions = controller.suggestions[index], state.suggestions
         facts = paragraphs(list(facts_of(suggestion, suggestions)), 1)
 
         def lines(width: int) -> list[Line]:
@@ -240,7 +274,7 @@ class SuggestScreen(Sheet[Starter | None]):
         example, state = self.controller.shown, self.controller.state
         if example is None or state is None:
             return "good or bad?"
-        runs = [example.run for example in state.given.examples.given]
+        runs = [example.run for example in state.examples.examples.given]
         return f"good or bad? {runs.index(example.run) + 1} of {count(len(runs), 'run')}, {short_id(example.run)}"
 
     def _run(self, width: int) -> list[Line]:

@@ -8,22 +8,22 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.analysis.suggest.examples import Example, Examples
-from agenteval_tui.analysis.suggest.options import SuggestOptions
-from agenteval_tui.analysis.suggest.search import MOST, Check, Suggestion, Suggestions, check
-from agenteval_tui.analysis.suggest.search import suggest as smallest_criteria
-from agenteval_tui.analysis.suggest.stored_examples import TestExamples, examples_of_test
 from agenteval_tui.api.grading import transcript_of
 from agenteval_tui.api.runs import File, Run
 from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.extensions.suggest.examples import Example, Examples
+from agenteval_tui.extensions.suggest.options import SuggestOptions
+from agenteval_tui.extensions.suggest.search import MOST, Check, Suggestion, Suggestions, check
+from agenteval_tui.extensions.suggest.search import suggest as smallest_criteria
+from agenteval_tui.extensions.suggest.stored_examples import TestExamples, examples_of_test
+from agenteval_tui.extensions.suggest.view import suggestions_view
 from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.model import Criterion
 from agenteval_tui.suites.projects import projects_open
 from agenteval_tui.views.model import View
-from agenteval_tui.views.suggestions import suggestions_view
 
 
 class Suggested(Shown, Struct, frozen=True, eq=False, dict=True):
@@ -36,7 +36,8 @@ class Suggested(Shown, Struct, frozen=True, eq=False, dict=True):
     def criteria(self) -> tuple[Criterion, ...]:
         """The criteria, ready for `grade` or a suite."""
         return tuple(
-            Criterion(name=one.name, prototype_class=one.prototype_class, config_uxon=one.config) for one in self
+            Criterion(name=suggestion.name, prototype_class=suggestion.prototype_class, config_uxon=suggestion.config)
+            for suggestion in self
         )
 
     @property
@@ -54,7 +55,7 @@ class Suggested(Shown, Struct, frozen=True, eq=False, dict=True):
         return self.found.suggestions[place]
 
     def __repr__(self) -> str:
-        return f"<Suggested {', '.join(one.title for one in self)}>"
+        return f"<Suggested {', '.join(suggestion.title for suggestion in self)}>"
 
     @cached_property
     def check(self) -> Check | None:
@@ -88,20 +89,21 @@ def suggest(
     if not reference:
         if from_judge:
             raise AgentevalError("a judge's verdicts are of stored runs", fix="name a test")
-        labelled = [(one, True) for one in good] + [(one, False) for one in bad] + [(one, None) for one in unlabelled]
-        examples = Examples([_example(number, one, label) for number, (one, label) in enumerate(labelled)])
+        labels = {True: good, False: bad, None: unlabelled}
+        labelled = [(example, label) for label, examples in labels.items() for example in examples]
+        examples = Examples([_example(number, example, label) for number, (example, label) in enumerate(labelled)])
         return Suggested(smallest_criteria(examples, options.most), TestExamples(examples))
-    listed = [*((one, True) for one in good), *((one, False) for one in bad)]
+    listed = [*((run, True) for run in good), *((run, False) for run in bad)]
     name = reference.id if isinstance(reference, Run) else reference
     path = reference.db if isinstance(reference, Run) else directories.history_file(db)
     with Store.open_to_look(path) as store:
         find = References(store, projects_open())
         row, criterion = find.address(name)
-        said = {find.run(one.id if isinstance(one, Run) else str(one)).id: label for one, label in listed}
-        given = examples_of_test(
-            store, row.suite_key, row.test_id, criterion=criterion, from_judge=from_judge, opinions=said
+        opinions = {find.run(run.id if isinstance(run, Run) else str(run)).id: label for run, label in listed}
+        test_examples = examples_of_test(
+            store, row.suite_key, row.test_id, criterion=criterion, from_judge=from_judge, opinions=opinions
         )
-    return Suggested(smallest_criteria(given.examples, options.most), given)
+    return Suggested(smallest_criteria(test_examples.examples, options.most), test_examples)
 
 
 def _example(number: int, what: Any, label: bool | None) -> Example:

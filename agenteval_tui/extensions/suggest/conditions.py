@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from agenteval_tui.analysis.suggest.examples import Examples, numbers
+from agenteval_tui.extensions.suggest.examples import Examples, numbers
 from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.grading.spec import CriterionSpec

@@ -14,7 +14,9 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.suggest.conditions import (
+from agenteval_tui.core.document import Count, Document, Share
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.extensions.suggest.conditions import (
     TEXT,
     TOOLS,
     Condition,
@@ -23,15 +25,13 @@ from agenteval_tui.analysis.suggest.conditions import (
     graded,
     rank,
 )
-from agenteval_tui.analysis.suggest.examples import Example, Examples, numbers
-from agenteval_tui.analysis.suggest.json_values import json_families
-from agenteval_tui.analysis.suggest.options import SuggestOptions
-from agenteval_tui.analysis.suggest.shapes import metric_families, shape_families
-from agenteval_tui.analysis.suggest.states import state_families
-from agenteval_tui.analysis.suggest.texts import text_families
-from agenteval_tui.analysis.suggest.tools import tool_families
-from agenteval_tui.core.document import Count, Document, Share
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.extensions.suggest.examples import Example, Examples, numbers
+from agenteval_tui.extensions.suggest.json_values import json_families
+from agenteval_tui.extensions.suggest.options import SuggestOptions
+from agenteval_tui.extensions.suggest.shapes import metric_families, shape_families
+from agenteval_tui.extensions.suggest.states import state_families
+from agenteval_tui.extensions.suggest.texts import text_families
+from agenteval_tui.extensions.suggest.tools import tool_families
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.uxon.serialize import to_text

@@ -6,10 +6,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.labels import LabelSaved, give_label, opinion, remove_label
-from agenteval_tui.analysis.suggest.examples import Example
-from agenteval_tui.analysis.suggest.search import Check, Suggestion, Suggestions, check, suggest
-from agenteval_tui.analysis.suggest.stored_examples import TestExamples, examples_of_test
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.extensions.suggest.examples import Example
+from agenteval_tui.extensions.suggest.search import Check, Suggestion, Suggestions, check, suggest
+from agenteval_tui.extensions.suggest.stored_examples import TestExamples, examples_of_test
 from agenteval_tui.grading.criterion_templates import Starter
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.store import Store
@@ -18,8 +18,8 @@ from agenteval_tui.history.store import Store
 class SuggestedState(Struct, frozen=True):
     """The runs, and the criteria, or why there are no criteria yet."""
 
-    given: TestExamples
-    found: Suggestions | None
+    examples: TestExamples
+    suggestions: Suggestions | None
     problem: AgentevalError | None = None
     checked: Check | None = None
 
@@ -51,15 +51,15 @@ class SuggestController:
     def check(self) -> None:
         """Find out how good the criteria are. Blocks, for longer than `read`."""
         state = self.state
-        if state is not None and state.found is not None and state.found.suggestions:
-            checked = check(state.given.examples)
+        if state is not None and state.suggestions is not None and state.suggestions.suggestions:
+            checked = check(state.examples.examples)
             if self.state is state:  # no label came meanwhile
                 self.state = replace(state, checked=checked)
 
     @property
     def suggestions(self) -> tuple[Suggestion, ...]:
         """The criteria, best first."""
-        suggestions = self.state.found if self.state is not None else None
+        suggestions = self.state.suggestions if self.state is not None else None
         return suggestions.suggestions if suggestions is not None else ()
 
     @property
@@ -67,8 +67,8 @@ class SuggestController:
         """The run that a verdict is asked of: the open one at first, then the one that would tell most."""
         if self.state is None:
             return None
-        runs = self.state.given.examples.given
-        suggestions = self.state.found
+        runs = self.state.examples.examples.given
+        suggestions = self.state.suggestions
         run_ids = [self._at, suggestions.label_next if suggestions is not None else ""]
         for run in filter(None, run_ids):
             for example in runs:
@@ -80,7 +80,7 @@ class SuggestController:
         """Show the run that is `by` older."""
         example, state = self.shown, self.state
         if example is not None and state is not None:
-            runs = state.given.examples.given
+            runs = state.examples.examples.given
             at = [example.run for example in runs].index(example.run) + by
             self._at = runs[min(max(at, 0), len(runs) - 1)].run
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from agenteval_tui.analysis.suggest.conditions import Condition, Family, Pool, bits, passing
-from agenteval_tui.analysis.suggest.examples import Examples, numbers
-from agenteval_tui.analysis.suggest.texts import literally
 from agenteval_tui.core.phrasing import shown
+from agenteval_tui.extensions.suggest.conditions import Condition, Family, Pool, bits, passing
+from agenteval_tui.extensions.suggest.examples import Examples, numbers
+from agenteval_tui.extensions.suggest.texts import literally
 from agenteval_tui.grading.extracted_value import ExtractionError, JsonValue
 from agenteval_tui.grading.extractors.state import State
 from agenteval_tui.grading.type_names import STATE

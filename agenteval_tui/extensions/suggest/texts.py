@@ -10,7 +10,8 @@ from typing import Any
 import regex
 from msgspec import Struct
 
-from agenteval_tui.analysis.suggest.conditions import (
+from agenteval_tui.core.phrasing import quoted
+from agenteval_tui.extensions.suggest.conditions import (
     Condition,
     Family,
     Measure,
@@ -20,8 +21,7 @@ from agenteval_tui.analysis.suggest.conditions import (
     bits,
     passing,
 )
-from agenteval_tui.analysis.suggest.examples import Examples, numbers
-from agenteval_tui.core.phrasing import quoted
+from agenteval_tui.extensions.suggest.examples import Examples, numbers
 from agenteval_tui.grading.placeholders import text_of
 
 _READ = 20_000

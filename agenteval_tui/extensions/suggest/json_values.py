@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from agenteval_tui.analysis.suggest.conditions import JSON, Condition, Family, Measure, Pool, Say, bits, passing
-from agenteval_tui.analysis.suggest.examples import Examples, numbers
-from agenteval_tui.analysis.suggest.texts import literally
 from agenteval_tui.core.phrasing import shown
+from agenteval_tui.extensions.suggest.conditions import JSON, Condition, Family, Measure, Pool, Say, bits, passing
+from agenteval_tui.extensions.suggest.examples import Examples, numbers
+from agenteval_tui.extensions.suggest.texts import literally
 from agenteval_tui.grading.extracted_value import ExtractionError, JsonValue
 from agenteval_tui.grading.extractors.json_response import JsonResponse
 

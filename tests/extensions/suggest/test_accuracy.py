@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import agenteval_tui as agenteval
-from agenteval_tui.analysis.suggest.examples import Example
+from agenteval_tui.extensions.suggest.examples import Example
 from benchmarks.accuracy import suggest
 
 

@@ -16,10 +16,10 @@ from typing import Any, get_args
 import regex
 from pydantic import ValidationError
 
-from agenteval_tui.analysis.suggest.conditions import Condition, Family, Measure, Pool, Say, Worded, bits, graded
-from agenteval_tui.analysis.suggest.examples import Examples
-from agenteval_tui.analysis.suggest.texts import counter, escaped
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.extensions.suggest.conditions import Condition, Family, Measure, Pool, Say, Worded, bits, graded
+from agenteval_tui.extensions.suggest.examples import Examples
+from agenteval_tui.extensions.suggest.texts import counter, escaped
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.metrics.metric import Metric

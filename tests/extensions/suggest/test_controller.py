@@ -10,10 +10,10 @@ import pytest
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.extensions.suggest.controller import SuggestController
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, Transcript
-from agenteval_tui.tui.screens.suggest_controller import SuggestController
 
 ANSWERS = ("sent today", "no idea", "sent on Friday", "I don't know", "sent")
 

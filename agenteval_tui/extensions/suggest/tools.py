@@ -9,11 +9,11 @@ from typing import Any
 
 import regex
 
-from agenteval_tui.analysis.suggest.conditions import TOOLS, Condition, Family, Measure, Pool, Say, bits, passing
-from agenteval_tui.analysis.suggest.examples import Examples, numbers
-from agenteval_tui.analysis.suggest.texts import escaped, times_in_words
 from agenteval_tui.core.ids import canonical_json
 from agenteval_tui.core.phrasing import shown
+from agenteval_tui.extensions.suggest.conditions import TOOLS, Condition, Family, Measure, Pool, Say, bits, passing
+from agenteval_tui.extensions.suggest.examples import Examples, numbers
+from agenteval_tui.extensions.suggest.texts import escaped, times_in_words
 from agenteval_tui.grading.criterion_templates import expected_argument
 from agenteval_tui.grading.placeholders import text_of
 from agenteval_tui.transcripts.model import ToolCall

@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from agenteval_tui.analysis.agreement import is_judged, labels_by_recording, sole_of_results
 from agenteval_tui.analysis.criterion_names import criterion_place
-from agenteval_tui.analysis.suggest.examples import Example, Examples
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import listed
+from agenteval_tui.extensions.suggest.examples import Example, Examples
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.history.labels import Label, label_of
 from agenteval_tui.history.records import RunRow

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agenteval_tui.analysis.suggest.search import Check, SuggestionFigures, Suggestions
-from agenteval_tui.analysis.suggest.stored_examples import TestExamples
 from agenteval_tui.core.document import Count, Document, Share, extended
+from agenteval_tui.extensions.suggest.search import Check, SuggestionFigures, Suggestions
+from agenteval_tui.extensions.suggest.stored_examples import TestExamples
 
 
 class SuggestedCriterion(SuggestionFigures, frozen=True, kw_only=True):
@@ -51,14 +51,14 @@ class Suggested(Document, frozen=True, kw_only=True):
     suggestions: tuple[SuggestedCriterion, ...]
 
 
-def suggested_document(found: Suggestions, given: TestExamples, checked: Check | None = None) -> Suggested:
+def suggested_document(suggestions: Suggestions, examples: TestExamples, checked: Check | None = None) -> Suggested:
     """The criteria, best first."""
     return extended(
         Suggested,
-        found,
-        test=given.test_id,
-        criterion=given.criterion,
-        from_judge=given.judge,
+        suggestions,
+        test=examples.test_id,
+        criterion=examples.criterion,
+        from_judge=examples.judge,
         check=None if checked is None else extended(SuggestionsCheck, checked),
-        suggestions=tuple(extended(SuggestedCriterion, suggestion) for suggestion in found.suggestions),
+        suggestions=tuple(extended(SuggestedCriterion, suggestion) for suggestion in suggestions.suggestions),
     )

@@ -1,0 +1,1 @@
+"""Suggest criteria that agree with labelled runs, or with a judge."""
