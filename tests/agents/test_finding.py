@@ -867,6 +867,31 @@ def test_a_script_with_packages_of_its_own_and_the_commands_that_it_shows(tmp_pa
     assert agent.prompts == ("How many?",)
 
 
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("required=True, choices=['short', 'long']", ["--kind", "short"]),
+        ("required=True, choices=KINDS", []),
+        ("choices=['short', 'long']", []),
+    ],
+)
+def test_a_placeholder_in_a_usage_is_no_value(tmp_path: Path, option: str, words: list[str]) -> None:
+    text = f'"""Usage: python ask.py "<query>" --kind <kind> --tone={{tone}}"""\n{ASKS}P.add_argument("query")\n'
+    text += f"P.add_argument('--kind', {option})\nif __name__ == '__main__':\n    main()\n"
+    agent = only(tmp_path, {"pyproject.toml": "", "ask.py": text})
+    assert agent.config["command"] == ["python3", "ask.py", *words, "--", "{{prompt}}"]
+
+
+def test_a_program_whose_model_is_one_of_langchain(tmp_path: Path) -> None:
+    models = "def model():\n    from langchain_openai import ChatOpenAI\n    return ChatOpenAI()\n"
+    asks = "from models import model\nfrom langchain_core.prompts import ChatPromptTemplate\n"
+    asks += "def main():\n    print(model().invoke(input()))\nif __name__ == '__main__':\n    main()\n"
+    model_asks = models + "def ask(text):\n    return model().invoke(text)\n"
+    agents = agents_of(tmp_path, {"pyproject.toml": "", "main.py": asks, "models.py": model_asks})
+    program = next(agent for agent in agents if agent.sign is Sign.PROGRAM)
+    assert (program.file, program.framework) == ("main.py", "LangChain")
+
+
 def test_the_questions_of_an_argument_are_the_quoted_ones(tmp_path: Path) -> None:
     text = f"{ASKS}import sys\nif __name__ == '__main__':\n    ask(sys.argv[1])\n"
     readme = "Run ask.py to start.\n\n    python ask.py 'Where is it?'\n\nOr try `python ask.py \"And when?\"` now.\n"

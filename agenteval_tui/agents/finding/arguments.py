@@ -15,6 +15,8 @@ from agenteval_tui.agents.finding.python_module import Function, Module
 _PLACE = "{{prompt}}"
 _DASHED = f"--{_PLACE}"
 _NODE_ARGUMENT = re.compile(r"process\.argv\s*(?:\[\s*2\s*\]|\.slice\(\s*2\s*\))|\]\s*=\s*process\.argv\b")
+_PLACEHOLDER = re.compile(r"<.*>|\[.*\]|\{.*\}|\.\.\.")
+"""What a usage writes for a value: `--type <type>`."""
 _CONTINUED = re.compile(r"\\\n\s*")
 
 
@@ -29,6 +31,7 @@ class Arguments(Struct, frozen=True):
 class _Option(Struct, frozen=True):
     names: tuple[str, ...]
     required: bool = False
+    choices: tuple[str, ...] = ()
 
 
 def python_arguments(module: Module, readme: str = "") -> Arguments:
@@ -60,7 +63,8 @@ def python_arguments(module: Module, readme: str = "") -> Arguments:
     usages = list(_usages(module, readme))
     words: list[str] = []
     for option in needed:
-        words += next(filter(None, (_written(usage, option.names) for usage in usages)), [])
+        chosen = [option.names[-1], option.choices[0]] if option.choices else []
+        words += next(filter(None, (_written(usage, option.names) for usage in usages)), chosen)
     prompts = [
         [word for word in usage[-1:] if " " in word] if question is None else _written(usage, question.names)[1:]
         for usage in usages
@@ -97,9 +101,9 @@ def _written(usage: Sequence[str], names: Sequence[str]) -> list[str]:
     for number, word in enumerate(usage):
         name, mark, value = word.partition("=")
         if name in names and mark:
-            return [name, value]
+            return [] if _PLACEHOLDER.fullmatch(value) else [name, value]
         if word in names and number + 1 < len(usage):
-            return [word, usage[number + 1]]
+            return [] if _PLACEHOLDER.fullmatch(usage[number + 1]) else [word, usage[number + 1]]
     return []
 
 
@@ -120,7 +124,13 @@ def _options(module: Module) -> Iterator[_Option]:
             names = tuple(name for name in map(_text, call.args) if name.startswith("-"))
             if names and _value(call, "is_flag") is None and _value(call, "action") is None:
                 required = _value(call, "required")
-                yield _Option(names, isinstance(required, ast.Constant) and required.value is True)
+                choices = _value(call, "choices")
+                values = choices.elts if isinstance(choices, ast.List | ast.Tuple) else []
+                yield _Option(
+                    names,
+                    isinstance(required, ast.Constant) and required.value is True,
+                    tuple(filter(None, map(_text, values))),
+                )
     for function in module.functions.values():
         if _is_typer(module, function):
             for name in _parameters(function, positional=False):

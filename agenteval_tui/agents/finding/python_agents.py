@@ -31,6 +31,8 @@ _WAYS = ("run", "ainvoke", "invoke", "arun", "chat", "kickoff", "query", "ask", 
 _PROMPTS = (*MESSAGE_FIELDS, "messages", "user_msg")
 _MODELS = ("LLM", "ChatModel", "Embedding", "Embeddings")
 """What classes are called that adapt a model to a framework."""
+_CHAT_MODEL = re.compile(r"langchain\w*\.(?:.*\.)?(?:Chat[A-Z]\w*(?<!Template)(?<!History)|init_chat_model)")
+"""A model of a provider, as LangChain's packages name it."""
 _DEEPEST = 6
 _STEPS = 4
 """Imports between a program and the module that asks its model: main, flow, nodes, utils.call_llm."""
@@ -428,6 +430,8 @@ class PythonAgents:
             for package in SDKS:
                 if target == package or target.startswith(package + "."):
                     return SDK_NAMES[package.partition(".")[0]]
+            if _CHAT_MODEL.fullmatch(target):
+                return "LangChain"
         for call in module.calls:
             if (maker := self._frameworks.maker_of(module, call.func)) is not None:
                 return maker.framework
