@@ -32,6 +32,7 @@ from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.store import Store
 from agenteval_tui.views.attribution import reason_text
 from agenteval_tui.views.divergence import step_change_text
+from tests.sweeps import share
 
 
 @pytest.fixture
@@ -100,6 +101,7 @@ def test_every_change_of_a_test_with_and_without_another_answer(store: Store) ->
     for name, outputs, sides, changed in attributed.every_change(2):
         expected = attributed.expected_by_rules(outputs, sides)
         cases.setdefault((changed, sides, outputs[0] == outputs[1], expected), (name, outputs, sides))
+    cases = dict(share(cases.items(), lambda case: case[0][3]))
     for side, (execution, at_ms) in enumerate(((OLD, NOON), (NEW, NOON + 5_000))):
         planned = [attributed.planned(name, outputs[side], sides[side]) for name, outputs, sides in cases.values()]
         keep(store, execution, planned, at_ms=at_ms)
@@ -109,7 +111,7 @@ def test_every_change_of_a_test_with_and_without_another_answer(store: Store) ->
         assert found.who == expected, (changed, outputs, found.reason, sides)
         assert reason_text(found.reason)
         seen[expected] += 1
-    assert min(seen.values()) > 50
+    assert min(seen.values()) > 10
 
 
 RED = text("red", name="red")

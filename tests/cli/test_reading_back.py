@@ -15,6 +15,7 @@ from agenteval_tui.cli.output import Output, json_text
 from agenteval_tui.core import directories
 from agenteval_tui.core.numbers import count, duration, percent
 from agenteval_tui.formats.documents.registry import SCHEMAS, schema
+from tests.sweeps import share
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -179,7 +180,7 @@ def test_the_schema_files_are_what_the_program_prints(cli) -> None:
 def test_every_schema_is_one() -> None:
     from jsonschema import Draft202012Validator
 
-    for name in SCHEMAS:
+    for name in share(SCHEMAS):
         Draft202012Validator.check_schema(schema(name))
 
 

@@ -28,6 +28,7 @@ from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.sentences import criterion_sentence, evidence_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Transcript
+from tests.sweeps import share
 
 TALK = Transcript(messages=(Message("user", "Hi"), Message("assistant", "Hello")), final_output="Hello")
 SHARES = {1: 0.0, 2: 0.25, 3: 0.5, 4: 0.75, 5: 1.0}
@@ -108,7 +109,8 @@ def test_the_bound_holds_for_a_judge_that_is_wrong_just_too_often() -> None:
     """The hardest case: every interval is wrong in 12 of 100, so trusting any is a mistake; at most 5 % may be."""
     chooser = random.Random(5)
     mistakes = 0
-    for _ in range(1000):
+    judges = share(range(1000))
+    for _ in judges:
         counts = dict.fromkeys(SHARES, (0, 0))
         for _ in range(300):
             score, right = chooser.randint(1, 5), chooser.random() >= 0.12
@@ -116,7 +118,7 @@ def test_the_bound_holds_for_a_judge_that_is_wrong_just_too_often() -> None:
             good = right is (score >= 3.5)
             counts[score] = (yes + good, no + (not good))
         mistakes += found(counts).trusted
-    assert mistakes <= 50
+    assert mistakes <= len(judges) / 20
 
 
 # In a criterion
