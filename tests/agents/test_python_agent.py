@@ -8,21 +8,24 @@ import socket
 import subprocess
 import sys
 import venv
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from programs import lives, until
 
 from agenteval_tui.agents.base import AgentRequest, Done, Failed, Prepared, Preparing, TextDelta
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process import child_pool, python_child
+from agenteval_tui.agents.process.python_tree import Lease
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.codec import from_json, to_json
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Usage
 
-from .conftest import Run
+from .conftest import Run, run_in
 
 ALLOWED = permission_for((), everything=True)
 
@@ -130,12 +133,27 @@ def python(name: str, **more: Any) -> dict[str, Any]:
     return {"kind": "python", "callable": f"mine:{name}", **more}
 
 
+in_module_loop = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def run_function(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Run]:
+    """For tests of what a function is called with and gives: all runs are forked off one process that has imported the
+    functions (`Lease`), which would else be started for each test."""
+    folder = tmp_path_factory.mktemp("functions")
+    (folder / "mine.py").write_text(MODULE, encoding="utf-8")
+    lease = Lease()
+    yield run_in(folder)
+    await lease.close()
+
+
 def failure(ran: Any) -> RunError:
     assert isinstance(ran.events[-1], Failed)
     assert sum(isinstance(event, Done | Failed) for event in ran.events) == 1
     return ran.events[-1].error
 
 
+@in_module_loop
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
@@ -152,11 +170,12 @@ def failure(ran: Any) -> RunError:
         ("reads", "''"),
     ],
 )
-async def test_what_it_is_called_with_and_returns(run_agent: Run, name: str, answer: str) -> None:
-    ran = await run_agent(python(name, settings={"b": 2}), context={"a": 1}, seed=7, turn=3)
+async def test_what_it_is_called_with_and_returns(run_function: Run, name: str, answer: str) -> None:
+    ran = await run_function(python(name, settings={"b": 2}), context={"a": 1}, seed=7, turn=3)
     assert (ran.transcript.error, ran.transcript.final_output) == (None, answer)
 
 
+@in_module_loop
 @pytest.mark.parametrize(
     ("name", "said", "missing"),
     [
@@ -168,44 +187,48 @@ async def test_what_it_is_called_with_and_returns(run_agent: Run, name: str, ans
         ("no_flow", "yielded nothing", "yield"),
     ],
 )
-async def test_a_function_that_gives_nothing_is_an_error(run_agent: Run, name: str, said: str, missing: str) -> None:
-    ran = await run_agent(python(name))
+async def test_a_function_that_gives_nothing_is_an_error(run_function: Run, name: str, said: str, missing: str) -> None:
+    ran = await run_function(python(name))
     failed = ran.events[-1]
     assert isinstance(failed, Failed)
     assert (failed.error.kind, failed.error.message) == ("protocol", f"mine:{name} {said}")
     assert f"is `{missing}` missing?" in failed.error.fix
 
 
+@in_module_loop
 @pytest.mark.parametrize("name", ["rows", "typed_rows", "quoted_rows", "inputs_of_a_class"])
-async def test_a_function_that_takes_a_row_as_a_dict(run_agent: Run, name: str) -> None:
-    ran = await run_agent(python(name), variables={"question": "Which?", "expected_value": "x"})
+async def test_a_function_that_takes_a_row_as_a_dict(run_function: Run, name: str) -> None:
+    ran = await run_function(python(name), variables={"question": "Which?", "expected_value": "x"})
     assert (ran.transcript.error, ran.transcript.final_output) == (None, "Which?")
 
 
-async def test_a_row_without_variables_has_the_prompt_by_every_name(run_agent: Run) -> None:
-    ran = await run_agent(python("rows"))
+@in_module_loop
+async def test_a_row_without_variables_has_the_prompt_by_every_name(run_function: Run) -> None:
+    ran = await run_function(python("rows"))
     assert ran.transcript.final_output == "hello"
-    ran = await run_agent(python("messages_of"))
+    ran = await run_function(python("messages_of"))
     assert ran.transcript.final_output == "hello"
-    ran = await run_agent(python("wrong_row"))
+    ran = await run_function(python("wrong_row"))
     assert "KeyError: 'topic (there is: input)'" in failure(ran).message
 
 
-async def test_what_a_function_returns_beside_its_answer_is_kept(run_agent: Run) -> None:
-    ran = await run_agent(python("beside"))
+@in_module_loop
+async def test_what_a_function_returns_beside_its_answer_is_kept(run_function: Run) -> None:
+    ran = await run_function(python("beside"))
     assert ran.transcript.final_output == "ok"
     assert ran.transcript.outputs == {"answer": "ok", "latency_ms": 12, "sources": ["a", "b"]}
     assert from_json(to_json(ran.transcript)) == ran.transcript
-    ran = await run_agent(python("beside_graph"))
+    ran = await run_function(python("beside_graph"))
     assert ran.transcript.outputs == {"documents": ["a"]}
-    assert (await run_agent(python("text"))).transcript.outputs == {}
-    ran = await run_agent(python("much_beside"))
+    assert (await run_function(python("text"))).transcript.outputs == {}
+    ran = await run_function(python("much_beside"))
     assert (ran.transcript.final_output, ran.transcript.outputs) == ("ok", {})
     assert [note.code for note in ran.transcript.notes if note.code == "left_out"]
 
 
-async def test_figures_that_can_not_be_so_are_not_counted(run_agent: Run) -> None:
-    ran = await run_agent(python("usage"))
+@in_module_loop
+async def test_figures_that_can_not_be_so_are_not_counted(run_function: Run) -> None:
+    ran = await run_function(python("usage"))
     assert ran.transcript.error is None
     assert ran.transcript.usage == Usage(None, 3)
     (note,) = ran.transcript.notes
@@ -213,9 +236,10 @@ async def test_figures_that_can_not_be_so_are_not_counted(run_agent: Run) -> Non
     assert "input_tokens = -5" in note.said
 
 
+@in_module_loop
 @pytest.mark.parametrize("name", ["pieces", "conversation", "openai", "agent"])
-async def test_tool_calls_are_seen(run_agent: Run, name: str) -> None:
-    ran = await run_agent(python(name))
+async def test_tool_calls_are_seen(run_function: Run, name: str) -> None:
+    ran = await run_function(python(name))
     assert ran.transcript.error is None
     (call,) = ran.transcript.tool_calls
     assert (call.name, call.arguments) == ("f", {"x": 1})
@@ -227,18 +251,20 @@ async def test_tool_calls_are_seen(run_agent: Run, name: str) -> None:
     assert roles == (["user", "assistant"] if name == "openai" else ["user", "assistant", "tool", "assistant"])
 
 
-async def test_usage_model_and_reason(run_agent: Run) -> None:
-    assert (await run_agent(python("pieces"))).transcript.usage == Usage(5)
-    assert (await run_agent(python("conversation"))).transcript.usage == Usage(3, 1)
-    transcript = (await run_agent(python("completion"))).transcript
+@in_module_loop
+async def test_usage_model_and_reason(run_function: Run) -> None:
+    assert (await run_function(python("pieces"))).transcript.usage == Usage(5)
+    assert (await run_function(python("conversation"))).transcript.usage == Usage(3, 1)
+    transcript = (await run_function(python("completion"))).transcript
     assert (transcript.usage, transcript.model, transcript.finish_reason) == (Usage(3), "m", "length")
-    ran = await run_agent(python("flow"))
+    ran = await run_function(python("flow"))
     assert isinstance(ran.events[0], Preparing)
     assert isinstance(ran.events[1], Prepared)
     assert ran.events[2:] == [TextDelta("a"), Done("stop", "m")]
 
 
-async def test_a_conversation_with_earlier_calls(run_agent: Run) -> None:
+@in_module_loop
+async def test_a_conversation_with_earlier_calls(run_function: Run) -> None:
     messages = (
         Message("user", "one"),
         Message("assistant", "", tool_calls=(0,)),
@@ -247,12 +273,15 @@ async def test_a_conversation_with_earlier_calls(run_agent: Run) -> None:
         Message("user", "two"),
     )
     calls = (ToolCall("c", "f", {"x": 1}, "r"),)
-    ran = await run_agent(python("conversation"), messages=messages, tool_calls=calls)
+    ran = await run_function(python("conversation"), messages=messages, tool_calls=calls)
     assert len(ran.transcript.messages) == len(messages) + 3
-    said = json.loads((await run_agent(python("whole"), messages=messages, tool_calls=calls)).transcript.final_output)
+    said = json.loads(
+        (await run_function(python("whole"), messages=messages, tool_calls=calls)).transcript.final_output
+    )
     assert (said["prompt"], said["messages"][1]["tool_calls"][0]["id"]) == ("two", "c")
 
 
+@in_module_loop
 @pytest.mark.parametrize(
     ("name", "kind", "said"),
     [
@@ -268,9 +297,9 @@ async def test_a_conversation_with_earlier_calls(run_agent: Run) -> None:
         ("flood", "program", "gave more than 1 MB"),
     ],
 )
-async def test_what_goes_wrong_is_said(run_agent: Run, name: str, kind: str, said: str) -> None:
+async def test_what_goes_wrong_is_said(run_function: Run, name: str, kind: str, said: str) -> None:
     error = failure(
-        await run_agent(python(name, timeouts={"first_token": 0.3 if name == "sleeps" else 60}, max_reply_mb=1))
+        await run_function(python(name, timeouts={"first_token": 0.3 if name == "sleeps" else 60}, max_reply_mb=1))
     )
     assert (error.kind, said in error.message) == (kind, True), error
 
@@ -532,6 +561,7 @@ from pathlib import Path
 from agenteval_tui.agents.base import AgentRequest, TextDelta
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process import child_pool, python_child
+from agenteval_tui.agents.process.python_tree import Lease
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message
 async def main():
