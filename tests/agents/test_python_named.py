@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import pytest_asyncio
@@ -377,8 +377,11 @@ class TestFilesInPackages:
         assert ran.transcript.final_output == "hello", ran.events
 
 
+@pytest.mark.asyncio(loop_scope="class")
 class TestContextOfFunctions:
     """The option `context` of an agent that is a function of one's own."""
+
+    FILES: ClassVar = {"mine.py": TAKES_CONTEXT}
 
     @pytest.mark.parametrize(
         ("name", "context", "said"),
@@ -393,11 +396,8 @@ class TestContextOfFunctions:
             ("called", "mine:shop", "Shop(name='made', limit=3)"),
         ],
     )
-    async def test_it_reaches_the_parameter(
-        self, run_agent: Run, tmp_path: Path, name: str, context: Any, said: str
-    ) -> None:
-        (tmp_path / "mine.py").write_text(TAKES_CONTEXT, encoding="utf-8")
-        ran = await run_agent(python(f"mine:{name}", context=context))
+    async def test_it_reaches_the_parameter(self, run_of_class: Run, name: str, context: Any, said: str) -> None:
+        ran = await run_of_class(python(f"mine:{name}", context=context))
         assert ran.transcript.final_output == said, ran.events
 
     async def test_it_goes_beside_an_input_of_fields(self, run_agent: Run, tmp_path: Path) -> None:
@@ -408,15 +408,13 @@ class TestContextOfFunctions:
         assert ran.transcript.final_output == "hello?{'a': 1}"
 
     @pytest.mark.parametrize("name", ["without", "ready", "stream", "deaf", "Deaf"])
-    async def test_without_a_parameter_it_is_refused(self, run_agent: Run, tmp_path: Path, name: str) -> None:
-        (tmp_path / "mine.py").write_text(TAKES_CONTEXT, encoding="utf-8")
-        problem = failure(await run_agent(python(f"mine:{name}", context={"name": "a"}))).message
+    async def test_without_a_parameter_it_is_refused(self, run_of_class: Run, name: str) -> None:
+        problem = failure(await run_of_class(python(f"mine:{name}", context={"name": "a"}))).message
         assert "can't be given the fields of `context`" in problem
         assert "parameter `context`" in problem
 
-    async def test_a_field_that_its_type_has_not_is_refused(self, run_agent: Run, tmp_path: Path) -> None:
-        (tmp_path / "mine.py").write_text(TAKES_CONTEXT, encoding="utf-8")
-        problem = failure(await run_agent(python("mine:typed", context={"name": "a", "nam": 1}))).message
+    async def test_a_field_that_its_type_has_not_is_refused(self, run_of_class: Run) -> None:
+        problem = failure(await run_of_class(python("mine:typed", context={"name": "a", "nam": 1}))).message
         assert "Shop" in problem
         assert "has no nam" in problem
 
@@ -462,6 +460,18 @@ def answer(tone, prompt): return tone + "! " + prompt
         assert ran.transcript.final_output == "asked hello"
 
 
+@pytest_asyncio.fixture(scope="class", loop_scope="class")
+async def run_of_class(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Run]:
+    """Runs in a folder with the `FILES` of the class, forked off one process that has imported them (`Lease`)."""
+    folder = tmp_path_factory.mktemp("named")
+    for name, text in request.cls.FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    lease = Lease()
+    yield run_in(folder)
+    await lease.close()
+
+
+@pytest.mark.asyncio(loop_scope="class")
 class TestMethods:
     """A method of a class, asked of an object that each run makes."""
 
@@ -490,6 +500,7 @@ class TestMethods:
         "    def __init__(self, city, model):\n"
         "        super().__init__(city)\n"
     )
+    FILES: ClassVar = {"desk.py": DESK}
 
     @pytest.mark.parametrize(
         ("name", "options", "answer"),
@@ -510,14 +521,12 @@ class TestMethods:
         ],
     )
     async def test_an_object_is_made_and_asked(
-        self, run_agent: Run, tmp_path: Path, name: str, options: dict[str, Any], answer: str
+        self, run_of_class: Run, name: str, options: dict[str, Any], answer: str
     ) -> None:
-        (tmp_path / "desk.py").write_text(self.DESK, encoding="utf-8")
         for _ in range(2):  # the second run sees nothing of the first
-            ran = await run_agent(python(f"desk.py:{name}", **options))
+            ran = await run_of_class(python(f"desk.py:{name}", **options))
             assert ran.transcript.final_output == answer
 
-    async def test_what_the_class_needs_is_named(self, run_agent: Run, tmp_path: Path) -> None:
-        (tmp_path / "desk.py").write_text(self.DESK, encoding="utf-8")
-        error = failure(await run_agent(python("desk.py:Needs.wait", settings={"city": "Linz"})))
+    async def test_what_the_class_needs_is_named(self, run_of_class: Run) -> None:
+        error = failure(await run_of_class(python("desk.py:Needs.wait", settings={"city": "Linz"})))
         assert "Needs is made with model; write it in `settings`" in error.message

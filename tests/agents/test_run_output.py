@@ -47,7 +47,7 @@ def secret(prompt):
     return "x"
 
 def much(prompt):
-    for number in range(200_000):
+    for number in range(20_000):
         print("line", number)
     return "x"
 
@@ -114,7 +114,7 @@ async def test_of_much_the_end_is_kept(ran: Any) -> None:
     transcript = await ran("much")
     assert transcript.error is None
     assert sum(len(piece.text) for piece in transcript.output) <= OUTPUT_KEPT
-    assert transcript.output[-1].text.endswith("line 199999\n")
+    assert transcript.output[-1].text.endswith("line 19999\n")
 
 
 @pytest.mark.parametrize(("name", "texts"), [("closes", ""), ("fileno", "by bytes\nby number\n")])
