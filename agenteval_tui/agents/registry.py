@@ -17,9 +17,17 @@ from agenteval_tui.agents.embedder import Embedder, LocalEmbedder
 from agenteval_tui.agents.options import AgentOptions, read_options
 from agenteval_tui.agents.options import option_problems as problems_of
 from agenteval_tui.agents.permission import NOTHING, Permission
-from agenteval_tui.agents.recording.options import MODEL, NONE, require_otlp
+from agenteval_tui.agents.recording.options import MODEL, NONE
 from agenteval_tui.core import entry_points
-from agenteval_tui.core.entry_points import AGENT_OPTIONS, AGENTS, CAPTURES, EMBEDDERS, LOCAL_EMBEDDERS, EntryPoint
+from agenteval_tui.core.entry_points import (
+    AGENT_OPTIONS,
+    AGENTS,
+    CAPTURE_CHECKS,
+    CAPTURES,
+    EMBEDDERS,
+    LOCAL_EMBEDDERS,
+    EntryPoint,
+)
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.environment import expand
 
@@ -91,15 +99,18 @@ def option_problems(name: str, config: Mapping[str, Any], *, as_written: bool = 
         return [("kind", f"{error.what} ({error.fix})" if error.fix else error.what)]
     if isinstance(model, type) and issubclass(model, AgentOptions):
         problems = problems_of(model, config, as_written=as_written)
-        return problems or (_missing_packages() if config.get("capture") == "otel" else [])
+        return problems or _lacks_of_capture(str(config.get("capture")))
     return []
 
 
-def _missing_packages() -> list[tuple[str, str]]:
+def _lacks_of_capture(name: str) -> list[tuple[str, str]]:
+    """What a capture needs, and is not there."""
+    check = entry_points.own(CAPTURE_CHECKS).get(name)
     try:
-        require_otlp()
+        if check is not None:
+            EntryPoint(CAPTURE_CHECKS, name, check, "").load_as("check of the capture")()
     except AgentevalError as error:
-        return [("capture", f"`capture: otel`: {error.what} ({error.fix})")]
+        return [("capture", f"`capture: {name}`: {error.what} ({error.fix})")]
     return []
 
 

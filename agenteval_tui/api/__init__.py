@@ -13,7 +13,6 @@ from agenteval_tui.api.comparison import Comparison, compare
 from agenteval_tui.api.forks import Forks, fork
 from agenteval_tui.api.grading import Grade, grade
 from agenteval_tui.api.history import History, import_runs, why
-from agenteval_tui.api.listening import Listening, listen
 from agenteval_tui.api.made_tests import MadeTest, make_test
 from agenteval_tui.api.recordings import record, replay
 from agenteval_tui.api.runs import Execution, Run, run
@@ -31,7 +30,6 @@ __all__ = [
     "Forks",
     "Grade",
     "History",
-    "Listening",
     "MadeTest",
     "Run",
     "Suite",
@@ -41,7 +39,6 @@ __all__ = [
     "fork",
     "grade",
     "import_runs",
-    "listen",
     "load",
     "make_test",
     "record",

@@ -65,8 +65,8 @@ class Change(Shown, Struct, frozen=True, eq=False):
 
     def __repr__(self) -> str:
         document = self.document
-        said = document.error or f"{document.passes} pass now, {document.fails} fail now"
-        return f"<Change: {said}>"
+        counts = document.error or f"{document.passes} pass now, {document.fails} fail now"
+        return f"<Change: {counts}>"
 
     def view(self) -> View:
         """As `agenteval run --watch` prints it."""
@@ -95,7 +95,7 @@ def check_change(
     Raises `AgentevalError`: a suite is wrong, no test has a recorded run, or something needs your trust.
     """
     options = PlanOptions(tests=tuple(tests), tags=tuple(tags), trust=trust, max_cost=max_cost)
-    loaded = [one.loaded for one in suites_of(suites)]
+    loaded = [suite.loaded for suite in suites_of(suites)]
     path = directories.history_file(db)
     with Store.open(path) as store:
         plan = make_plan(loaded, options, user_agents=load_agents(directories.config_dir()), store=store)

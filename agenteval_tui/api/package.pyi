@@ -28,9 +28,6 @@ from agenteval_tui.api import (
     History as History,
 )
 from agenteval_tui.api import (
-    Listening as Listening,
-)
-from agenteval_tui.api import (
     MadeTest as MadeTest,
 )
 from agenteval_tui.api import (
@@ -58,9 +55,6 @@ from agenteval_tui.api import (
     import_runs as import_runs,
 )
 from agenteval_tui.api import (
-    listen as listen,
-)
-from agenteval_tui.api import (
     load as load,
 )
 from agenteval_tui.api import (
@@ -79,6 +73,12 @@ from agenteval_tui.api import (
     why as why,
 )
 from agenteval_tui.core.version import __version__ as __version__
+from agenteval_tui.extensions.otel.api import (
+    Listening as Listening,
+)
+from agenteval_tui.extensions.otel.api import (
+    listen as listen,
+)
 from agenteval_tui.extensions.shrink.api import (
     Shrunk as Shrunk,
 )

@@ -26,7 +26,6 @@ VERBS = {
     "record": ("record", "Run a program and record its model calls, or replay them."),
     "replay": ("record:replay", "Run a program on a run's recording; go live at the first changed request."),
     "debug": ("debug", "Run a test once in this terminal, to debug the agent's own code."),
-    "listen": ("listen", "Receive OpenTelemetry traces, and store each as a run, live."),
     "resume": ("resume", "Run the rest of an execution that did not finish."),
     "validate": ("validate", "Check suites without running them; list every problem and its place."),
     "grade": ("grade", "Grade stored or given transcripts with criteria; call no agent."),

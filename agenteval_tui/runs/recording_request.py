@@ -1,4 +1,4 @@
-"""What a person asks to be recorded or listened to in a process of its own, and the command that does it."""
+"""What a person asks to be recorded in a process of its own, and the command that does it."""
 
 from __future__ import annotations
 
@@ -70,18 +70,6 @@ class ReplayRequest(Struct, frozen=True):
         if self.mcp_config:
             words += ["--mcp-config", str(typed_path(self.mcp_config))]
         return [*words, *(["--trust"] if trust else []), self.run, "--", *self.argv]
-
-
-class ListeningRequest(Struct, frozen=True):
-    """What to listen for: traces that come to a port, graded by the criteria in a file ("": by none)."""
-
-    port: int
-    criteria: str = ""
-
-    def command(self) -> list[str]:
-        """The arguments of `agenteval` that listen."""
-        graded = ["--criteria", str(typed_path(self.criteria))] if self.criteria else []
-        return ["listen", "--port", str(self.port), *graded]
 
 
 def _words(program: str) -> tuple[str, ...]:

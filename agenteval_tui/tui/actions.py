@@ -48,7 +48,6 @@ _CORE: tuple[Action, ...] = (
     Action("notice.list", "app.list_notices", "N", "notices", "List the last notifications"),
     Action("new_suite", "app.new_suite", "", "new suite", "Make a new suite, with a first test"),
     Action("record", "app.record", "alt+c", "record…", "Record a program: its model calls become a run"),
-    Action("listen", "app.listen", "alt+l", "listen…", "Listen for the traces that programs send"),
     Action("theme", "app.change_theme", "f2", "theme", "Choose a theme, with a live preview"),
     Action("screenshot", "app.save_screen", "f12", "picture", "Save a picture (SVG) of this screen in the data folder"),
     Action("redraw", "app.redraw", "ctrl+l", "redraw", "Repaint the screen after another program wrote on it"),

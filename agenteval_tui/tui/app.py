@@ -201,9 +201,9 @@ class AgentevalApp(TerminalApp):
         """As `Services` says."""
         self._recording_launcher.replay(run)
 
-    def listen(self) -> None:
+    def start_live(self, doing: str, start: Callable[[], Live]) -> None:
         """As `Services` says."""
-        self._recording_launcher.listen()
+        self._launcher.start_live(doing, start)
 
     def resume_execution(self, execution: str) -> None:
         """As `Services` says."""
@@ -513,9 +513,10 @@ class AgentevalApp(TerminalApp):
         """Record what a program asks of models."""
         self.record()
 
-    def action_listen(self) -> None:
-        """Listen for traces of programs."""
-        self.listen()
+    def action_extension(self, place: str) -> None:
+        """Call an extension's function ("package.module:name") with the screen."""
+        if self.navigation.top is not None:
+            self.navigation.top.action_extension(place)
 
     def action_go(self, name: str) -> None:
         """The key of a screen."""

@@ -75,6 +75,10 @@ class ExecutionLauncher:
             lambda started, show: self.watch(started[0], Expected.of(started[1]), show=show),
         )
 
+    def start_live(self, doing: str, start: Callable[[], Live]) -> None:
+        """Start an execution in a process of its own with `start`, which may take long, and watch it."""
+        self.launch(doing, lambda _: start(), lambda live, show: self.watch(live, None, show=show))
+
     def watch_code(self, request: WatchRequest) -> None:
         """Watch the code of agents, in a process that ends with the app. Asks first where it would start programs."""
         self.launch(

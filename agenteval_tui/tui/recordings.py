@@ -1,4 +1,4 @@
-"""Recordings that the app starts: programs, and listening for traces. Each lives in a process of its own."""
+"""Recordings of programs that the app starts. Each lives in a process of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from textual.app import App
 
 from agenteval_tui.agents.process.child_process import find_program
-from agenteval_tui.agents.recording.options import require_otlp
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.client import start_verb
@@ -25,7 +24,7 @@ from agenteval_tui.runs.recorded_program import (
     replay_plan,
     surroundings_of,
 )
-from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
+from agenteval_tui.runs.recording_request import RecordingRequest, ReplayRequest
 from agenteval_tui.runs.tapes import ReplayPrice, replay_price, tape_of
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.agents_file import load_agents
@@ -39,7 +38,7 @@ from agenteval_tui.tui.workspace import SuitesAndHistory
 
 
 class RecordingLauncher:
-    """Asks what to record, replay or listen for, and has `launcher` start and watch it."""
+    """Asks what to record or replay, and has `launcher` start and watch it."""
 
     def __init__(
         self,
@@ -97,19 +96,6 @@ class RecordingLauncher:
             self._app.push_screen(sheet("replay", replace(replay_offer, program=typed)), asked)
 
         screen.ask(lambda: replay_offer(self._session, run), offer, group="replay")
-
-    def listen(self) -> None:
-        """Ask where to listen for traces, and listen in a process of its own, which is watched."""
-
-        def asked(request: ListeningRequest | None) -> None:
-            if request is not None:
-                self._launcher.launch(
-                    "Listening",
-                    lambda _: start_listening(self._session, request),
-                    lambda live, show: self._launcher.watch(live, None, show=show),
-                )
-
-        self._app.push_screen(sheet("listen"), asked)
 
 
 def start_recording(opened: SuitesAndHistory, recording_request: RecordingRequest, *, trust: bool) -> Live:
@@ -177,9 +163,3 @@ def start_replay(opened: SuitesAndHistory, replay_request: ReplayRequest, *, tru
     permission_of(program, trusted=trust)
     replay_plan(opened.store, row, program, user_agents=agents, trust=trust, around=around)
     return start_verb(replay_request.command(trust=trust), opened.db)
-
-
-def start_listening(opened: SuitesAndHistory, listening_request: ListeningRequest) -> Live:
-    """Listen for traces in a process of its own; returns when it does. Raises `AgentevalError`."""
-    require_otlp()
-    return start_verb(listening_request.command(), opened.db)

@@ -36,7 +36,6 @@ _SHEETS = {
     "fork": "fork:ForkScreen",
     "help": "help:help_of",
     "import": "import_export_dialogs:ImportScreen",
-    "listen": "record:ListenScreen",
     "make_test": "make_test:MakeTestScreen",
     "new_suite": "new_suite:NewSuiteScreen",
     "new_test": "new_test:NewTestScreen",

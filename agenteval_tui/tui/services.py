@@ -161,8 +161,8 @@ class Services(Protocol):
     def replay(self, run: str) -> None:
         """Ask with which program to replay a recorded run, and do it as `record` does."""
 
-    def listen(self) -> None:
-        """Ask where to listen for traces, listen in a process of its own, and watch it."""
+    def start_live(self, doing: str, start: Callable[[], Live]) -> None:
+        """Start an execution in a process of its own with `start`, which may take long, and watch it."""
 
     def resume_execution(self, execution: str) -> None:
         """Run the rest of an execution and watch it. If a limit stopped it, ask for a new limit first."""

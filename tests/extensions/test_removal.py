@@ -40,6 +40,7 @@ NAMED: dict[str, tuple[tuple[str, ...], str]] = {
     "agenteval.commands": (("NAME",), "there is no verb 'NAME'"),
     "agenteval.documents": (("schema", "NAME"), "there is no schema 'NAME'"),
     "agenteval.agents": (("validate", "GROUP.NAME.suite.yaml"), "there is no kind of agent 'NAME'"),
+    "agenteval.captures": (("validate", "GROUP.NAME.suite.yaml"), "there is no capture 'NAME'"),
     "agenteval.prototypes": (("validate", "GROUP.NAME.suite.yaml"), "there is no prototype class 'NAME'"),
     "agenteval.metrics": (("validate", "GROUP.NAME.suite.yaml"), 'There is no metric of type "NAME"'),
     "agenteval.embedders": (("validate", "GROUP.NAME.suite.yaml"), 'there is no agent "NAME"'),
@@ -55,6 +56,7 @@ NAMED: dict[str, tuple[tuple[str, ...], str]] = {
 METRIC = '{"type": "TextMatch", "contains": "hello"}'
 USES = {
     "agenteval.agents": ("kind: command", "kind: NAME"),
+    "agenteval.captures": ("kind: command", "kind: command, capture: NAME"),
     "agenteval.prototypes": ("prototype_class: TextResponse", "prototype_class: NAME"),
     "agenteval.metrics": (METRIC, '{"type": "NAME"}'),
     "agenteval.embedders": (METRIC, '{"type": "Similarity", "to": "hello", "embedder": "NAME"}'),
@@ -62,7 +64,7 @@ USES = {
 SILENT = {
     *("agenteval.doctor_checks", "agenteval.agent_options", "agenteval.frameworks", "agenteval.key_finders"),
     *("agenteval.app_finders", "agenteval.actions", "agenteval.packings", "agenteval.api", "agenteval.test_criteria"),
-    *("agenteval.mcp_tools", "agenteval.mcp_asking_tools"),
+    *("agenteval.capture_checks", "agenteval.mcp_tools", "agenteval.mcp_asking_tools"),
     *("agenteval.local_agents", "agenteval.local_embedders"),
 }
 

@@ -18,11 +18,8 @@ from agenteval_tui.formats.detect import formats
 from agenteval_tui.formats.exporters.export import exporters, stored_runs
 from agenteval_tui.formats.exporters.exporter import StoredRun
 from agenteval_tui.formats.import_file import import_file
-from agenteval_tui.formats.importers.otel import recording_of, span_of
-from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
-from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.codec import from_json, from_openai_messages
@@ -88,26 +85,6 @@ def test_own_runs_keep_messages_and_calls_through_openai_and_own_form(transcript
         assert core(back) == core(transcript)
         assert back.final_output == transcript.final_output
     assert from_json(json.loads(exported("agenteval", transcript))) == transcript
-
-
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(transcripts())
-def test_own_runs_keep_messages_and_calls_through_opentelemetry(transcript: Transcript) -> None:
-    document = json.loads(exported("otel", transcript))
-    spans = [span_of(one) for one in document["resourceSpans"][0]["scopeSpans"][0]["spans"]]
-    found = recording_of(spans[0]["trace"], spans)
-    assert isinstance(found, Recording)
-    assert core(found.transcript) == core(transcript)
-    assert (found.test_id, found.test_name, found.repetition) == ("t", "T", 2)
-    assert [(one.criterion, one.score, criterion_sentence(one)) for one in found.results] == [("mine", 0.5, "so")]
-
-
-def test_every_runs_ids_are_those_of_opentelemetry() -> None:
-    transcript = from_openai_messages([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}])
-    spans = json.loads(exported("otel", transcript))["resourceSpans"][0]["scopeSpans"][0]["spans"]
-    assert {len(one["traceId"]) for one in spans} == {32}
-    assert {len(one["spanId"]) for one in spans} == {16}
-    assert exported("otel", transcript) == exported("otel", transcript)
 
 
 # Through the history and the command line

@@ -1,4 +1,4 @@
-"""Recording and listening from the app: what is asked, what is said beforehand, and where it ends."""
+"""Recording from the app: what is asked, what is said beforehand, and where it ends."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from pathlib import Path
 import pytest
 from scripted import Answer
 from shop import app_on, settle, text_of, until
-from textual.widgets import Input
 from threaded import serving
 
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.runs.client import live_executions
 from agenteval_tui.runs.live_registry import Live
-from agenteval_tui.runs.recording_request import ListeningRequest
 from agenteval_tui.tui import reading_time
 from agenteval_tui.tui.execution_launcher import ExecutionLauncher
 from agenteval_tui.tui.live_executions import LiveExecutions
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
-from agenteval_tui.tui.screens.record import ListenScreen, RecordScreen, ReplayScreen
+from agenteval_tui.tui.screens.record import RecordScreen, ReplayScreen
 from agenteval_tui.tui.screens.run.screen import RunScreen
 from agenteval_tui.tui.screens.trust import TrustScreen
 from agenteval_tui.tui.widgets.form import Form
@@ -203,26 +201,3 @@ async def test_the_dotenv_of_a_folder_is_asked_about_before_a_program_gets_it(
             await pilot.press("escape")
             await settle(pilot)
         assert not server.requests
-
-
-async def test_what_is_listened_for_is_asked_and_said(tmp_path: Path) -> None:
-    app = app_on(tmp_path, tmp_path / "h.db")
-    async with app.run_test(size=(100, 30)) as pilot:
-        await settle(pilot)
-        asked: list[ListeningRequest | None] = []
-        sheet = ListenScreen()
-        app.push_screen(sheet, asked.append)
-        await settle(pilot)
-        assert "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318" in text_of(app)
-        sheet.query_one(Form).fill({"port": "70000", "criteria": "none.yaml"})
-        await pilot.press("enter")
-        await settle(pilot)
-        assert "a port is a number from 1 to 65535" in text_of(app)
-        assert "there is no such file" in text_of(app)
-        sheet.query_one("#field-port", Input).value = "4319"
-        sheet.query_one("#field-criteria", Input).value = ""
-        await settle(pilot)
-        assert "http://127.0.0.1:4319" in text_of(app)
-        await pilot.press("enter")
-        await settle(pilot)
-    assert asked == [ListeningRequest(4319)]

@@ -20,6 +20,7 @@ from agenteval_tui.agents.options import AgentOptions, OptionGroup
 from agenteval_tui.agents.recording.options import (
     AUTO,
     CAPTURE_RULE,
+    MODEL,
     OWN_CAPTURES,
     Capture,
     CassetteOption,
@@ -180,7 +181,7 @@ class HttpOptions(AgentOptions):
         if self.capture == AUTO:
             raise ValueError("`capture: auto` is for programs that agenteval starts; a server needs `capture: model`")
         if (self.capture in OWN_CAPTURES or self.cassette) and self.capture_port is None:
-            does = "sends its spans to" if self.capture == "otel" else "asks its model at"
+            does = "asks its model at" if self.capture in (None, MODEL) else "sends its spans to"
             raise ValueError(f"`capture` of a server needs `capture_port`: the port that the server {does}")
         return self
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -17,7 +16,7 @@ from agenteval_tui.core.schema_rules import given, set_to, where, without
 AUTO, NONE = "auto", "none"
 MODEL = "model"
 """The capture that a `cassette` implies, and that alone has one."""
-OWN_CAPTURES = (MODEL, "otel")
+OWN_CAPTURES = tuple(name for name in sorted(entry_points.own(CAPTURES)) if name != AUTO)
 """Those that are not a plug-in's: what they see of a server comes to a port."""
 
 
@@ -90,14 +89,6 @@ def checked_capture(capture: str | None, cassette: object) -> None:
     if capture not in (None, MODEL) and cassette is not None:
         raise ValueError(
             f"`capture: {capture}` has no `cassette`: that one answers requests to models (`capture: model`)"
-        )
-
-
-def require_otlp() -> None:
-    """Raises `AgentevalError` where the package that reads OTLP's protobuf is not installed."""
-    if find_spec("opentelemetry") is None or find_spec("opentelemetry.proto") is None:
-        raise AgentevalError(
-            "the package that reads OTLP's protobuf is not installed", fix="pip install 'agenteval-tui[otel]'"
         )
 
 

@@ -33,7 +33,6 @@ from agenteval_tui.formats.documents.fork import RunForks
 from agenteval_tui.formats.documents.found_agents import FoundAgentsDocument
 from agenteval_tui.formats.documents.grade import GradedExecution
 from agenteval_tui.formats.documents.judge import JudgeReplies, JudgeReport, RepeatedJudgment
-from agenteval_tui.formats.documents.listen import HeardRunDocument
 from agenteval_tui.formats.documents.listings import (
     Doctor,
     ImportedFile,
@@ -97,7 +96,6 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "compare": ("what `agenteval compare --json` prints", ComparedSides),
     "baselines": ("what `agenteval baseline list --json` prints", tuple[ListedBaseline, ...]),
     "criterion": ("what `agenteval criterion TEST/CRITERION --json` prints", CriterionVersions),
-    "listen": ("what `agenteval listen --json` prints, one per run", HeardRunDocument),
     "trends": ("what `agenteval trends --json` prints", Trends),
     "flaky": ("what `agenteval flaky --json` prints", FlakyTests),
     "quarantine": ("what `agenteval quarantine --json` prints", Quarantines),

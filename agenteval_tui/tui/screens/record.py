@@ -1,5 +1,4 @@
-"""What is asked before a program is recorded or replayed, and before traces are listened for: what will be done, and
-its price."""
+"""What is asked before a program is recorded or replayed: what will be done, and its price."""
 
 from __future__ import annotations
 
@@ -15,12 +14,12 @@ from agenteval_tui.agents.recording.providers import PROVIDERS, upstreams
 from agenteval_tui.core.display import end_of_path, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
-from agenteval_tui.core.numbers import count, dollars, typed_whole
+from agenteval_tui.core.numbers import count, dollars
 from agenteval_tui.core.options import OptionError, options_of
 from agenteval_tui.core.phrasing import listed
 from agenteval_tui.core.typed_path import current_folder, typed_path
 from agenteval_tui.runs.proxy_options import ProxyOptions
-from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest, ReplayRequest
+from agenteval_tui.runs.recording_request import RecordingRequest, ReplayRequest
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.recordings import ReplayOffer
@@ -30,7 +29,6 @@ from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 
-PORT = 4318
 _MAX_COST = options_of(ProxyOptions)["max_cost"]
 _SHORT = 48  # cells of a program that its field shows at every width
 _KEYS = (("enter", "start"), ("↑ ↓", "field"), ("esc", "close"))
@@ -67,7 +65,7 @@ class RecordScreen(FormSheet["RecordingRequest | None"]):
         """Start it."""
         values = event.form.values()
         request = RecordingRequest(**values)
-        problems = _bad_names(values, "cassette", "mcp_config")
+        problems = bad_names(values, "cassette", "mcp_config")
         try:
             find_program(request.argv[0], self._folder, environment_for(self._folder, os.environ))
         except AgentevalError as error:
@@ -87,7 +85,7 @@ class RecordScreen(FormSheet["RecordingRequest | None"]):
         for variable, host in self._sets:
             lines += paragraph(f"{variable} → {host}", width, "dim")
         lines += paragraph("Recording costs nothing. The program pays for its model calls with its own keys.", width)
-        if values and not _bad_names(values, "cassette") and RecordingRequest(**values).continues:
+        if values and not bad_names(values, "cassette") and RecordingRequest(**values).continues:
             lines += paragraph(
                 "Requests in the cassette get its answers, at no cost. New requests are added to it.", width
             )
@@ -115,7 +113,7 @@ class ReplayScreen(FormSheet["ReplayRequest | None"]):
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Start it."""
         values = event.form.values()
-        problems = _bad_names(values, "mcp_config")
+        problems = bad_names(values, "mcp_config")
         limit = None
         try:
             limit = _MAX_COST.read(values["max_cost"])
@@ -157,43 +155,7 @@ class ReplayScreen(FormSheet["ReplayRequest | None"]):
         return [*lines, *paragraph(words, width), *paragraph("Requests that match the recording are free.", width)]
 
 
-class ListenScreen(FormSheet["ListeningRequest | None"]):
-    """Dismissed with what is to be listened for, or None."""
-
-    def compose(self) -> ComposeResult:
-        fields = [
-            Field("port", "port", str(PORT)),
-            Field("criteria", "graded by", placeholder="a file with criteria; empty: runs are not graded"),
-        ]
-        with SheetFrame("Listen for traces", _KEYS, width="large"):
-            yield Form(fields, below=True, id="fields")
-            yield Note(self._said, id="said")
-
-    def on_form_submitted(self, event: Form.Submitted) -> None:
-        """Start it."""
-        values = event.form.values()
-        problems = _bad_names(values, "criteria")
-        if values["criteria"] and not problems and not os.path.isfile(typed_path(values["criteria"])):  # noqa: PTH113
-            problems["criteria"] = "there is no such file"
-        port = typed_whole(values["port"])
-        if port is None or not 0 < port < 65536:
-            problems["port"] = "a port is a number from 1 to 65535"
-        event.form.complain(problems)
-        if port is not None and not problems:
-            self.dismiss(ListeningRequest(port, values["criteria"]))
-
-    def _said(self, width: int) -> list[Line]:
-        values = self.values
-        port = one_line(values.get("port") or str(PORT), 10)
-        lines = paragraph(
-            "Each OpenTelemetry trace from a program on this machine becomes a run when it arrives.", width, "dim"
-        )
-        lines += paragraph("Start your program with:", width, "dim")
-        lines += paragraph(f"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:{port}", width)
-        return [*lines, *paragraph("Listening costs nothing and calls no model.", width)]
-
-
-def _bad_names(values: Mapping[str, str], *names: str) -> dict[str, str]:
+def bad_names(values: Mapping[str, str], *names: str) -> dict[str, str]:
     """Which of these fields hold a name that no file can have, and why."""
     problems = {}
     for name in names:

@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.core.outcomes import DECIDED
+from agenteval_tui.extensions.otel.export_request import SentEvent, SentSpan
+from agenteval_tui.extensions.otel.open_traces import OpenTrace, OpenTraces
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.importers.trace_names import is_by_chance, question_name
-from agenteval_tui.formats.otlp.export_request import SentEvent, SentSpan
-from agenteval_tui.formats.otlp.open_traces import OpenTrace, OpenTraces
 from agenteval_tui.formats.recorded_run import planned_run, run_end, storable
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.sentences import verdict_sentence

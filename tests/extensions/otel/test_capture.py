@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from agenteval_tui.agents.base import AgentRequest, Captured, Done, Failed, UsageReported
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.recorder import Recorder
-from agenteval_tui.agents.recording import options
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.importers.otel import span_of
-from agenteval_tui.formats.otlp.traced_agent import environment, whole_transcript
+from agenteval_tui.extensions.otel import protobuf
+from agenteval_tui.extensions.otel.importer import span_of
+from agenteval_tui.extensions.otel.traced_agent import environment, whole_transcript
 from agenteval_tui.transcripts.model import Message, Transcript
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "servers"))
@@ -225,7 +225,7 @@ def test_what_can_not_be_is_said_before_anything_runs(tmp_path: Path, monkeypatc
     assert "`capture: otel` has no `cassette`" in said
     ((_, said),) = option_problems("a", {"kind": "http", "url": "http://x", "capture": "otel"})
     assert "the port that the server sends its spans to" in said
-    monkeypatch.setattr(options, "find_spec", lambda name: None)
+    monkeypatch.setattr(protobuf, "find_spec", lambda name: None)
     ((path, said),) = option_problems("a", config)
     assert (path, "pip install 'agenteval-tui[otel]'" in said) == ("capture", True)
     with pytest.raises(AgentevalError, match="not installed"):

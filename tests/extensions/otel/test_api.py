@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 import agenteval_tui as agenteval
+from agenteval_tui.extensions.otel.losses import loss_notes
 from agenteval_tui.history.store import Store
-from agenteval_tui.views.listening import loss_notes
 
 pytest.importorskip("opentelemetry.proto")
 

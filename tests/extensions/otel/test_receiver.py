@@ -21,11 +21,11 @@ import pytest
 
 from agenteval_tui.agents import demo_server
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.otlp import export_request
-from agenteval_tui.formats.otlp.export_request import events_of, spans_of
-from agenteval_tui.formats.otlp.listener import HeardRun, Listener, ListenOptions
-from agenteval_tui.formats.otlp.open_traces import OpenTraces
-from agenteval_tui.formats.otlp.receiver import Receiver
+from agenteval_tui.extensions.otel import export_request
+from agenteval_tui.extensions.otel.export_request import events_of, spans_of
+from agenteval_tui.extensions.otel.listener import HeardRun, Listener, ListenOptions
+from agenteval_tui.extensions.otel.open_traces import OpenTraces
+from agenteval_tui.extensions.otel.receiver import Receiver
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import specs_of
 from agenteval_tui.runs.events import Event, RunState
@@ -229,7 +229,7 @@ def test_watchers_read_the_verdict_on_all_of_a_stored_trace(store: Store) -> Non
 def test_a_listener_forgets_what_watchers_and_exporters_no_longer_ask_for(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agenteval_tui.formats.otlp.open_traces._REMEMBERED", 2)
+    monkeypatch.setattr("agenteval_tui.extensions.otel.open_traces._REMEMBERED", 2)
     gc.collect()
     before = {id(one) for one in gc.get_objects() if isinstance(one, RunState)}
     with listening(store) as found:
@@ -343,9 +343,9 @@ def test_open_traces_close_when_it_is_their_time() -> None:
 
 
 def test_the_number_of_open_traces_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agenteval_tui.formats.otlp.open_traces.MOST_TRACES", 2)
-    monkeypatch.setattr("agenteval_tui.formats.otlp.open_traces.MOST_SPANS", 1)
-    monkeypatch.setattr("agenteval_tui.formats.otlp.open_traces._REMEMBERED", 1)
+    monkeypatch.setattr("agenteval_tui.extensions.otel.open_traces.MOST_TRACES", 2)
+    monkeypatch.setattr("agenteval_tui.extensions.otel.open_traces.MOST_SPANS", 1)
+    monkeypatch.setattr("agenteval_tui.extensions.otel.open_traces._REMEMBERED", 1)
     traces = OpenTraces(2.0, 60.0)
     for number in range(4):
         traces.add(
@@ -359,7 +359,7 @@ def test_the_number_of_open_traces_is_bounded(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_spans_of_all_open_traces_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agenteval_tui.formats.otlp.open_traces.MOST_OF_ALL", 5)
+    monkeypatch.setattr("agenteval_tui.extensions.otel.open_traces.MOST_OF_ALL", 5)
     traces = OpenTraces(2.0, 60.0)
     for number in range(4):
         one, other = ({**found, "traceId": f"{number:032x}"} for found in (FIRST, SECOND))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from agenteval_tui.agents.http.loopback_server import LoopbackServer, ServedRequest, ServerConnection
 from agenteval_tui.agents.http.proxies import is_local
 from agenteval_tui.core.errors import InfrastructureError
-from agenteval_tui.formats.otlp.export_request import (
+from agenteval_tui.extensions.otel.export_request import (
     LARGEST,
     LOGS,
     METRICS,

@@ -12,10 +12,10 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from agenteval_tui.extensions.otel.export_request import SentEvent, SentSpan
+from agenteval_tui.extensions.otel.importer import recording_of, span_of
 from agenteval_tui.formats.importers.message_formats import as_list
-from agenteval_tui.formats.importers.otel import recording_of, span_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped
-from agenteval_tui.formats.otlp.export_request import SentEvent, SentSpan
 from agenteval_tui.transcripts.codec import content_text
 
 MOST_SPANS = 20_000

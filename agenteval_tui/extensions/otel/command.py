@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from agenteval_tui.agents.recording.options import require_otlp
 from agenteval_tui.analysis.drafted_test import check_place, make_test, stored_runs
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.declared_options import declared
@@ -19,10 +18,12 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count
-from agenteval_tui.formats.documents.listen import HeardRunDocument
-from agenteval_tui.formats.otlp.listener import HeardRun, Listener, ListenOptions
-from agenteval_tui.formats.otlp.options import ListeningOptions
-from agenteval_tui.formats.otlp.receiver import Receiver
+from agenteval_tui.extensions.otel.document import HeardRunDocument
+from agenteval_tui.extensions.otel.listener import HeardRun, Listener, ListenOptions
+from agenteval_tui.extensions.otel.losses import loss_notes
+from agenteval_tui.extensions.otel.options import ListeningOptions
+from agenteval_tui.extensions.otel.protobuf import require_protobuf
+from agenteval_tui.extensions.otel.receiver import Receiver
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
@@ -31,7 +32,6 @@ from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.handshake import Handshake, handshake
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.transcripts.observed import calls_phrase
-from agenteval_tui.views.listening import loss_notes
 
 
 @click.command("listen")
@@ -88,7 +88,7 @@ class ListenArguments(ListeningOptions, frozen=True, kw_only=True):
 def _listen_until_stopped(invocation: Invocation, arguments: ListenArguments) -> int:
     """Listen until somebody stops it. Returns the exit code."""
     with handshake(arguments.ready) as started:
-        require_otlp()
+        require_protobuf()
         if arguments.save_test is not None:
             check_place(arguments.save_test)
         criteria = tuple(read_criteria(arguments.criteria_file)) if arguments.criteria_file is not None else ()

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from terminal import Terminal
 
-from agenteval_tui.formats.otlp.receiver import Receiver
+from agenteval_tui.extensions.otel.receiver import Receiver
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.load import load_suite
 from tests.cli.conftest import CommandLine, validator

@@ -32,12 +32,11 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.agents.recording.conversation import Asked, UsedTool, transcript_of_asked
-from agenteval_tui.agents.recording.options import require_otlp
 from agenteval_tui.agents.recording.providers import past_proxies
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.numbers import count
-from agenteval_tui.formats.importers.message_formats import plain_text
-from agenteval_tui.formats.importers.otel import (
+from agenteval_tui.extensions.otel.export_request import LOGS, METRICS, TRACES, SentEvent, SentSpan
+from agenteval_tui.extensions.otel.importer import (
     Span,
     asked_of,
     conversation_in,
@@ -46,9 +45,10 @@ from agenteval_tui.formats.importers.otel import (
     sorted_out,
     with_measures,
 )
-from agenteval_tui.formats.otlp.export_request import LOGS, METRICS, TRACES, SentEvent, SentSpan
-from agenteval_tui.formats.otlp.open_traces import OpenTrace, is_remote
-from agenteval_tui.formats.otlp.receiver import Receiver
+from agenteval_tui.extensions.otel.open_traces import OpenTrace, is_remote
+from agenteval_tui.extensions.otel.protobuf import require_protobuf
+from agenteval_tui.extensions.otel.receiver import Receiver
+from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.transcripts.codec import content_text
 from agenteval_tui.transcripts.model import Message, Note, RunError, Step, Timing, Transcript, Usage
 
@@ -72,7 +72,7 @@ class TracedAgent:
     """
 
     def __init__(self, inner: Agent, setup: AgentSetup, options: AgentOptions) -> None:
-        require_otlp()
+        require_protobuf()
         self._inner = inner
         self._setup = setup
         self._port: int = getattr(options, "capture_port", None) or 0

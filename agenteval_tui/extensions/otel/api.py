@@ -10,17 +10,17 @@ from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
 
-from agenteval_tui.agents.recording.options import require_otlp
 from agenteval_tui.api.grading import Criteria, criteria_of
 from agenteval_tui.api.runs import Execution, File, execution_of
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.otlp.listener import Listener, ListenOptions
-from agenteval_tui.formats.otlp.options import ListeningOptions
-from agenteval_tui.formats.otlp.receiver import Receiver
+from agenteval_tui.extensions.otel.listener import Listener, ListenOptions
+from agenteval_tui.extensions.otel.losses import loss_notes
+from agenteval_tui.extensions.otel.options import ListeningOptions
+from agenteval_tui.extensions.otel.protobuf import require_protobuf
+from agenteval_tui.extensions.otel.receiver import Receiver
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_to_end
-from agenteval_tui.views.listening import loss_notes
 
 
 class Listening:
@@ -104,7 +104,7 @@ def listen(
     start of the block) the port can't be had.
     """
     asked = ListeningOptions(port=port, quiet_after=quiet_after, patience=patience)
-    require_otlp()
+    require_protobuf()
     none = isinstance(criteria, Sequence) and not criteria
     specs = () if none else criteria_of(criteria)
     options = ListenOptions(specs, asked.quiet_after, asked.patience, 0, title or "traces")

@@ -26,12 +26,12 @@ from agenteval_tui.agents.recording.protocols import Reply
 from agenteval_tui.agents.recording.told_requests import with_requests
 from agenteval_tui.agents.usage import UsageReader, usage_attributes
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.extensions.otel import openinference
+from agenteval_tui.extensions.otel.openinference import PREFIXES
 from agenteval_tui.formats.agenteval_run import is_ours, restore_or_note
-from agenteval_tui.formats.importers import openinference
 from agenteval_tui.formats.importers.agenteval_results import results_of
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import as_list, json_in, messages_of, plain_text
-from agenteval_tui.formats.importers.openinference import PREFIXES
 from agenteval_tui.formats.importers.recording import (
     Recording,
     Skipped,

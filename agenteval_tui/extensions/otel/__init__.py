@@ -1,0 +1,1 @@
+"""Receive OpenTelemetry traces, and store each as a run, live."""

@@ -1,1 +1,0 @@
-"""OpenTelemetry's protocol: spans that programs send, put together to transcripts as they arrive."""
