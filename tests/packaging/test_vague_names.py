@@ -16,7 +16,7 @@ CEILINGS = {
     ".": 13.4,
     "agents": 0.7,
     "analysis": 0.7,
-    "api": 4.7,
+    "api": 2.4,
     "cli": 1.7,
     "extensions": 0.4,
     "formats": 0.9,
