@@ -740,6 +740,26 @@ def test_a_function_that_the_project_asks(tmp_path: Path, lines: str, options: d
     assert agent.prompts[:1] == ((prompt,) if prompt else ())
 
 
+@pytest.mark.parametrize(
+    ("declared", "is_found"),
+    [
+        ("", True),
+        (": str", True),
+        (": 'str | None' = None", True),
+        (": Optional[str] = None", True),
+        (": List[Dict[str, Any]]", False),
+        (": pd.DataFrame", False),
+        (": int", False),
+    ],
+)
+def test_what_a_method_takes_is_no_prompt_where_its_type_says_so(tmp_path: Path, declared: str, is_found: bool) -> None:
+    text = f"from openai import OpenAI\nclass Desk:\n    def score(self, signals{declared}):\n"
+    text += "        return OpenAI().chat.completions.create(model='m', messages=signals)\n"
+    main = "import sys\nfrom desk import Desk\ndesk = Desk()\nprint(desk.score(load(sys.argv)))\n"
+    agents = agents_of(tmp_path, {"pyproject.toml": "", "desk.py": text, "main.py": main})
+    assert [agent.sign for agent in agents] == [Sign.METHOD] * is_found
+
+
 BASE = """
 from abc import ABC, abstractmethod
 from llama_index.core.agent.workflow import FunctionAgent
@@ -880,6 +900,14 @@ def test_a_placeholder_in_a_usage_is_no_value(tmp_path: Path, option: str, words
     text += f"P.add_argument('--kind', {option})\nif __name__ == '__main__':\n    main()\n"
     agent = only(tmp_path, {"pyproject.toml": "", "ask.py": text})
     assert agent.config["command"] == ["python3", "ask.py", *words, "--", "{{prompt}}"]
+
+
+def test_a_program_in_a_folder_that_imports_from_the_root_is_started_as_a_module(tmp_path: Path) -> None:
+    text = f"{ASKS}from db import rows\nfrom words import near\nif __name__ == '__main__':\n    ask(input())\n"
+    files = {"pyproject.toml": "", "db/__init__.py": "rows = []\n", "jobs/words.py": "near = 1\n", "jobs/ask.py": text}
+    assert only(tmp_path / "a", files).config["command"] == ["python3", "-m", "jobs.ask"]
+    beside = {**files, "jobs/db.py": "rows = []\n"}
+    assert only(tmp_path / "b", beside).config["command"] == ["python3", "jobs/ask.py"]
 
 
 def test_a_program_whose_model_is_one_of_langchain(tmp_path: Path) -> None:

@@ -91,7 +91,8 @@ def _in_module(modules: Modules, module: Module, places: Mapping[int, _Asked]) -
             continue
         into = next(iter(values))
         prompt = values.pop(into)
-        if owner is None and prompt is _MISSING and not _is_for_text(function, into):
+        # What a function of any name takes is taken for a prompt only where something says so.
+        if prompt is _MISSING and not _is_for_text(function, into, undeclared=owner is not None):
             continue
         variables = {name: value for name, value in values.items() if isinstance(value, str)}
         inputs = {into: "{{prompt}}", **values, **{name: f"{{{{{name}}}}}" for name in variables}}
@@ -171,11 +172,29 @@ def _values(
     return {into: values.pop(into), **{name: value for name, value in values.items() if value is not _MISSING}}
 
 
-def _is_for_text(function: Function, name: str) -> bool:
-    """Whether a parameter is called as a prompt, or declared to be a text: not a client or a model."""
+def _is_for_text(function: Function, name: str, *, undeclared: bool) -> bool:
+    """Whether a parameter is called as a prompt, or declared to be a text: not a client, a model or a list.
+    `undeclared`: what is said of one without a type."""
     parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
     declared = next(each.annotation for each in parameters if each.arg == name)
-    return name in MESSAGE_FIELDS or (declared is not None and "str" in ast.unparse(declared))
+    if name in MESSAGE_FIELDS:
+        return True
+    return undeclared if declared is None else _is_text(declared)
+
+
+def _is_text(declared: ast.expr) -> bool:
+    if isinstance(declared, ast.BinOp):  # str | None
+        return _is_text(declared.left) or _is_text(declared.right)
+    if isinstance(declared, ast.Constant) and isinstance(declared.value, str):
+        try:
+            return _is_text(ast.parse(declared.value, mode="eval").body)
+        except SyntaxError:
+            return False
+    name = ast.unparse(declared.value if isinstance(declared, ast.Subscript) else declared).rpartition(".")[2]
+    if isinstance(declared, ast.Subscript) and name in ("Optional", "Union", "Annotated"):
+        parts = declared.slice.elts if isinstance(declared.slice, ast.Tuple) else [declared.slice]
+        return any(map(_is_text, parts))
+    return name in ("str", "Any", "object")
 
 
 def _gives(function: Function) -> bool:

@@ -549,8 +549,11 @@ class PythonAgents:
         folder = files.project_of(module.path)
         own = relative(module.path, folder)
         package = own.removeprefix("src/").partition("/")[0]
-        if any(target.startswith(".") or target.partition(".")[0] == package for target in module.imports.values()):
-            # It imports its own package, which is found only so.
+        if any(
+            target.startswith(".") or _top(target) == package or self._is_only_at(folder, module, _top(target))
+            for target in module.imports.values()
+        ):
+            # It imports its own package, or one beside that: they are found only so.
             words = ["-m", own.removesuffix(".py").removeprefix("src/").replace("/", ".")]
         else:
             words = [own]
@@ -582,6 +585,15 @@ class PythonAgents:
             tools=own_words.tools_of(modules, module, construction.call, "") if construction else (),
             prompts=(*arguments.prompts, *own_words.prompts_in(modules, module)),
         )
+
+    def _is_only_at(self, folder: str, module: Module, package: str) -> bool:
+        """Whether a package or module is at the root of the project, and not beside a module in a folder of it."""
+
+        def is_in(place: str) -> bool:
+            base = f"{place}/{package}" if place else package
+            return any(map(self._modules.has, (f"{base}.py", f"{base}/__init__.py")))
+
+        return module.folder != folder and is_in(folder) and not is_in(module.folder)
 
     def _calls_agent(self, module: Module, call: ast.Call) -> bool:
         """Whether an agent that this module makes is called like a function."""
