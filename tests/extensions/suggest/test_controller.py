@@ -39,8 +39,8 @@ def test_one_key_after_the_other(store: Store) -> None:
     assert controller.shown is not None
     assert controller.shown.run == "RUN-2-OF-THE-TEST"
     state = controller.say("RUN-2-OF-THE-TEST", True)
-    assert state.found is not None
-    assert (state.found.good, state.found.bad, state.found.unseen is not None) == (1, 0, True)
+    assert state.suggestions is not None
+    assert (state.suggestions.good, state.suggestions.bad, state.suggestions.unseen is not None) == (1, 0, True)
     assert controller.shown.good is None, "the next one is one that nobody labelled"
     controller.say("RUN-1-OF-THE-TEST", False)
     assert controller.suggestions[0].agrees == 2
