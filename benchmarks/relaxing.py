@@ -6,8 +6,8 @@ import statistics
 import time
 from typing import Any
 
+from agenteval_tui.extensions.audit.mutations import mutations
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.mutations import mutations
 from agenteval_tui.grading.relax.suggest import relaxations
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.grading.spec import CriterionSpec

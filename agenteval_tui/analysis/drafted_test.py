@@ -37,8 +37,8 @@ _PROMPTS = ("system", "developer")
 class GoodRuns(Struct, frozen=True):
     """The runs that a test is made from. All were asked the same question.
 
-    `given`: the first messages of the runs, if they are known; otherwise the test gets the first message that the user
-    wrote, without a system prompt, because the prompt belongs to the agent. `failed`: the runs that did not pass.
+    `opening`: the first messages of the runs, if they are known; otherwise the test gets the first message that the
+    user wrote, without a system prompt, because the prompt belongs to the agent. `failed`: the runs that did not pass.
     `suite`: the file of their suite. `origin` says where the runs come from.
     """
 
@@ -46,7 +46,7 @@ class GoodRuns(Struct, frozen=True):
     ids: tuple[str, ...] = ()
     agent: str = ""
     suite: Path | None = None
-    given: tuple[Message, ...] = ()
+    opening: tuple[Message, ...] = ()
     origin: str = ""
     failed: tuple[str, ...] = ()
 
@@ -100,7 +100,7 @@ def stored_runs(store: Store, rows: Sequence[RunRow]) -> GoodRuns:
         ids=tuple(row.id for row in rows),
         agent=first.agent,
         suite=path if path.is_file() else None,
-        given=task_messages(task) if task is not None else (),
+        opening=task_messages(task) if task is not None else (),
         origin=f"Made of run{'s' if len(rows) > 1 else ''} {names}{' and others' if len(rows) > 5 else ''}.",
         failed=tuple(row.id for row in rows if row.status in ("failed", "error")),
     )
@@ -126,7 +126,7 @@ def drafted_test(runs: GoodRuns, test_id: str = "", name: str = "") -> dict[str,
     """
     first = runs.transcripts[0]
     questions = questions_of(first)
-    if any(message.attachments for message in (*runs.given, *first.messages) if message.role == "user"):
+    if any(message.attachments for message in (*runs.opening, *first.messages) if message.role == "user"):
         raise AgentevalError(
             "the question has an image or a file, which is not in a suite's folder",
             fix="write the test by hand, with the file beside the suite",
@@ -135,7 +135,7 @@ def drafted_test(runs: GoodRuns, test_id: str = "", name: str = "") -> dict[str,
     test: dict[str, Any] = {"id": test_id or _id_for(called), "name": called}
     if runs.origin:
         test["description"] = runs.origin
-    test.update(_asked(runs.given, first, questions))
+    test.update(_asked(runs.opening, first, questions))
     criteria = [
         {
             "name": spec.name,

@@ -162,9 +162,11 @@ def _rejected(runs_a: int, runs_b: int) -> tuple[tuple[int, int], ...]:
     )
 
 
-def _power_tables(runs_a: int, runs_b: int, rate_a: float, rate_b: float, shown: tuple[tuple[int, int], ...]) -> float:
+def _power_tables(
+    runs_a: int, runs_b: int, rate_a: float, rate_b: float, significant: tuple[tuple[int, int], ...]
+) -> float:
     chances_a, chances_b = dict(_binomial(runs_a, rate_a)), dict(_binomial(runs_b, max(rate_b, 0.0)))
-    return math.fsum(chances_a.get(passed, 0.0) * chances_b.get(other, 0.0) for passed, other in shown)
+    return math.fsum(chances_a.get(passed, 0.0) * chances_b.get(other, 0.0) for passed, other in significant)
 
 
 def _power_unpaired_large(each: float, rate_a: float, rate_b: float) -> float:

@@ -37,7 +37,6 @@ VERBS = {
     "fork": ("fork", "Continue a run from one of its steps, with something changed."),
     "causes": ("causes", "Group failures by cause, worst first."),
     "triage": ("triage", "Decide once about a cause of failures; list the decisions."),
-    "audit": ("audit", "Test whether criteria would notice wrong answers, by mutating stored runs."),
     "history": ("history", "List executions or runs, newest first, or search them."),
     "stats": ("stats", "Show pass rates with intervals, pass@k and pass^k, by test and overall."),
     "trends": ("trends", "Show pass rate, latency, tokens and cost over time; alert below a threshold."),

@@ -20,11 +20,13 @@ BLOCK = re.compile(r"(?:^[^\n]*?`(?P<path>[^`\n]+)`(?:, below the line with `(?P
 COPIED = ("agenteval_tui", "themes", "sample_suites", "docs", "pyproject.toml", "tests/conftest.py", "tests/packaging")
 COPIED_TESTS = (
     "agents/conftest.py",
+    "analysis/conftest.py",
     "cli/conftest.py",
     "extensions/conftest.py",
     "formats/conftest.py",
     "grading/test_metric_pages.py",
     "servers/prestarted.py",
+    "sweeps.py",
     "tui/conftest.py",
     "tui/shop.py",
     "tui/terminal.py",

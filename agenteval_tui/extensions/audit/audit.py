@@ -1,6 +1,6 @@
 """The audit of criteria: would they notice if the agent did something wrong?
 
-Stored transcripts are made wrong on purpose (`grading.mutations`) and graded: a criterion that passes whatever is done,
+Stored transcripts are made wrong on purpose (`mutations`) and graded: a criterion that passes whatever is done,
 or never passes, tells nothing; one that fails only where another fails too tells nothing more. No agent is called. A
 finding is not a proof: it says how many runs and mutations it rests on.
 """
@@ -16,11 +16,11 @@ from msgspec import Struct, field
 from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.core.document import Count, Document
 from agenteval_tui.core.numbers import count
+from agenteval_tui.extensions.audit.mutations import KINDS, Forbidden, mutations
 from agenteval_tui.grading.compile import Checker, compile_criterion
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.metrics.leak import Leak
 from agenteval_tui.grading.metrics.pii import EXAMPLES, plain
-from agenteval_tui.grading.mutations import KINDS, Forbidden, mutations
 from agenteval_tui.grading.placeholders import PlaceholderError, fill_config
 from agenteval_tui.grading.registry import known_metric
 from agenteval_tui.grading.results import CriterionResult, Outcome

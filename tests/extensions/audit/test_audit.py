@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.audit import TestAudit, audit_suite
+from agenteval_tui.extensions.audit.audit import TestAudit, audit_suite
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.transcripts.model import Timing, Usage
 

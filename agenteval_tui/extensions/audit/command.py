@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from agenteval_tui.analysis.audit import AuditFinding, TestAudit, audit_suite
 from agenteval_tui.cli.exit_codes import FAILED
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.named_tests import named
@@ -15,7 +14,8 @@ from agenteval_tui.cli.suites_given import paths_given
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import WRONG_USE, AgentevalError
 from agenteval_tui.core.numbers import count
-from agenteval_tui.formats.documents.audit import Audit, audited_suite
+from agenteval_tui.extensions.audit.audit import AuditFinding, TestAudit, audit_suite
+from agenteval_tui.extensions.audit.document import Audit, audited_suite
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite
 

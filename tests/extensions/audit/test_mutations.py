@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agenteval_tui.grading.mutations import KINDS, REFUSAL, Forbidden, mutations
+from agenteval_tui.extensions.audit.mutations import KINDS, REFUSAL, Forbidden, mutations
 from agenteval_tui.transcripts.codec import from_json, to_json
 from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript, Usage
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agenteval_tui.analysis.audit import AuditFinding, TestAudit
 from agenteval_tui.core.document import Count, Document, Severity
+from agenteval_tui.extensions.audit.audit import AuditFinding, TestAudit
 
 
 class Noticed(Document, frozen=True, kw_only=True):

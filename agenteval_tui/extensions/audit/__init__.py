@@ -1,0 +1,1 @@
+"""Test whether criteria would notice wrong answers, by mutating stored runs."""
