@@ -22,9 +22,11 @@ def name_of(kind: type) -> str:
 
 def every_screen() -> set[str]:
     """The screens and sheets of the program that can be shown, as `module.Class`: those that no other one extends."""
-    package = importlib.import_module("agenteval_tui.tui")
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        importlib.import_module(module.name)
+    for name in ("agenteval_tui.tui", "agenteval_tui.extensions"):
+        package = importlib.import_module(name)
+        for module in pkgutil.walk_packages(package.__path__, f"{name}."):
+            if name == "agenteval_tui.tui" or module.name.endswith(".sheet"):
+                importlib.import_module(module.name)
     found: set[str] = set()
     pending: list[type] = [Screen]
     while pending:
