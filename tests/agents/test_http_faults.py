@@ -25,6 +25,7 @@ from agenteval_tui.agents.base import AgentRequest, Done, Failed, TextDelta
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message
+from tests.sweeps import share
 
 ALLOWED = permission_for((), everything=True)
 
@@ -114,8 +115,8 @@ async def test_a_stream_that_ends_without_its_end_was_cut(run_agent: Any, dialec
 @every
 async def test_a_stream_that_is_cut_anywhere_is_a_break_or_whole(run_agent: Any, dialect: Dialect) -> None:
     body = b"".join(dialect.chunks(Text(["öne ", "two"]), Text(["x"])))
-    step, wrong = 7, []
-    cuts = iter(range(1, len(body), step))
+    wrong = []
+    cuts = share(range(1, len(body), 7))
     at = 0
 
     def answer(_: Request) -> Answer:

@@ -25,6 +25,7 @@ from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.formats.documents.registry import schema
 from agenteval_tui.grading import registry
 from agenteval_tui.uxon.parse import parse
+from tests.sweeps import SEED, share
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ("suites", "analysis", "cli")
@@ -375,12 +376,13 @@ def test_right_suites_pass_and_so_does_no_mutation_of_them_that_validate_refuses
         assert errors_of(json.dumps(data)) == []
         assert differences(data) == "", data
     keys = sorted({key for data in suites for *_, key in places(data) if isinstance(key, str)})
-    chance, refused = random.Random(7), 0
-    for _ in range(150):
+    chance, refused = random.Random(SEED), 0
+    chances = share(range(150))
+    for _ in chances:
         data = mutated(chance.choice(suites), chance, keys)
         assert differences(data) == "", json.dumps(data)
         refused += not validator().is_valid(data)
-    assert refused >= 70
+    assert refused >= len(chances) * 0.4
 
 
 @pytest.mark.parametrize(

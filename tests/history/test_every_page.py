@@ -330,14 +330,14 @@ def test_what_is_in_the_log_counts(history: History, path: Path) -> None:
     # What was not committed does not count, nor does what an older log left behind.
     for end in (log[:0], bytes(SIZE + 24), log[32 : 32 + 3 * (SIZE + 24)], b"x" * 100):
         assert salvaged(path, data, log + end)[1] == before
-    for number in range(1, len(data) // SIZE + 1, 13):
+    for number in share(range(1, len(data) // SIZE + 1, 13)):
         broken = data[: (number - 1) * SIZE] + b"\xff" * SIZE + data[number * SIZE :]
         _, found = salvaged(path, broken, log)
         lost = {row[1] for row in before["runs"]} - {row[1] for row in found["runs"]}
         assert not any(one.startswith("IN-THE-LOG") for one in lost)
         assert len(lost) <= cells.get(number, 0)
     # A destroyed place in the log: no more than what was on that page is lost, and nothing is made up.
-    for place in range(0, len(log), 37 * (SIZE + 24) + 5):
+    for place in share(range(0, len(log), 37 * (SIZE + 24) + 5)):
         broken = log[:place] + b"\xff" * 200 + log[place + 200 :]
         _, found = salvaged(path, data, broken)
         there = {row[1] for row in found["runs"]}
@@ -453,12 +453,13 @@ def test_another_programs_database(history: History, path: Path) -> None:
 @pytest.mark.usefixtures("tables_are_copied")
 def test_a_letter_of_the_statement_that_made_a_table(history: History, path: Path) -> None:
     start = history.data.index(b"CREATE TABLE runs (")
-    for place in range(start, start + 400, 41):
+    for place in share(range(start, start + 400, 41)):
         changed = bytes([history.data[place] ^ 3])
         _, found = salvaged(path, history.data[:place] + changed + history.data[place + 1 :])
         assert found == history.rows, history.data[place - 20 : place + 20]
 
 
+@pytest.mark.sweep
 @pytest.mark.usefixtures("tables_are_copied")
 @pytest.mark.parametrize("seed", range(6))
 def test_bytes_that_are_anything(history: History, path: Path, seed: int) -> None:

@@ -25,6 +25,7 @@ from scripted import Answer, Request  # type: ignore[import-not-found]
 from threaded import serving  # type: ignore[import-not-found]
 
 from agenteval_tui.history.store import Store
+from tests.sweeps import share
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("kill")]
 
@@ -193,7 +194,7 @@ def test_blame_that_was_killed_and_resumed_asks_no_more_than_was_in_flight_beyon
     needed = counted(model, blame("whole.db"))
     assert needed > REQUESTS
     assert counted(model, blame("whole.db")) == 0
-    before, kills = model.whole, (2, 5)
+    before, kills = model.whole, share((2, 5))
     for hold in kills:
         killed_at(model, hold, blame("h.db"))
         model.released.set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from agenteval_tui.tui.screens.select_dialog import SelectScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
+from tests.sweeps import share
 
 __all__ = ["fresh", "samples"]  # fixtures
 
@@ -64,15 +66,14 @@ async def test_a_sheet_that_goes_while_it_comes_breaks_nothing(fresh: tuple[Path
     app = app_on(*fresh)
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)
-        for name, make in SHEETS.items():
-            for count in TURNS:
-                sheet = make()
-                app.push_screen(sheet)
-                await turns(count)
-                sheet.dismiss(None)
-                await pilot.pause()
-                assert not isinstance(app.screen, ModalScreen), (name, count)
-                assert broken(app) == [], (name, count)
+        for name, count in share(product(SHEETS, TURNS), lambda case: case[0]):
+            sheet = SHEETS[name]()
+            app.push_screen(sheet)
+            await turns(count)
+            sheet.dismiss(None)
+            await pilot.pause()
+            assert not isinstance(app.screen, ModalScreen), (name, count)
+            assert broken(app) == [], (name, count)
 
 
 @pytest.mark.sweep
@@ -115,7 +116,7 @@ async def test_what_others_tell_a_screen_before_it_is_made_breaks_nothing(fresh:
     )
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)
-        for name in sorted(set(FACTORIES) - {"suites"}):
+        for name in share(sorted(set(FACTORIES) - {"suites"})):
             app.go(name)
             screen = app.screen
             assert isinstance(screen, FrameScreen)
@@ -152,7 +153,7 @@ async def test_a_key_of_a_screen_that_is_not_made_yet_does_nothing(fresh: tuple[
     app = app_on(*fresh)
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)
-        for name in sorted(set(FACTORIES) - {"suites"}):
+        for name in share(sorted(set(FACTORIES) - {"suites"})):
             app.go(name)
             screen = app.screen
             assert not screen.is_mounted, name
@@ -195,7 +196,7 @@ async def test_a_form_that_is_taken_away_while_it_comes_shows_no_notes(fresh: tu
     app = app_on(*fresh)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        for count in TURNS[:6]:
+        for count in share(TURNS[:6]):
             form = Form([Field("name", "Name", hint="what it is called"), Field("two", "Two", choices=(("a", "a"),))])
             app.screen.mount(form)
             await turns(count)
@@ -209,7 +210,7 @@ async def test_a_pane_that_is_taken_away_while_it_comes_breaks_nothing(fresh: tu
     app = app_on(*fresh)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        for count in TURNS:
+        for count in share(TURNS):
             inspect = InspectController(app.say)
             panes: list[Widget] = [
                 kind(EditorController()) for kind in (TestListPane, TestFormPane, CriteriaPane, PreviewPane)

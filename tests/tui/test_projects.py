@@ -14,6 +14,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from tests.sweeps import share
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ async def test_a_key_shows_all_projects_on_every_screen_that_lists_runs(db: Path
     app = AgentevalApp(AppStart(db=db))
     async with app.run_test(size=(140, 45)) as pilot:
         await settle(pilot)
-        for key, (name, here, everywhere) in SCREENS.items():
+        for key, (name, here, everywhere) in share(SCREENS.items()):
             await pilot.press(key)
             first = await _shown(pilot, here)
             assert isinstance(app.screen, FrameScreen)

@@ -33,6 +33,7 @@ from agenteval_tui.tui.screens.run.screen import RunScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.widgets.titled_pane import PaneTitle
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from tests.sweeps import share
 
 __all__ = ["fresh", "samples"]  # fixtures
 
@@ -216,7 +217,7 @@ async def test_a_run_is_started_watched_and_found_in_the_history(tmp_path: Path)
 async def test_every_theme_can_be_lived_in(fresh: tuple[Path, Path]) -> None:
     app = app_on(*fresh)
     async with app.run_test(size=(150, 45)) as pilot:
-        for theme in ("contrast", "dusk", "moss", "paper", "sixteen"):
+        for theme in share(("contrast", "dusk", "moss", "paper", "sixteen")):
             app.theme = theme
             await settle(pilot)
             await go_to(pilot, "kunden-deutschland")
