@@ -21,6 +21,8 @@ _OTHER_BUTTON = re.compile(
     r"upload|connect|initiali[sz]e|test)\b",
     re.I,
 )
+_INVITATION = re.compile(r"(?:enter|type|write|paste|ask|tell|describe|your)\b", re.I)
+"""How a placeholder begins that is no example."""
 _KEY_OF = re.compile(r"(\w+)(?:\s+AI)?\s+(API[\s_-]*(?:key|token)|token)\b", re.I)
 _NO_NAME = frozenset(("your", "the", "an", "enter", "its", "valid"))
 
@@ -134,4 +136,4 @@ def _button(widgets: list[_Widget], prompt: _Widget) -> _Widget | None:
 def _examples(modules: Modules, module: Module, prompt: _Widget) -> tuple[str, ...]:
     texts = (modules.text(module, keyword(prompt.call, name)) for name in ("value", "placeholder"))
     examples = (re.sub(r"^(?:e\.?g\.?|for example)[.,:]*\s*", "", text.strip(), flags=re.I) for text in texts)
-    return tuple(text for text in examples if text.count(" ") > 2)
+    return tuple(text for text in examples if text.count(" ") > 2 and not _INVITATION.match(text))

@@ -53,6 +53,12 @@ def test_fields_and_buttons(tmp_path: Path, fields: str, asked: dict[str, object
     assert dict(agent.config) == {"kind": "python", "callable": "app.py", "capture": "model", **rest}
 
 
+def test_its_own_examples_are_the_first_prompts(tmp_path: Path) -> None:
+    field = "q = st.text_area('Ask', placeholder='e.g., Which plants need little light?', value='Type your question here')\n"
+    (agent,) = agents(tmp_path, ASKS + field + ANSWERS)
+    assert agent.prompts == ("Which plants need little light?",)
+
+
 def test_an_app_whose_own_module_asks_is_found_and_is_no_program(tmp_path: Path) -> None:
     app = (
         "import streamlit as st\nfrom desk import answer\n\ndef main():\n    st.write(answer(st.chat_input('Say')))\n\n"
