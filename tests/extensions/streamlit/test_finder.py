@@ -54,7 +54,8 @@ def test_fields_and_buttons(tmp_path: Path, fields: str, asked: dict[str, object
 
 
 def test_its_own_examples_are_the_first_prompts(tmp_path: Path) -> None:
-    field = "q = st.text_area('Ask', placeholder='e.g., Which plants need little light?', value='Type your question here')\n"
+    field = "q = st.text_area("
+    field += "'Ask', placeholder='e.g., Which plants need little light?', value='Type your question')\n"
     (agent,) = agents(tmp_path, ASKS + field + ANSWERS)
     assert agent.prompts == ("Which plants need little light?",)
 
