@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import TOOLSETS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.callable_name import named_callable
 from agenteval_tui.suites.files import decode_utf8, read_bytes
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import SequenceNode, compose, plain_data, resolve
+
+BUILT_IN = "builtin:"
+"""What the name of a toolset is written after."""
 
 
 def load_tools(tools: Any, base_dir: Path, *, trusted: bool = False) -> list[dict[str, Any]]:
@@ -19,21 +24,29 @@ def load_tools(tools: Any, base_dir: Path, *, trusted: bool = False) -> list[dic
     An object with `mcp` is a server and stands for all its tools: it may have no name. A Python function gets its own
     name where it has none. The file holds the list, or
     `tools:` with it. Raises `AgentevalError` when the file is absent or no such list, or its path leaves `base_dir`
-    and the user does not trust the folder (`trusted`). Starts nothing.
+    and the user does not trust the folder (`trusted`), and for "builtin:NAME": a toolset is no list. Starts nothing.
     """
     if tools is None:
         return []
     if isinstance(tools, str):
+        if tools.startswith(BUILT_IN):
+            raise no_toolset(tools)
         path = require_inside(tools, base_dir, trusted=trusted)
         return _checked(_read(path), str(path))
     return _checked(tools, "tools")
+
+
+def no_toolset(tools: str) -> AgentevalError:
+    """The error of "builtin:NAME" for a name that no toolset has."""
+    names = ", ".join(entry_points.names(TOOLSETS)) or "none"
+    return AgentevalError(f"there is no toolset {tools.removeprefix(BUILT_IN)!r}", fix=f"toolsets: {names}")
 
 
 def declared_tools(config: Mapping[str, Any], base_dir: Path) -> list[dict[str, Any]]:
     """The tools of an agent's configuration, wherever their file lies; none where they are the program's own, or can't
     be read: no agent can be made with those."""
     tools = config.get("tools")
-    if isinstance(tools, str) and (tools.startswith("builtin:") or "${" in tools):
+    if isinstance(tools, str) and (tools.startswith(BUILT_IN) or "${" in tools):
         return []
     try:
         return load_tools(tools, base_dir, trusted=True)

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.agents.tools import mock
-from agenteval_tui.agents.tools.toolset import make_toolbox
+from agenteval_tui.agents.tools.toolset import make_toolbox, tool_problems
 from agenteval_tui.core.errors import AgentevalError
 
 PAIRS = [
@@ -116,3 +117,11 @@ def test_the_version_of_the_demo_is_one_of_two() -> None:
     assert option_problems("a", {"kind": "demo", "version": "v3"}) == [
         ("version", "option `version` must be 'v1' or 'v2', not 'v3'")
     ]
+
+
+def test_a_toolset_that_is_not_there_is_said_and_is_no_file(tmp_path: Path) -> None:
+    assert tool_problems({"tools": "builtin:demo-shop"}, tmp_path) == []
+    (problem,) = tool_problems({"tools": "builtin:demo-shops"}, tmp_path)
+    assert problem == "there is no toolset 'demo-shops' (toolsets: demo-shop)"
+    with pytest.raises(AgentevalError, match="there is no toolset 'demo-shops'"):
+        make_toolbox("builtin:demo-shops", {}, tmp_path, permission=permission_for((), everything=True))

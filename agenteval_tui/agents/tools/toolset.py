@@ -24,10 +24,9 @@ from agenteval_tui.core.entry_points import TOOLSETS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.command_words import argv_of
 from agenteval_tui.suites.environment import expand
-from agenteval_tui.suites.tool_files import load_tools
+from agenteval_tui.suites.tool_files import BUILT_IN, load_tools, no_toolset
 from agenteval_tui.transcripts.call_arguments import decode_arguments
 
-_BUILT_IN = "builtin:"
 _RUNNING = ("python", "interpreter", "path", "command", "shell", "cwd", "env", "mcp")
 
 
@@ -204,7 +203,7 @@ def make_toolbox(
     Raises `AgentevalError` when a tool is written wrongly.
     """
     making = _Making(base_dir.resolve(), dict(env or {}), permission, host)
-    named = tools.removeprefix(_BUILT_IN) if isinstance(tools, str) and tools.startswith(_BUILT_IN) else ""
+    named = tools.removeprefix(BUILT_IN) if isinstance(tools, str) and tools.startswith(BUILT_IN) else ""
     if named and (point := entry_points.find(TOOLSETS, named)) is not None:
         lasting = host is not None and bool(run)
         make: Callable[[], Toolset] = point.load()
@@ -298,8 +297,11 @@ def tool_problems(config: Mapping[str, Any], base_dir: Path) -> list[str]:
     tools = config.get("tools")
     if not isinstance(tools, str | list):
         return []  # what it must be is said with the other options
-    if isinstance(tools, str) and (tools.startswith("builtin:") or "${" in tools):
+    if isinstance(tools, str) and "${" in tools:
         return []
+    if isinstance(tools, str) and tools.startswith(BUILT_IN):
+        point = entry_points.find(TOOLSETS, tools.removeprefix(BUILT_IN))
+        return [] if point is not None else [no_toolset(tools).sentence]
     try:
         entries = load_tools(tools, base_dir, trusted=True)
     except AgentevalError as error:
