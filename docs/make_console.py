@@ -31,9 +31,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
-from agenteval_tui.agents.demo import DemoAgent
 from agenteval_tui.cli.main import main
 from agenteval_tui.core import ids
+from agenteval_tui.extensions.demo.agent import DemoAgent
 
 DOCS = Path(__file__).resolve().parent
 _BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -23,7 +23,7 @@ from agenteval_tui.transcripts.codec import from_json
 
 SUITE = Path("support.suite.yaml")
 FILE = Path("recorded", "labelled-runs.jsonl")
-"""Made by `python -m agenteval_tui.agents.shop.record`."""
+"""Made by `python -m agenteval_tui.extensions.demo.shop.record`."""
 
 
 def label_samples(db: Path, samples: Path) -> None:

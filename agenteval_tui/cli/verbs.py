@@ -59,7 +59,6 @@ VERBS = {
     "agents": ("agents", "List the configured agents, and check that they respond."),
     "prices": ("prices", "Show what models cost and where the prices come from; update them."),
     "demo": ("demo", "Open the app on the sample suites; without a terminal, run them."),
-    "demo-server": ("demo_server", "Serve the bundled agent as an OpenAI-compatible server on this machine."),
     "completion": ("completion", "Print the script that completes verbs, options and ids in bash, zsh or fish."),
     "help": ("help", "Show the help of a verb, or of all verbs."),
     "docs": ("docs", "Read the documentation: list its pages, or print one."),

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.agents.demo_server import start
 from agenteval_tui.agents.key_destinations import sends_keys
+from agenteval_tui.extensions.demo.server import start
 from agenteval_tui.suites.trust import Sending
 
 TOOLS = [{"name": "t", "mcp": {"url": "https://m.test", "api_key_env": "K"}}]

@@ -30,7 +30,7 @@ WAYS_IN = {
     "make_embedder": {"runs/judge_client.py"},
     "call_function": {"runs/judge_client.py"},
     # Of these, `runs/debug.py` asks for the permission itself, before it reads the agent's options.
-    "AgentSetup": {"agents/registry.py", "agents/shop/record.py", "runs/debug.py"},
+    "AgentSetup": {"agents/registry.py", "extensions/demo/shop/record.py", "runs/debug.py"},
     "make_toolbox": {"agents/models/loop.py"},
     "McpServer": {"agents/tools/toolset.py"},
     "CommandTool": {"agents/tools/toolset.py"},

@@ -13,10 +13,10 @@ from msgspec import structs
 from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import make_agent
-from agenteval_tui.agents.shop.record import record_suite, recorded_suite
 from agenteval_tui.analysis.lint import check_suites
 from agenteval_tui.cli.labelled_samples import label_samples
 from agenteval_tui.core.directories import bundled
+from agenteval_tui.extensions.demo.shop.record import record_suite, recorded_suite
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine

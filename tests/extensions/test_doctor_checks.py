@@ -16,7 +16,7 @@ def test_they_stand_in_the_order_of_the_help(cli: Any, monkeypatch: pytest.Monke
     targets = [*entry_points.own(DOCTOR_CHECKS).items()]
     monkeypatch.setitem(entry_points._own(), DOCTOR_CHECKS, dict(targets[::turn]))
     checks = [check["name"] for check in cli("doctor", "--json").json("doctor")["checks"]]
-    assert [name for name in checks if name in dict(targets)] == ["lsp", "serve"]
+    assert [name for name in checks if name in dict(targets)] == ["lsp", "serve", "samples"]
 
 
 def test_one_that_can_not_be_loaded_is_an_error_beside_the_others(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:

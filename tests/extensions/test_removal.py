@@ -20,11 +20,12 @@ ROOT = Path(__file__).resolve().parents[2]
 EXTENSIONS = ROOT / "agenteval_tui" / "extensions"
 NAMES = sorted(path.name for path in EXTENSIONS.iterdir() if (path / "__init__.py").is_file())
 COPIED = ("agenteval_tui", "themes", "sample_suites", "docs", "pyproject.toml")
+PROGRAM = f"""kind: command, command: ["{sys.executable}", -c, "print('hello')"]"""
 SUITE = f"""\
 name: Greetings
 agent: bot
 agents:
-  bot: {{kind: command, command: ["{sys.executable}", -c, "print('hello')"]}}
+  bot: {{{PROGRAM}}}
 tests:
   - id: hello
     prompt: Say hello
@@ -40,6 +41,7 @@ NAMED: dict[str, tuple[tuple[str, ...], str]] = {
     "agenteval.commands": (("NAME",), "there is no verb 'NAME'"),
     "agenteval.documents": (("schema", "NAME"), "there is no schema 'NAME'"),
     "agenteval.agents": (("validate", "GROUP.NAME.suite.yaml"), "there is no kind of agent 'NAME'"),
+    "agenteval.toolsets": (("validate", "GROUP.NAME.suite.yaml"), "there is no toolset 'NAME'"),
     "agenteval.captures": (("validate", "GROUP.NAME.suite.yaml"), "there is no capture 'NAME'"),
     "agenteval.prototypes": (("validate", "GROUP.NAME.suite.yaml"), "there is no prototype class 'NAME'"),
     "agenteval.metrics": (("validate", "GROUP.NAME.suite.yaml"), 'There is no metric of type "NAME"'),
@@ -57,6 +59,7 @@ METRIC = '{"type": "TextMatch", "contains": "hello"}'
 USES = {
     "agenteval.agents": ("kind: command", "kind: NAME"),
     "agenteval.captures": ("kind: command", "kind: command, capture: NAME"),
+    "agenteval.toolsets": (PROGRAM, 'kind: openai, base_url: "http://127.0.0.1:1/v1", model: m, tools: "builtin:NAME"'),
     "agenteval.prototypes": ("prototype_class: TextResponse", "prototype_class: NAME"),
     "agenteval.metrics": (METRIC, '{"type": "NAME"}'),
     "agenteval.embedders": (METRIC, '{"type": "Similarity", "to": "hello", "embedder": "NAME"}'),

@@ -12,7 +12,6 @@ from typing import Literal
 
 import click
 
-from agenteval_tui.analysis.lint import check_suites
 from agenteval_tui.cli.commands.agents import check_all, configured_beside
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style
@@ -92,7 +91,6 @@ def _checks(invocation: Invocation, paths: Sequence[Path]) -> Iterator[DoctorChe
     yield from _extensions()
     yield from _plug_ins()
     yield _executions()
-    yield _samples()
     yield from _agents(paths)
 
 
@@ -355,18 +353,6 @@ def _executions() -> DoctorCheck:
         return _refused("executions", error)
     running = len(live_executions())
     return DoctorCheck("executions", "ok", f"{folder}: {count(running, 'execution')} running")
-
-
-def _samples() -> DoctorCheck:
-    folder = directories.bundled("sample_suites")
-    if not folder.is_dir():
-        return DoctorCheck("samples", "error", f"the sample suites are missing: {folder}", "install agenteval again")
-    loaded, problems = check_suites([folder])
-    own = [problem for problem in problems if problem.severity == "error" and Path(problem.file).is_relative_to(folder)]
-    if own or not loaded:
-        return DoctorCheck("samples", "error", str(own[0]) if own else "there are none", "install agenteval again")
-    tests = sum(len(suite.suite.tests) for suite in loaded if suite.suite is not None)
-    return DoctorCheck("samples", "ok", f"{count(len(loaded), 'suite')}, {count(tests, 'test')} in {folder}")
 
 
 def _agents(paths: Sequence[Path]) -> Iterator[DoctorCheck]:

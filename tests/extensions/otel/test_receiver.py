@@ -19,8 +19,8 @@ from typing import Any
 import httpx
 import pytest
 
-from agenteval_tui.agents import demo_server
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.extensions.demo import server as demo_server
 from agenteval_tui.extensions.otel import export_request
 from agenteval_tui.extensions.otel.export_request import events_of, spans_of
 from agenteval_tui.extensions.otel.listener import HeardRun, Listener, ListenOptions

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from agenteval_tui.agents.shop.database import PRODUCTS
+from agenteval_tui.extensions.demo.shop.database import PRODUCTS
 from agenteval_tui.transcripts.model import Message
 
 # Every spelling under which a country may be named, and the code of the country.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval_tui.agents.shop.seeded_random import Dice
+from agenteval_tui.extensions.demo.shop.seeded_random import Dice
 
 STATUS = {
     "de": {

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.agents import demo_server
 from agenteval_tui.agents.base import AgentSetup, TextDelta
 from agenteval_tui.agents.models.openai import OpenAIChatAgent
 from agenteval_tui.core.errors import InfrastructureError
+from agenteval_tui.extensions.demo import server as demo_server
 
 PROMPTS = [
     "Where is my order #W1042?",

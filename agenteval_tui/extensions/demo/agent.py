@@ -24,18 +24,18 @@ from agenteval_tui.agents.base import (
     TurnEnded,
     UsageReported,
 )
-from agenteval_tui.agents.demo_options import DemoOptions
 from agenteval_tui.agents.http.written_request import WrittenRequest
 from agenteval_tui.agents.options import options_for, read_options
-from agenteval_tui.agents.shop.assistant import VERSIONS, AssistantV1
-from agenteval_tui.agents.shop.customer import next_message
-from agenteval_tui.agents.shop.database import open_shop
-from agenteval_tui.agents.shop.protocol import Call, Talk, Turn
-from agenteval_tui.agents.shop.seeded_random import Dice
-from agenteval_tui.agents.shop.tools import TOOLS, call_tool
 from agenteval_tui.agents.tools.changes import WITHOUT, tool_changes
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import canonical_json
+from agenteval_tui.extensions.demo.options import DemoOptions
+from agenteval_tui.extensions.demo.shop.assistant import VERSIONS, AssistantV1
+from agenteval_tui.extensions.demo.shop.customer import next_message
+from agenteval_tui.extensions.demo.shop.database import open_shop
+from agenteval_tui.extensions.demo.shop.protocol import Call, Talk, Turn
+from agenteval_tui.extensions.demo.shop.seeded_random import Dice
+from agenteval_tui.extensions.demo.shop.tools import TOOLS, call_tool
 from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage

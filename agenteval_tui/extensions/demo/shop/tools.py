@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
-from agenteval_tui.agents.shop.database import TABLES, open_shop
+from agenteval_tui.extensions.demo.shop.database import TABLES, open_shop
 
 _MAX_ROWS = 50
 _MAX_STEPS = 2_000_000  # instructions of SQLite's machine: a query of a model may not run for ever

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.agents.base import STOP, Failed, TextDelta, ToolArgumentsDelta, ToolCallFinished
-from agenteval_tui.agents.demo import chunks
-from agenteval_tui.agents.shop.assistant import VERSIONS, AssistantV2
-from agenteval_tui.agents.shop.customer import next_message
-from agenteval_tui.agents.shop.database import TABLES, open_shop
-from agenteval_tui.agents.shop.intent import read
-from agenteval_tui.agents.shop.seeded_random import Dice
-from agenteval_tui.agents.shop.tools import TOOLS, call_tool
+from agenteval_tui.extensions.demo.agent import chunks
+from agenteval_tui.extensions.demo.shop.assistant import VERSIONS, AssistantV2
+from agenteval_tui.extensions.demo.shop.customer import next_message
+from agenteval_tui.extensions.demo.shop.database import TABLES, open_shop
+from agenteval_tui.extensions.demo.shop.intent import read
+from agenteval_tui.extensions.demo.shop.seeded_random import Dice
+from agenteval_tui.extensions.demo.shop.tools import TOOLS, call_tool
 from agenteval_tui.transcripts.model import Message
 
 

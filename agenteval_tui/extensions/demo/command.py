@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from agenteval_tui.agents.demo_server import serve
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.extensions.demo.server import serve
 
 
 @click.command("demo-server")

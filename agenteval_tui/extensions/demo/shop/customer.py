@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval_tui.agents.base import STOP
-from agenteval_tui.agents.shop.seeded_random import Dice
+from agenteval_tui.extensions.demo.shop.seeded_random import Dice
 from agenteval_tui.transcripts.model import Message
 
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]?")

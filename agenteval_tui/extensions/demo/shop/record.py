@@ -1,4 +1,4 @@
-"""Recording the bundled agent: the recordings of the samples are made by `python -m agenteval_tui.agents.shop.record`.
+"""Recording the bundled agent: `python -m agenteval_tui.extensions.demo.shop.record` makes the samples' recordings.
 
 The times in the recordings are those at pace 1 on a clock of their own, so that the same files come out everywhere.
 """
@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.agents.base import AgentRequest, AgentSetup
-from agenteval_tui.agents.demo import DemoAgent
 from agenteval_tui.agents.recorder import Recorder
-from agenteval_tui.agents.shop.assistant import VERSIONS
 from agenteval_tui.core.directories import bundled
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
+from agenteval_tui.extensions.demo.agent import DemoAgent
+from agenteval_tui.extensions.demo.shop.assistant import VERSIONS
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.model import Suite, Test
 from agenteval_tui.suites.templates import render

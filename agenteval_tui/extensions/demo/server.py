@@ -16,16 +16,16 @@ from typing import Any, Self
 from msgspec import Struct
 
 from agenteval_tui.agents.base import ToolOutcome
-from agenteval_tui.agents.demo import arguments_json, chunks, missing_tool, tokens
 from agenteval_tui.agents.http.loopback_server import LoopbackServer, ServedRequest, ServerConnection
-from agenteval_tui.agents.shop.assistant import VERSIONS
-from agenteval_tui.agents.shop.database import open_shop
-from agenteval_tui.agents.shop.protocol import Call, Turn
-from agenteval_tui.agents.shop.seeded_random import Dice
-from agenteval_tui.agents.shop.tools import call_tool
 from agenteval_tui.agents.tools.changes import WITHOUT
 from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.core.ids import content_hash
+from agenteval_tui.extensions.demo.agent import arguments_json, chunks, missing_tool, tokens
+from agenteval_tui.extensions.demo.shop.assistant import VERSIONS
+from agenteval_tui.extensions.demo.shop.database import open_shop
+from agenteval_tui.extensions.demo.shop.protocol import Call, Turn
+from agenteval_tui.extensions.demo.shop.seeded_random import Dice
+from agenteval_tui.extensions.demo.shop.tools import call_tool
 from agenteval_tui.transcripts.model import Message
 
 HOST = "127.0.0.1"

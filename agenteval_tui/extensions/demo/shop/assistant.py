@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Generator, Sequence
 
 from agenteval_tui.agents.base import ToolOutcome
-from agenteval_tui.agents.shop.database import ELECTRONIC_CATEGORIES, PRODUCTS
-from agenteval_tui.agents.shop.intent import COUNTRY_NAMES, Intent, read
-from agenteval_tui.agents.shop.phrases import STATUS, fill_phrase
-from agenteval_tui.agents.shop.protocol import Call, Talk, Turn, value_of
-from agenteval_tui.agents.shop.seeded_random import Dice
+from agenteval_tui.extensions.demo.shop.database import ELECTRONIC_CATEGORIES, PRODUCTS
+from agenteval_tui.extensions.demo.shop.intent import COUNTRY_NAMES, Intent, read
+from agenteval_tui.extensions.demo.shop.phrases import STATUS, fill_phrase
+from agenteval_tui.extensions.demo.shop.protocol import Call, Talk, Turn, value_of
+from agenteval_tui.extensions.demo.shop.seeded_random import Dice
 from agenteval_tui.transcripts.model import Message
 
 _MONTH_NAMES = {

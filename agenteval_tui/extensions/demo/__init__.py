@@ -1,0 +1,1 @@
+"""Serve the bundled agent as an OpenAI-compatible server on this machine."""
