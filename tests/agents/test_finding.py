@@ -887,6 +887,13 @@ def test_a_script_with_packages_of_its_own_and_the_commands_that_it_shows(tmp_pa
     assert agent.prompts == ("How many?",)
 
 
+def test_a_function_for_a_chat_of_gradio(tmp_path: Path) -> None:
+    text = "import gradio as gr\nfrom openai import OpenAI\ndef predict(message, history):\n"
+    text += "    return OpenAI().chat.completions.create(model='m', messages=[*history, message])\n"
+    agent = only(tmp_path, {"pyproject.toml": "", "app.py": text + "gr.ChatInterface(predict).launch()\n"})
+    assert (agent.sign, agent.config["callable"]) == (Sign.FUNCTION, "app.py:predict")
+
+
 @pytest.mark.parametrize(
     ("option", "words"),
     [

@@ -36,6 +36,16 @@ import asyncio, dataclasses, json, os, sys, time
 def text(prompt): return "Hi " + prompt
 def question(what, *, seed): return f"{what} {seed}"
 async def later(messages): await asyncio.sleep(0); return messages[-1]["content"]
+def gradio(message, history):
+    return json.dumps([message, history])
+def grows(message, history):
+    for end in range(1, len(message) + 1):
+        yield message[:end]
+async def streams(message, history):
+    for letter in message:
+        yield letter
+def remembers(message, chat_history=None):
+    return json.dumps([message, chat_history])
 def whole(request): return json.dumps(request)
 def two(prompt, context, config, turn=0, other=5): return json.dumps([prompt, context, config, turn, other])
 def needs(prompt, database): return "x"
@@ -279,6 +289,25 @@ async def test_a_conversation_with_earlier_calls(run_function: Run) -> None:
         (await run_function(python("whole"), messages=messages, tool_calls=calls)).transcript.final_output
     )
     assert (said["prompt"], said["messages"][1]["tool_calls"][0]["id"]) == ("two", "c")
+
+
+@in_module_loop
+async def test_a_function_for_a_chat_gets_the_messages_before_the_prompt(run_function: Run) -> None:
+    messages = (Message("user", "one"), Message("assistant", "so"), Message("user", "two"))
+    before = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "so"}]
+    for name, without in (("gradio", []), ("remembers", None)):
+        ran = await run_function(python(name), messages=messages)
+        assert json.loads(ran.transcript.final_output) == ["two", before]
+        ran = await run_function(python(name), "one")
+        assert json.loads(ran.transcript.final_output) == ["one", without]
+
+
+@in_module_loop
+@pytest.mark.parametrize("name", ["grows", "streams"])
+async def test_a_function_for_a_chat_may_stream_the_whole_text_so_far(run_function: Run, name: str) -> None:
+    ran = await run_function(python(name), "letters")
+    assert ran.transcript.final_output == "letters"
+    assert [event.text for event in ran.events if isinstance(event, TextDelta) and event.text] == list("letters")
 
 
 @in_module_loop
@@ -543,7 +572,7 @@ async def test_the_check_finds_the_function(tmp_path: Path) -> None:
         assert said in report.message
 
 
-@pytest.mark.parametrize("target", ["mine", "mine:", ":f", "mine.py:f x", "a-b:c", "mine.py", 3])
+@pytest.mark.parametrize("target", ["mine", "mine:", ":f", "mine.py:f x", "a-b:c", 3])
 def test_a_callable_is_written_with_a_colon(target: Any) -> None:
     assert len(option_problems("a", {"kind": "python", "callable": target})) == 1
 

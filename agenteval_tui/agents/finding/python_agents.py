@@ -23,6 +23,7 @@ from agenteval_tui.agents.finding.frameworks import SDK_NAMES, SDKS, Constructio
 from agenteval_tui.agents.finding.model import FoundAgent, FoundApp, FoundTool, Sign, agent_name, relative
 from agenteval_tui.agents.finding.own_calls import own_calls
 from agenteval_tui.agents.finding.python_module import Function, Module, Modules, keyword, source_of
+from agenteval_tui.agents.process.python_answers import HISTORY
 from agenteval_tui.core import entry_points
 
 _SETTINGS = ("settings", "config")
@@ -444,7 +445,7 @@ class PythonAgents:
         for name, function in module.functions.items():
             if name.startswith("_") or _is_tool(function) or function.decorator_list:
                 continue
-            needed = _needed(function)
+            needed = [node for node in _needed(function) if node.arg not in HISTORY]
             first = needed[0] if len(needed) == 1 else None
             if first is None or first.arg not in _PROMPTS or not _gives(function) or not _asks(function):
                 continue

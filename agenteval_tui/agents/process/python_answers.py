@@ -37,6 +37,8 @@ EVENTS = (
 OFFERED = ("prompt", "messages", "context", "variables", "config", "test", "repetition", "seed", "run", "turn")
 # What frameworks call the prompt, where it is optional.
 PROMPTS = ("user_prompt", "input", "message", "query", "question", "task", "text")
+# What functions for a chat call the messages before the prompt, as Gradio's have them.
+HISTORY = ("history", "chat_history", "conversation_history", "message_history")
 _NO_OUTPUTS = ("messages", "tool_calls", "usage", "usage_metadata", "token_usage", "model", "remaining_steps")
 ANSWERS = ("final_output", "output", "answer", "content", "text", "response", "result")
 MODES = ("values", "updates", "messages", "custom", "debug", "tasks", "checkpoints")
@@ -64,6 +66,7 @@ def call(function: Any, request: Request, *, told: bool = False) -> object:
     if parameters is None:
         return function(request["prompt"])
     positional, named = [], {}
+    earlier = pieces.before(request)
     # Where a parameter has the prompt by its name, no other one gets it for want of anything better.
     prompted = any(parameter.name in ("prompt", "request") for parameter in parameters)
     takes_prompt = prompted or any(
@@ -72,10 +75,13 @@ def call(function: Any, request: Request, *, told: bool = False) -> object:
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
+        value: Any
         if parameter.name == "request":
             value, told = request, True
         elif parameter.name in OFFERED:
             value, told = request[parameter.name], told or parameter.name == "messages"
+        elif parameter.name in HISTORY and (earlier or parameter.default is parameter.empty):
+            value, told = earlier, True
         elif _takes_inputs(parameter, function) and not (prompted and parameter.name != "inputs"):
             value = run_data.inputs_of(request["variables"], request["prompt"], request["messages"])
             prompted = told = True
@@ -95,6 +101,28 @@ def call(function: Any, request: Request, *, told: bool = False) -> object:
     if not told:
         pieces.refuse_answers(request, getattr(function, "__name__", type(function).__name__), "the parameter")
     return function(*positional, **named)
+
+
+def takes_history(function: Any) -> bool:
+    """Whether it is a function for a chat, as Gradio has them."""
+    return any(parameter.name in HISTORY for parameter in parameters_of(function) or ())
+
+
+class Grown:
+    """What is new in each piece of a stream that gives the whole text so far, as functions for a chat do; a piece that
+    doesn't begin with the text so far is new as it is."""
+
+    def __init__(self) -> None:
+        self._so_far = ""
+
+    def of(self, piece: object) -> object:
+        """What is new in it."""
+        if not isinstance(piece, str):
+            return piece
+        is_whole = piece.startswith(self._so_far)
+        new = piece[len(self._so_far) :] if is_whole else piece
+        self._so_far = piece if is_whole else self._so_far + piece
+        return new
 
 
 def _takes_inputs(parameter: inspect.Parameter, function: Any) -> bool:

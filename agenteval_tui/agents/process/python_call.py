@@ -118,7 +118,8 @@ def run(
             streamed = _streams(returned)
             if mapped and not streamed:
                 returned = {"agenteval_state": objects.result_of(returned)}
-            last = _follow(returned, reader, telling, wait, state)
+            grown = answers.Grown() if runner is None and answers.takes_history(loaded) else None
+            last = _follow(returned, reader, telling, wait, state, grown)
             if mapped and streamed and last is not _MAPPED:
                 result = {"agenteval_state": objects.result_of(last)}
         # Each step by itself: what can't be read must not hide the error of the agent.
@@ -205,13 +206,20 @@ async def _and_itself(result: object, stream: Any) -> AsyncIterator[object]:
 
 
 def _follow(
-    returned: Any, reader: answers.Reader, tell: Tell, wait: Wait, state: Callable[[object], object] | None
+    returned: Any,
+    reader: answers.Reader,
+    tell: Tell,
+    wait: Wait,
+    state: Callable[[object], object] | None,
+    grown: answers.Grown | None,
 ) -> object:
     """Tell what was returned, or what it yields, as it comes. Returns the last of it."""
     last: Any = None
 
     def events(piece: object, streamed: bool) -> None:
         nonlocal last
+        if grown is not None and streamed:
+            piece = grown.of(piece)
         if isinstance(piece, dict) and "agenteval_state" in piece and state is not None:
             reader.gave, last = True, _MAPPED
             state(pieces.plain(piece["agenteval_state"]))
