@@ -11,7 +11,7 @@ import pytest
 from agenteval_tui.agents.base import ToolArgumentsDelta, ToolCallFinished, ToolCallStarted
 from agenteval_tui.agents.http.sse import ServerEvent
 from agenteval_tui.agents.models.anthropic import MessagesReply
-from agenteval_tui.agents.models.gemini import GeminiReply
+from agenteval_tui.agents.models.gemini_reply import GeminiReply
 from agenteval_tui.agents.models.openai_chat import ChatReply
 from agenteval_tui.agents.models.openai_responses import ResponsesReply
 from agenteval_tui.agents.models.stream import ModelReply

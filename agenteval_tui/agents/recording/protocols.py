@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.http.errors import words_in
 from agenteval_tui.agents.http.sse import ServerEvent, SseReader
 from agenteval_tui.agents.models.anthropic import MessagesReply
-from agenteval_tui.agents.models.gemini import GeminiReply
+from agenteval_tui.agents.models.gemini_reply import GeminiReply
 from agenteval_tui.agents.models.openai_chat import ChatReply
 from agenteval_tui.agents.models.openai_responses import ResponsesReply
 from agenteval_tui.agents.models.reply_message import ReplyMessage

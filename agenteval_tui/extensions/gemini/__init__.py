@@ -1,0 +1,1 @@
+"""The kind `gemini`: servers that speak Google's Gemini API."""
