@@ -759,6 +759,34 @@ async def test_a_file_that_the_runs_write_themselves_is_left_alone(
     await watched.change(1)
 
 
+async def test_a_file_that_is_new_in_a_folder_that_the_agent_lists_counts(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    """Skills and prompts are often read by a pattern."""
+    skills = "import pathlib\ndef read(prompt):\n    folder = pathlib.Path(__file__).parent / 'skills'\n"
+    skills += "    return prompt + ''.join(file.read_text() for file in sorted(folder.rglob('*.md')))\n"
+    (project.folder / "skills").mkdir()
+    (project.folder / "other").mkdir()
+    project.write("skills/one.md", "")
+    lists = "import skills" + AGENT.replace(
+        "    return ask(messages).lower()", "    return skills.read(ask(messages).lower())"
+    )
+    await project.record(skills=skills, agent=lists)
+    watched = watching()
+    await watched.change(1)
+    project.write("other/two.md", "HELLO")
+    project.write("skills/two.md", "HELLO")
+    second = await watched.change(2)
+    assert (second.files, effects(second)["shouts"]) == ((str(project.folder / "skills" / "two.md"),), "passes")
+    (project.folder / "skills" / "two.md").unlink()
+    assert effects(await watched.change(3))["shouts"] == "unchanged"
+    (project.folder / "more").mkdir()
+    project.write("more/three.md", "HELLO")
+    (project.folder / "more").rename(project.folder / "skills" / "more")
+    fourth = await watched.change(4)
+    assert (fourth.files, effects(fourth)["shouts"]) == ((str(project.folder / "skills/more/three.md"),), "passes")
+
+
 @pytest.mark.sweep
 @either_capture
 async def test_runs_that_need_the_model_ask_it_on_demand(

@@ -129,21 +129,23 @@ class Effects:
         """The files of the project that were imported or read by now, and the folders that were listed."""
         # `more` tells new modules by the length: modules are kept in the order in which they were imported.
         self._modules = len(sys.modules)
-        # Folders that Python itself lists to find modules tell nothing about the project's data.
-        imported = sys.path_importer_cache
-        folders = [folder for folder in self.listed if folder not in imported and not folder.startswith(_SYSTEM)]
-        return self._sources(list(sys.modules.values())), [
-            folder for folder in folders if not any(part in folder + os.sep for part in _INSTALLED)
-        ]
+        return self._sources(list(sys.modules.values())), self._folders()
 
     def more(self, before: Iterable[str]) -> list[str]:
-        """The files that were imported or read since `before` was taken."""
+        """The files that were imported or read since `before` was taken, and the folders that were listed."""
         number = len(sys.modules) - self._modules
-        if not self.read and number <= 0:
+        if not self.read and not self.listed and number <= 0:
             return []
         # New modules are the last ones. To look at the others would copy the memory that they are in, for each run.
         new = list(itertools.islice(reversed(sys.modules.values()), max(0, number)))
-        return sorted(set(self._sources(new)) - set(before))
+        return sorted({*self._sources(new), *self._folders()} - set(before))
+
+    def _folders(self) -> list[str]:
+        """The folders of the project that were listed."""
+        # Folders that Python itself lists to find modules tell nothing about the project's data.
+        imported = sys.path_importer_cache
+        folders = [folder for folder in self.listed if folder not in imported and not folder.startswith(_SYSTEM)]
+        return [folder for folder in folders if not any(part in folder + os.sep for part in _INSTALLED)]
 
     def _sources(self, modules: Iterable[ModuleType]) -> list[str]:
         """The files of the project among those of these modules and those that were read."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 IGNORED = frozenset(
@@ -33,6 +34,8 @@ IGNORED = frozenset(
 )
 """Folders in which nobody edits an agent."""
 _FOLDERS = 4_000  # of a project that are watched
+_FILES = 4_000  # of a new folder
+_ADDED = 1  # watchfiles' `Change`, which takes long to import
 _SETTLED_MS = 20  # without a further change
 _AT_MOST_MS = 400  # for a burst, such as a checkout
 _LARGEST = 8_000_000  # bytes of a file that is compared by its content
@@ -40,15 +43,22 @@ _TEMPORARY = (".swp", ".swx", ".tmp", "~", ".pyc", ".db", ".db-wal", ".db-shm", 
 
 
 def folders_of(projects: Iterable[Path], files: Iterable[str]) -> frozenset[Path]:
-    """The folders to watch: those of the projects, without `IGNORED` ones, and those of the files."""
-    folders = {Path(file).parent for file in files}
+    """The folders to watch: those of the projects, without `IGNORED` ones, and those of the files. A file may be a
+    folder, which was listed."""
+    folders = {Path(file) if os.path.isdir(file) else Path(file).parent for file in files}  # noqa: PTH112 - thousands
     for project in projects:
-        for place, below, _ in os.walk(project):
-            below[:] = [name for name in below if name not in IGNORED]
+        for place, _ in _walk(project):
             folders.add(Path(place))
             if len(folders) >= _FOLDERS:
                 break
     return frozenset(folder for folder in folders if folder.is_dir())
+
+
+def _walk(folder: str | Path) -> Iterator[tuple[str, list[str]]]:
+    """A folder and those below it, without `IGNORED` ones; each with the names of its files."""
+    for place, below, names in os.walk(folder):
+        below[:] = [name for name in below if name not in IGNORED]
+        yield place, names
 
 
 def with_targets(files: Iterable[str]) -> frozenset[str]:
@@ -113,7 +123,7 @@ async def saves(
             if missed := contents.changed(contents.known):
                 yield missed
             while not moved.is_set() and (paths := await coming) is not None:
-                if changed := contents.changed(path for _, path in paths):
+                if changed := contents.changed(_with_new_folders(paths)):
                     yield changed
                 if folders() != watched:
                     break
@@ -122,6 +132,15 @@ async def saves(
             moved.set()
             await asyncio.wait({coming})
             await changes.aclose()
+
+
+def _with_new_folders(changes: Iterable[tuple[int, str]]) -> Iterator[str]:
+    """The paths of changes, and the files in folders that are new: nobody watches these yet."""
+    for change, path in changes:
+        yield path
+        if change == _ADDED and Path(path).name not in IGNORED:
+            files = (os.path.join(place, name) for place, names in _walk(path) for name in names)  # noqa: PTH118
+            yield from islice(filter(is_source, files), _FILES)
 
 
 def is_source(path: str) -> bool:

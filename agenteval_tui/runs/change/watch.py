@@ -182,11 +182,23 @@ class Watch:
         """The runs whose agents have read one of these files; of an agent whose files are not known, any file of its
         project counts, and so it does while the code can't be imported."""
         affected = {
-            agent: any(path in files if files and not self._broken else _is_below(path, folder) for path in paths)
+            agent: any(
+                self._is_read(path, files) if files and not self._broken else _is_below(path, folder) for path in paths
+            )
             for agent, folder in self._agents().items()
             for files in (self._known.get(agent, frozenset()),)
         }
         return tuple([run for run in self._recorded.runs if affected[run.plan.agent.hash]])
+
+    def _is_read(self, path: str, read: Collection[str]) -> bool:
+        """Whether a file is one of these, or in a folder of them that was listed. A folder that was made since counts
+        as its own would."""
+        if path in read:
+            return True
+        for folder in Path(path).parents:
+            if str(folder) in read or folder in self._watched:
+                return str(folder) in read
+        return False
 
     def _agents(self) -> dict[str, Path]:
         """The folder of each agent's project, by the agent's hash."""
@@ -264,7 +276,7 @@ class Watch:
             # Never fewer: a run that failed early has read less than its code needs.
             self._known[agent] = known | files_read
             self._contents.look(files_read)
-            if not {Path(file).parent for file in files_read} <= self._watched:
+            if not folders_of((), files_read) <= self._watched:
                 self._moved.set()
         self._tell(Checked(change=change))
 
