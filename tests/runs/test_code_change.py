@@ -708,6 +708,27 @@ async def test_a_newer_save_ends_the_runs_of_the_older(
     assert not any(run.status == "cancelled" for change in watched.changes for run in change.runs)
 
 
+async def test_the_runs_of_a_check_that_a_save_ends_are_made_with_those_of_the_save(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    project.suite = SUITE.replace("  echo: ", '  other: {kind: python, callable: "other:answer"}\n  echo: ').replace(
+        "id: polite", "id: polite\n    agent: other"
+    )
+    await project.record(other=AGENT.replace("model", "its_model"), its_model=MODEL)
+    watched = watching()
+    await watched.change(1)
+    waits = "import pathlib, time\nwhile not pathlib.Path(__file__).with_name('go').exists():\n    time.sleep(0.01)\n"
+    project.write("agent.py", waits + AGENT)
+    await watched.until(lambda: sum(isinstance(event, Saved) for event in watched.events) == 2)
+    project.write("other.py", AGENT.replace("model", "its_model") + "# later\n")
+    await watched.until(lambda: sum(isinstance(event, Saved) for event in watched.events) == 3)
+    project.write("go", "")
+    change = await watched.change(2)
+    assert set(change.files) == {str(project.folder / "agent.py"), str(project.folder / "other.py")}
+    assert set(effects(change)) == {"shouts", "polite"}
+
+
+@pytest.mark.sweep
 async def test_a_hanging_import_is_ended_by_the_next_save(
     server: ScriptedServer, project: Project, watching: Callable[[], Watched]
 ) -> None:
@@ -757,6 +778,59 @@ async def test_a_file_that_the_runs_write_themselves_is_left_alone(
     assert ignored == str(project.folder / "state.json")
     project.write("stop", "now")
     await watched.change(1)
+
+
+WRITES = "    open(PATH, 'w').write(str(time.time_ns()))\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("'last.txt'", "last.txt"),
+        ("f'{time.time_ns()}.txt'", "*.txt"),
+        ("f'out/{time.time_ns()}.txt'", "out/*.txt"),
+    ],
+)
+async def test_what_the_runs_of_a_program_write_at_their_end_is_no_save(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched], path: str, kind: str
+) -> None:
+    """Its event comes when the check is over: without a look at its time, it would bring one check after another."""
+    (project.folder / "out").mkdir()
+    project.suite = SUITE.replace(
+        'kind: python, callable: "agent:answer"', "kind: command, command: [python3, run.py], input: text"
+    )
+    source = f"import sys, agent, time\nprint(agent.answer(sys.stdin.read()))\n{WRITES.strip().replace('PATH', path)}\n"
+    project.write("run.py", source)
+    await project.record()
+    watched = watching()
+    await watched.until(lambda: any(isinstance(event, Ignored) for event in watched.events))
+    (ignored,) = [event.file for event in watched.events if isinstance(event, Ignored)]
+    assert ignored == str(project.folder / kind)
+    told = watched.events.index(Ignored(file=ignored))
+    saved = (str(project.folder / "run.py"),)
+    for number in (1, 2):
+        project.write("run.py", source + f"# {number}\n")
+        await watched.until(lambda n=number: [change.files for change in watched.changes].count(saved) == n)
+    assert {event.files for event in watched.events[told:] if isinstance(event, Saved)} == {saved}
+
+
+async def test_what_an_agent_reads_and_writes_itself_is_no_save(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    memory = "import pathlib, time\ndef remember():\n    file = pathlib.Path(__file__).parent / 'memory.txt'\n"
+    memory += "    file.write_text(file.read_text()[:9] + str(time.time_ns()))\n"
+    project.write("memory.txt", "")
+    await project.record(
+        memory=memory,
+        agent="import memory" + AGENT.replace("    return", "    memory.remember()\n    return"),
+    )
+    watched = watching()
+    # What it reads is known from the first check on.
+    await watched.change(1)
+    project.edit("Be brief.", "Be  brief.")
+    await watched.until(lambda: any(isinstance(event, Ignored) for event in watched.events))
+    (ignored,) = [event.file for event in watched.events if isinstance(event, Ignored)]
+    assert ignored == str(project.folder / "memory.txt")
 
 
 async def test_a_file_that_is_new_in_a_folder_that_the_agent_lists_counts(

@@ -24,6 +24,7 @@ from agenteval_tui.runs.change.model import (
     code_change,
     with_runs,
 )
+from agenteval_tui.runs.change.own_writes import OwnWrites
 from agenteval_tui.runs.change.recorded_runs import PROGRAMS, RecordedRun, RecordedRuns, recorded_runs
 from agenteval_tui.runs.change.saves import Contents, folders_of, saves, with_targets
 from agenteval_tui.runs.plan.model import Plan
@@ -33,7 +34,6 @@ from agenteval_tui.suites.watch import BESIDE
 
 _GONE_S = 0.3
 """How long a file may be away: some editors, and a checkout, delete it before they write it anew."""
-_AGAIN = 2  # times that a file changes while runs are made: then it is they that write it
 
 
 Plans = Callable[[], Plan]
@@ -65,14 +65,15 @@ class Watch:
         self._moved = asyncio.Event()
         self._work: asyncio.Task[None] | None = None
         self._files: tuple[str, ...] = ()
+        self._runs: Sequence[RecordedRun] = ()
+        """What the last check was begun for."""
         self._executions: list[str] = []
         self._known: dict[str, frozenset[str]] = {}
         self._spent: float | None = 0.0
         """US dollars of all that was asked live; None: not known."""
         self._broken = False
         self._watched: frozenset[Path] = frozenset()
-        self._during: dict[str, int] = {}
-        self._written: set[str] = set()
+        self._own_writes = OwnWrites()
         self.last: CodeChange | None = None
         """The change after the last save that could be checked."""
 
@@ -145,7 +146,6 @@ class Watch:
     # A save
 
     async def _saved(self, paths: Sequence[str]) -> None:
-        paths = [path for path in paths if path not in self._written]
         if any(_is_of_suite(path) for path in paths):
             await self._cancel()
             if not await self._planned_again(tuple(paths)):
@@ -156,27 +156,20 @@ class Watch:
         affected = self._affected(paths)
         if not affected:
             return
+        read = frozenset().union(*self._known.values())
+        paths, written = self._own_writes.saved(paths, read)
+        for file in written:
+            self._tell(Ignored(file=file))
+        affected = self._affected(paths)
+        if not affected:
+            return
+        # The files and the runs of an interrupted check count again: it told nothing yet.
+        wanted = {run.row.id for run in affected}
         if self._work is not None and not self._work.done():
-            paths = self._not_their_own(paths)
-            if not paths:
-                return
-        else:
-            self._during.clear()
-        # The files of an interrupted check count again: its runs told nothing yet.
+            wanted |= {run.row.id for run in self._runs}
         interrupted = await self._cancel()
-        self._begin((*interrupted, *paths), affected)
-
-    def _not_their_own(self, paths: Sequence[str]) -> list[str]:
-        """Without the files that the runs in flight write: those that change during one check after another."""
-        kept = []
-        for path in paths:
-            self._during[path] = self._during.get(path, 0) + 1
-            if self._during[path] > _AGAIN and not any(path in files for files in self._known.values()):
-                self._written.add(path)
-                self._tell(Ignored(file=path))
-            else:
-                kept.append(path)
-        return kept
+        runs = [run for run in self._recorded.runs if run.row.id in wanted]
+        self._begin((*self._own_writes.without(interrupted), *paths), runs)
 
     def _affected(self, paths: Collection[str]) -> tuple[RecordedRun, ...]:
         """The runs whose agents have read one of these files; of an agent whose files are not known, any file of its
@@ -232,9 +225,10 @@ class Watch:
     ) -> None:
         """Make runs again; `beside`: in a change whose other runs stay as they are."""
         files = tuple(dict.fromkeys(files))
-        self._files = files
+        self._files, self._runs = files, runs
         self._tell(Saved(files=files, runs=len(runs)))
         options = self._within_limit(options or self._live or FREE)
+        self._own_writes.begin()
         self._work = asyncio.create_task(self._checked(files, runs, options, beside))
 
     def _within_limit(self, options: CheckOptions) -> CheckOptions:
@@ -260,6 +254,7 @@ class Watch:
             )
         except AgentevalError as error:
             change = code_change(files, (), duration_ms=0.0, error=error.problem, fix=error.fix)
+        self._own_writes.end()
         if change.requests:
             # A cost that is not known makes the sum unknown, and then nothing more is asked.
             self._spent = None if self._spent is None or change.cost is None else self._spent + change.cost
@@ -298,6 +293,7 @@ class Watch:
         work.cancel()
         with suppress(asyncio.CancelledError):
             await work
+        self._own_writes.end()
         return self._files
 
     def _folders(self) -> frozenset[Path]:
@@ -307,6 +303,7 @@ class Watch:
         suites = [key for key in self._plan.suite_keys if Path(key).is_absolute()]
         whole = {folder for agent, folder in agents.items() if not self._known.get(agent)}
         self._watched = folders_of(whole, [*files, *suites])
+        self._own_writes.look(self._watched)
         return self._watched
 
     def _watching(self) -> Watching:
