@@ -31,13 +31,22 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.change.check import CheckOptions
-from agenteval_tui.runs.change.model import Checked, CodeChange, Ignored, RunChecked, Saved, WatchEvent, Watching
+from agenteval_tui.runs.change.model import (
+    Checked,
+    CodeChange,
+    Ignored,
+    NotBuilt,
+    RunChecked,
+    Saved,
+    WatchEvent,
+    Watching,
+)
 from agenteval_tui.runs.change.watch import Plans, Watch
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.options import PlanOptions
-from agenteval_tui.views.code_change import REAL, REAL_LIVE, change_lines, needed_text, saved_text
+from agenteval_tui.views.code_change import REAL, REAL_LIVE, change_lines, needed_text, not_built_text, saved_text
 
 
 class WatchOptions(Struct, frozen=True):
@@ -238,6 +247,8 @@ class _Session:
                 self._print_change(change)
             case Ignored(file=file):
                 self._say(f"{self._place(file)} is not watched any more: the runs write it.")
+            case NotBuilt():
+                self._say(not_built_text(event, self._folder))
 
     def _print_change(self, change: CodeChange) -> None:
         out = self._out

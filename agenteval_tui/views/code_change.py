@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import about_dollars, count, dollars
-from agenteval_tui.runs.change.model import CodeChange, RunChange
+from agenteval_tui.runs.change.model import CodeChange, NotBuilt, RunChange
 from agenteval_tui.views.model import Text
 
 _CODE = "The agents' code, their tools, hooks, services and probes run for real."
@@ -31,6 +31,14 @@ def saved_text(files: tuple[str, ...], folder: Path) -> str:
     names = [_relative(file, folder) for file in files[:_FILES]]
     more = f" and {len(files) - _FILES:,} more" if len(files) > _FILES else ""
     return f"saved {', '.join(names)}{more}"
+
+
+def not_built_text(event: NotBuilt, folder: Path) -> str:
+    """That sources were saved which are not in their program yet."""
+    output = _relative(event.folder, folder)
+    return (
+        f"{saved_text(event.files, folder)}: {output} was built before that. Its runs are made when it is built again."
+    )
 
 
 def change_text(change: CodeChange, folder: Path) -> Text:

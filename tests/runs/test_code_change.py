@@ -21,6 +21,7 @@ from agenteval_tui.runs.change.model import (
     Checked,
     CodeChange,
     Ignored,
+    NotBuilt,
     RunChange,
     RunChecked,
     Saved,
@@ -778,6 +779,34 @@ async def test_a_file_that_the_runs_write_themselves_is_left_alone(
     assert ignored == str(project.folder / "state.json")
     project.write("stop", "now")
     await watched.change(1)
+
+
+async def test_a_source_of_a_built_program_counts_when_it_is_built(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    """With `tsc --watch` beside it, the save comes before the build. The old program would say that nothing changed."""
+    for folder in ("src", "dist"):
+        (project.folder / folder).mkdir()
+    project.suite = SUITE.replace(
+        'kind: python, callable: "agent:answer"', "kind: command, command: [python3, dist/run.js], input: text"
+    )
+    source = "import sys\nsys.path.insert(0, '.')\nimport agent\nprint(agent.answer(sys.stdin.read()))\n"
+    project.write("src/run.ts", "the source")
+    project.write("dist/run.js", source)
+    await project.record()
+    watched = watching()
+    await watched.change(1)
+    project.write("src/run.ts", "the source of another program")
+    await watched.until(lambda: any(isinstance(event, NotBuilt) for event in watched.events))
+    assert watched.events[-1] == NotBuilt(
+        files=(str(project.folder / "src/run.ts"),), folder=str(project.folder / "dist")
+    )
+    project.write("dist/run.js", source.replace("stdin.read())", "stdin.read()).upper()"))
+    second = await watched.change(2)
+    assert (second.files, effects(second)["shouts"]) == ((str(project.folder / "dist/run.js"),), "passes")
+    # What is no source counts at once.
+    project.write("prompt.txt", "Be brief.")
+    assert (await watched.change(3)).files == (str(project.folder / "prompt.txt"),)
 
 
 WRITES = "    open(PATH, 'w').write(str(time.time_ns()))\n"

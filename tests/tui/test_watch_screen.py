@@ -15,6 +15,7 @@ import agenteval_tui as agenteval
 from agenteval_tui.runs.change.model import (
     Checked,
     Ignored,
+    NotBuilt,
     RunChange,
     RunChecked,
     Saved,
@@ -144,6 +145,13 @@ def test_a_broken_import_is_a_line_and_the_last_state_stays() -> None:
 
 def test_what_is_not_watched_any_more_is_said() -> None:
     assert "/shop/out.json is not watched any more" in lines(controller(WATCHING, Ignored(file="/shop/out.json")))
+
+
+def test_a_source_that_is_not_built_yet_is_said_until_it_is() -> None:
+    made = controller(WATCHING, NotBuilt(files=("/shop/src/a.ts",), folder="/shop/dist"))
+    assert "saved src/a.ts: dist was built before that" in lines(made)
+    made.take(Saved(files=("/shop/dist/a.js",), runs=1))
+    assert "was built before that" not in lines(made)
 
 
 def test_nothing_changed_says_what_to_do() -> None:

@@ -158,4 +158,11 @@ class Ignored(Document, frozen=True, kw_only=True, tag_field="event", tag="ignor
     file: str
 
 
-WatchEvent = Watching | Saved | RunChecked | Checked | Ignored
+class NotBuilt(Document, frozen=True, kw_only=True, tag_field="event", tag="not_built"):
+    """Sources were saved after the last build of a program: its runs are made when it is built."""
+
+    files: tuple[str, ...]
+    folder: Annotated[str, Meta(description="where the build writes")]
+
+
+WatchEvent = Watching | Saved | RunChecked | Checked | Ignored | NotBuilt

@@ -12,11 +12,13 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import dollars
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.change.built_program import BuiltProgram, built_program
 from agenteval_tui.runs.change.check import FREE, CheckOptions, CodeCheck
 from agenteval_tui.runs.change.model import (
     Checked,
     CodeChange,
     Ignored,
+    NotBuilt,
     RunChecked,
     Saved,
     WatchEvent,
@@ -58,6 +60,8 @@ class Watch:
         self._live = live
         self._tools_recorded = tools_recorded
         self._plan = plans()
+        self._built: dict[str, BuiltProgram] = {}
+        """The programs that are built from sources, by the agent's hash."""
         self._recorded = self._look()
         self._check = CodeCheck(self._plan, store, tools_recorded=tools_recorded)
         self._contents = Contents()
@@ -152,9 +156,11 @@ class Watch:
                 return
             self._begin(tuple(paths), self._recorded.runs)
             return
+        for program in set(self._built.values()):
+            if lacking := [path for path in paths if program.lacks(path)]:
+                self._tell(NotBuilt(files=tuple(lacking), folder=str(program.folder)))
         paths = [path for path in paths if self._affected([path])]
-        affected = self._affected(paths)
-        if not affected:
+        if not paths:
             return
         read = frozenset().union(*self._known.values())
         paths, written = self._own_writes.saved(paths, read)
@@ -172,16 +178,20 @@ class Watch:
         self._begin((*self._own_writes.without(interrupted), *paths), runs)
 
     def _affected(self, paths: Collection[str]) -> tuple[RecordedRun, ...]:
-        """The runs whose agents have read one of these files; of an agent whose files are not known, any file of its
-        project counts, and so it does while the code can't be imported."""
+        """The runs whose agents these files change."""
         affected = {
-            agent: any(
-                self._is_read(path, files) if files and not self._broken else _is_below(path, folder) for path in paths
-            )
-            for agent, folder in self._agents().items()
-            for files in (self._known.get(agent, frozenset()),)
+            agent: any(self._affects(path, agent, folder) for path in paths) for agent, folder in self._agents().items()
         }
         return tuple([run for run in self._recorded.runs if affected[run.plan.agent.hash]])
+
+    def _affects(self, path: str, agent: str, project: Path) -> bool:
+        """Whether the agent has read the file. Of one whose files are not known, any file of its project counts, and so
+        it does while the code can't be imported; but no source that is not in its program yet."""
+        files = self._known.get(agent, frozenset())
+        if files and not self._broken:
+            return self._is_read(path, files)
+        program = self._built.get(agent)
+        return _is_below(path, project) and (program is None or not program.lacks(path))
 
     def _is_read(self, path: str, read: Collection[str]) -> bool:
         """Whether a file is one of these, or in a folder of them that was listed. A folder that was made since counts
@@ -212,7 +222,14 @@ class Watch:
         return True
 
     def _look(self) -> RecordedRuns:
-        return recorded_runs(self._store, self._plan.runs)
+        recorded = recorded_runs(self._store, self._plan.runs)
+        agents = {run.plan.agent.hash: run.plan.agent for run in recorded.runs}
+        programs = {
+            name: built_program(agent.config, agent.base_dir, working_copy_of(agent.base_dir))
+            for name, agent in agents.items()
+        }
+        self._built = {name: program for name, program in programs.items() if program is not None}
+        return recorded
 
     # The runs
 
@@ -302,6 +319,8 @@ class Watch:
         files = [file for agent in agents for file in self._known.get(agent, ())]
         suites = [key for key in self._plan.suite_keys if Path(key).is_absolute()]
         whole = {folder for agent, folder in agents.items() if not self._known.get(agent)}
+        # A build writes into a folder that is passed over elsewhere.
+        whole |= {program.folder for program in self._built.values()}
         self._watched = folders_of(whole, [*files, *suites])
         self._own_writes.look(self._watched)
         return self._watched

@@ -15,6 +15,7 @@ from agenteval_tui.runs.change.model import (
     Checked,
     CodeChange,
     Ignored,
+    NotBuilt,
     RunChange,
     RunChecked,
     Saved,
@@ -26,7 +27,7 @@ from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.presenters.text_layout import empty_state, labelled, paragraph
 from agenteval_tui.tui.presenters.watch_rows import STYLES, WatchRows, change_spans
 from agenteval_tui.tui.styled_text import Cell, Line
-from agenteval_tui.views.code_change import EFFECTS, REAL
+from agenteval_tui.views.code_change import EFFECTS, REAL, not_built_text
 
 PURPOSE = "Edit an agent in your editor: after each save you see here which verdicts change."
 
@@ -68,6 +69,8 @@ class WatchController:
         self.error: CodeChange | None = None
         """The last save, if its code could not be run."""
         self.ignored: list[str] = []
+        self.not_built: NotBuilt | None = None
+        """The last save, if it is of sources that are not built yet."""
         self.running: dict[str, RunChange] = {}
         """The runs that have ended since the last save, by the recorded run."""
         self.busy = request is not None
@@ -84,7 +87,7 @@ class WatchController:
             case Watching():
                 self.watching = event
             case Saved():
-                self.saved, self.busy, self.running = event, True, {}
+                self.saved, self.busy, self.running, self.not_built = event, True, {}, None
             case RunChecked(change=run):
                 self.running[run.before] = run
             case Checked(change=change):
@@ -96,6 +99,8 @@ class WatchController:
                     self.change, self.error = change, None
             case Ignored(file=file):
                 self.ignored.append(file)
+            case NotBuilt():
+                self.not_built = event
 
     def rows(self) -> WatchRows:
         """The runs: while some are being made, those that have ended in place of what they were. They are put together
@@ -179,6 +184,8 @@ class WatchController:
             have = "has" if missing == 1 else "have"
             words = f"{count(missing, 'run')} of the plan {have} no recording: run them for real first."
             lines += paragraph(words, width, "review")
+        if self.not_built is not None:
+            lines += paragraph(not_built_text(self.not_built, self.folder), width, "review")
         for file in self.ignored:
             lines += paragraph(f"{file} is not watched any more: the runs write it.", width, "dim")
         return [((" ", ""), *line) for line in lines]

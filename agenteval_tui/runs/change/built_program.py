@@ -1,0 +1,77 @@
+"""Programs that are built from their sources, such as `node dist/agent.js` from TypeScript: a save of a source changes
+nothing until the program is built again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.agents.process.named_files import files_of_agent
+
+_OUTPUTS = frozenset(("dist", "build", "out", "target"))
+_INSTALLED = frozenset(("node_modules", "site-packages", ".venv", "venv", "env"))
+_SOURCES = (
+    ".ts",
+    ".tsx",
+    ".mts",
+    ".cts",
+    ".go",
+    ".rs",
+    ".c",
+    ".cc",
+    ".cpp",
+    ".h",
+    ".hpp",
+    ".java",
+    ".kt",
+    ".cs",
+    ".swift",
+)
+_MOST = 4_000  # files that are looked at
+
+
+class BuiltProgram(Struct, frozen=True):
+    """A program of a command in the folder of a build."""
+
+    folder: Path
+
+    def lacks(self, source: str) -> bool:
+        """Whether the file is a source that was saved after the last build."""
+        if not source.endswith(_SOURCES) or Path(source).is_relative_to(self.folder):
+            return False
+        try:
+            saved = os.stat(source).st_mtime_ns  # noqa: PTH116
+        except OSError:
+            return False  # it was deleted
+        return all(time < saved for time in _times(self.folder))
+
+
+def built_program(config: Mapping[str, Any], base_dir: Path, project: Path) -> BuiltProgram | None:
+    """The built program that an agent's command names; None: it names none."""
+    project = project.resolve()
+    for file in files_of_agent(config, base_dir) if config.get("kind") == "command" else ():
+        if not file.is_relative_to(project):
+            continue
+        parts = file.relative_to(project).parts[:-1]
+        depth = next((number for number, part in enumerate(parts, 1) if part in _OUTPUTS), None)
+        if depth is not None and _INSTALLED.isdisjoint(parts):
+            return BuiltProgram(project.joinpath(*parts[:depth]))
+    return None
+
+
+def _times(folder: Path) -> list[int]:
+    """When the files of a folder were written."""
+    times: list[int] = []
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                times.append(os.stat(os.path.join(place, name)).st_mtime_ns)  # noqa: PTH116, PTH118 - thousands
+            except OSError:
+                continue
+            if len(times) >= _MOST:
+                return times
+    return times
