@@ -8,7 +8,6 @@ from agenteval_tui.core.version import __version__ as __version__
 # they are used: the program itself needs none of them, and `--version` imports nothing else.
 _API = (
     "AgentevalError",
-    "Blame",
     "Change",
     "Comparison",
     "Criterion",
@@ -19,7 +18,6 @@ _API = (
     "MadeTest",
     "Run",
     "Suite",
-    "blame",
     "check_change",
     "compare",
     "fork",

@@ -7,7 +7,6 @@ what is wrong, where, and how to fix it.
 
 from __future__ import annotations
 
-from agenteval_tui.api.blame import Blame, blame
 from agenteval_tui.api.changes import Change, check_change
 from agenteval_tui.api.comparison import Comparison, compare
 from agenteval_tui.api.forks import Forks, fork
@@ -22,7 +21,6 @@ from agenteval_tui.suites.model import Criterion
 
 __all__ = [
     "AgentevalError",
-    "Blame",
     "Change",
     "Comparison",
     "Criterion",
@@ -33,7 +31,6 @@ __all__ = [
     "MadeTest",
     "Run",
     "Suite",
-    "blame",
     "check_change",
     "compare",
     "fork",

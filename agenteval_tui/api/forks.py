@@ -39,7 +39,7 @@ class Branch(Struct, frozen=True, eq=False):
     @property
     def runs(self) -> tuple[Run, ...]:
         """The continuations."""
-        return tuple(Run(one.run, self.db) for one in self.outcomes.answers)
+        return tuple(Run(answer.run, self.db) for answer in self.outcomes.answers)
 
     @property
     def passed(self) -> int:
@@ -74,7 +74,7 @@ class Forks(Shown, Struct, frozen=True, eq=False):
     @property
     def branches(self) -> tuple[Branch, ...]:
         """A branch for each change."""
-        return tuple(Branch(one, self.db) for one in self.forks.branches)
+        return tuple(Branch(branch, self.db) for branch in self.forks.branches)
 
     @property
     def cost(self) -> float | None:

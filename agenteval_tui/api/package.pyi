@@ -4,9 +4,6 @@ from agenteval_tui.api import (
     AgentevalError as AgentevalError,
 )
 from agenteval_tui.api import (
-    Blame as Blame,
-)
-from agenteval_tui.api import (
     Change as Change,
 )
 from agenteval_tui.api import (
@@ -35,9 +32,6 @@ from agenteval_tui.api import (
 )
 from agenteval_tui.api import (
     Suite as Suite,
-)
-from agenteval_tui.api import (
-    blame as blame,
 )
 from agenteval_tui.api import (
     check_change as check_change,
@@ -73,6 +67,12 @@ from agenteval_tui.api import (
     why as why,
 )
 from agenteval_tui.core.version import __version__ as __version__
+from agenteval_tui.extensions.blame.api import (
+    Blame as Blame,
+)
+from agenteval_tui.extensions.blame.api import (
+    blame as blame,
+)
 from agenteval_tui.extensions.otel.api import (
     Listening as Listening,
 )

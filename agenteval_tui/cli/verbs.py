@@ -33,7 +33,6 @@ VERBS = {
     "open": ("open_app", "Open the app at a run, one of its criteria, or an execution."),
     "report": ("report", "Write reports of a stored execution."),
     "why": ("why", "Explain why a run, or one of its criteria, failed."),
-    "blame": ("blame", "Find the step where a run went wrong, and whose fault it is."),
     "fork": ("fork", "Continue a run from one of its steps, with something changed."),
     "causes": ("causes", "Group failures by cause, worst first."),
     "triage": ("triage", "Decide once about a cause of failures; list the decisions."),

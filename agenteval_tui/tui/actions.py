@@ -382,15 +382,6 @@ _CORE: tuple[Action, ...] = (
         "Go to the step where it went wrong, then to the others",
         "inspect",
     ),
-    Action(
-        "inspect.blame",
-        "blame",
-        "alt+w",
-        "blame",
-        "Blame: find the step where the run went wrong",
-        "inspect",
-        priority=True,
-    ),
     Action("inspect.explain", "explain", "f3", "explain", "Explain the word at the cursor", "inspect"),
     Action("inspect.revert", "revert", "f6", "revert", "Go back to the saved config", "inspect", priority=True),
     # Difference

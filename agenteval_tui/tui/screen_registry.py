@@ -28,7 +28,6 @@ _SCREENS = {
 
 _SHEETS = {
     "add_row": "add_dataset_row:AddRowScreen",
-    "blame": "blame:BlameScreen",
     "choose": "select_dialog:SelectScreen",
     "delete_tests": "editor.dialogs:delete_question",
     "export_run": "export:ExportScreen",

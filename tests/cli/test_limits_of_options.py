@@ -14,7 +14,6 @@ import pytest
 from msgspec import convert, to_builtins
 
 import agenteval_tui as agenteval
-from agenteval_tui.analysis.blame.options import BlameOptions
 from agenteval_tui.core.options import OptionError, Options, options_of
 from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.live_registry import ExecutionRequest
@@ -23,13 +22,12 @@ from agenteval_tui.runs.plan.options import PlanOptions
 LIMITS: dict[str, dict[str, tuple[Any, ...]]] = {
     "fork": {"n": (0, -1, 1001, True, 1.5, "5"), "at": (0, -3), "max_cost": (0, -1, math.nan, math.inf),
              "concurrency": (0, 10_001)},
-    "blame": {"samples": (-1, 0, 1, 201), "max_cost": (0, math.nan), "concurrency": (0, 10_001)},
     "run": {"repeat": (0, -1, 100_001, 200_000), "concurrency": (0, 10_001), "timeout": (0, -1, math.nan, math.inf),
             "max_cost": (0, -1, math.nan, math.inf)},
 }  # fmt: skip
 """By activity and option: values that no door takes."""
 RECORDS: dict[str, type[Options]] = {
-    "fork": ForkRequest, "blame": BlameOptions, "run": PlanOptions
+    "fork": ForkRequest, "run": PlanOptions
 }  # fmt: skip
 WRONG = [
     (activity, option, value)

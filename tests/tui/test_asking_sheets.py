@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 from shop import app_on, copy_samples, run_samples, settle, text_of, until
@@ -13,8 +11,6 @@ from test_writing_once import Held
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
-from agenteval_tui.tui.screens import blame_controller
-from agenteval_tui.tui.screens.blame import BlameScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.make_test import MakeTestScreen
 
@@ -29,55 +25,6 @@ def failed(tmp_path: Path) -> tuple[Path, Path, str]:
     with Store.open(db) as store:
         run = next(row.id for row in store.runs_of_execution(store.execution("last").id) if row.status == "failed")
     return suites, db, run
-
-
-def test_a_sheet_that_met_a_bug_asks_no_more(failed: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*arguments: Any, **named: Any) -> Any:
-        raise RuntimeError("a bug")
-
-    _, db, run = failed
-    monkeypatch.setattr(blame_controller, "with_sampling", broken)
-    with Store.open(db) as store:
-        controller = blame_controller.BlameController(store, run)
-        controller.read()
-        controller.begin()
-        with pytest.raises(RuntimeError):
-            controller.run()
-        assert not controller.running
-
-
-async def test_a_sheet_that_another_screen_takes_away_stops_asking(
-    failed: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    suites, db, run = failed
-    begun, go_on = threading.Event(), threading.Event()
-
-    def held(*arguments: Any, **named: Any) -> Any:
-        begun.set()
-        assert go_on.wait(100)
-        raise AgentevalError("stopped")
-
-    def held_sampling(work: Any) -> Any:
-        work.close()
-        return held()
-
-    monkeypatch.setattr(blame_controller, "run_to_end", held_sampling)
-    app = app_on(suites, db)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
-        app.go("history")
-        await settle(pilot)
-        sheet = BlameScreen(app.session.store, run, "order-status")
-        app.push_screen(sheet)
-        await until(pilot, lambda: sheet.controller.stage == "ready")
-        sheet.action_begin()
-        await until(pilot, begun.is_set)
-        # As what a notification is about, or an answer that comes late, goes to its screen.
-        app.go("suites")
-        await until(pilot, lambda: not sheet.is_attached)
-        assert sheet.controller.stage == "stopping"
-        go_on.set()
-        await settle(pilot)
 
 
 async def test_a_step_that_is_not_found_yet_is_not_said_to_be_none(

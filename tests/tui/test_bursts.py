@@ -23,9 +23,8 @@ from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.fork.plan import ForkPrice
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.plan.preview import Preview
-from agenteval_tui.tui import input_queue, reading_time
+from agenteval_tui.tui import input_queue
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.screens.blame_controller import BlameController
 from agenteval_tui.tui.screens.fork import ForkScreen
 from agenteval_tui.tui.screens.help import HelpScreen
 from agenteval_tui.tui.screens.plan import PlanScreen
@@ -210,27 +209,6 @@ async def test_keys_behind_the_start_of_a_plan_wait_for_its_estimate(
         await settle(pilot)
         assert len(started) == 1
         assert screen_of(app).SCOPE == "history"
-
-
-async def test_sampling_that_may_cost_something_begins_when_its_price_could_be_read(
-    fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = app_on(*fresh)
-    asked = list[bool]()
-    monkeypatch.setattr(BlameController, "may_cost", True)
-    monkeypatch.setattr(BlameController, "run", lambda self: asked.append(True))
-    monkeypatch.setattr(reading_time, "READ_S", 600.0)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
-        await pilot.press("4")
-        await settle(pilot)
-        press_at_once(pilot, "alt+w", "r")
-        await settle(pilot)
-        assert not asked
-        monkeypatch.setattr(reading_time, "READ_S", 0.0)
-        await pilot.press("r")
-        await until(pilot, lambda: asked == [True])
-        await settle(pilot)
 
 
 def costing(estimate: Estimate, dollars: float) -> Estimate:

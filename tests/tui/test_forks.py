@@ -30,7 +30,6 @@ from agenteval_tui.runs.process import _plan
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.presenters.fork_columns import ForkRows, column_lines, head_lines
-from agenteval_tui.tui.screens.blame import BlameScreen
 from agenteval_tui.tui.screens.fork import ForkScreen
 from agenteval_tui.tui.screens.inspect.forks import ForksController, forks_of, step_at
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
@@ -71,9 +70,8 @@ def test_a_process_of_its_own_asks_what_is_missing(forked: Path, tmp_path: Path)
             requested_plan(store, ForkRequest(run, 2, RIGHT, 2), user_agents={})
 
 
-@pytest.mark.parametrize("sheet", ["fork", "blame"])
 async def test_a_tool_that_is_gone_is_said_where_a_run_is_continued(
-    forked: Path, monkeypatch: pytest.MonkeyPatch, sheet: str
+    forked: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Oracle, "gone_tools", lambda self, conversation: (("get_order",), ("fly", "walk")))
     app = app_on(forked, forked / "history.db")
@@ -81,11 +79,7 @@ async def test_a_tool_that_is_gone_is_said_where_a_run_is_continued(
         await settle(pilot)
         store = app.session.store
         run = next(row for row in store.runs_of_execution(store.execution("last").id))
-        opened = {
-            "fork": lambda: ForkScreen(run.id, store.transcript(run.id), 1),
-            "blame": lambda: BlameScreen(store, run.id, run.test_id),
-        }
-        app.push_screen(opened[sheet]())
+        app.push_screen(ForkScreen(run.id, store.transcript(run.id), 1))
         said = "note: the agent called get_order in this run, but has fly and walk now"
         await until(pilot, lambda: said in " ".join(text_of(app).replace("│", " ").split()))
 
@@ -266,7 +260,6 @@ async def test_from_a_step_to_branches(tmp_path: Path, monkeypatch: pytest.Monke
         await settle(pilot)
         await until(pilot, lambda: "#W1042 of 2026-03-25 is on its way" in text_of(app))
         await _stored_answers_are_shown(pilot, app)
-        await _enter_leads_to_the_step_from_its_evidence_too(pilot, app)
 
 
 async def _stored_answers_are_shown(pilot: Pilot[int], app: AgentevalApp) -> None:
@@ -281,13 +274,6 @@ async def _stored_answers_are_shown(pilot: Pilot[int], app: AgentevalApp) -> Non
     await pilot.press("ctrl+s")
     await until(pilot, lambda: "1 branch, 2 continuations" in text_of(app))
     assert "known" not in text_of(app)
-
-
-async def _enter_leads_to_the_step_from_its_evidence_too(pilot: Pilot[int], app: AgentevalApp) -> None:
-    await pilot.press("alt+w")
-    await until(pilot, lambda: "Which step?" in text_of(app))
-    await pilot.press("tab", "enter")
-    await until(pilot, lambda: isinstance(app.screen, InspectScreen))
 
 
 async def test_several_texts_are_a_branch_each(forked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,9 +33,7 @@ async def test_a_failed_run_its_evidence_and_edits_that_are_not_saved(fresh: tup
             a_broken_edit_is_an_error_with_a_fix_that_one_key_applies,
             a_draft_follows_its_criterion_through_runs_and_criteria,
             the_smallest_edits_that_pass_are_one_key_away,
-            the_step_where_the_run_was_lost_is_found_and_sampled,
-            the_smallest_input_is_found_and_can_be_kept,
-            criteria_that_agree_with_labels_are_added_to_the_test,
+            a_test_is_made_of_the_run,
         ):
             await settle(pilot)
             await step(pilot, app)
@@ -139,58 +137,9 @@ async def the_smallest_edits_that_pass_are_one_key_away(pilot: Pilot[int], app: 
     assert "problems 0" in text_of(app)
 
 
-async def criteria_that_agree_with_labels_are_added_to_the_test(pilot: Pilot[int], app: AgentevalApp) -> None:
+async def a_test_is_made_of_the_run(pilot: Pilot[int], app: AgentevalApp) -> None:
     await go_to(pilot, "order-status")
     await pilot.press("enter")
-    await settle(pilot)
-    await pilot.press("alt+s")
-    await until(pilot, lambda: "good or bad?" in text_of(app) and "not labelled yet" in text_of(app))
-    await pilot.press("y")
-    await until(pilot, lambda: "enter add to the test" in text_of(app))
-    assert "calls get_order" in text_of(app)
-    await pilot.press("enter")
-    await until(pilot, lambda: type(app.screen).__name__ == "EditorScreen")
-    await settle(pilot)
-    assert "Calls get_order" in text_of(app)
-    assert "1 not saved" in text_of(app)
-
-
-async def the_step_where_the_run_was_lost_is_found_and_sampled(pilot: Pilot[int], app: AgentevalApp) -> None:
-    await go_to(pilot, "order-status")
-    await pilot.press("enter")
-    await settle(pilot)
-    await pilot.press("alt+w")
-    await until(pilot, lambda: "At most " in text_of(app) and "continuations" in text_of(app))
-    shown = text_of(app)
-    assert "Which step?         not known from the recording" in shown
-    assert "which the user said in step 1" in shown
-    assert "◇ ▅ step 2" in shown
-    await pilot.press("k")
-    await until(pilot, lambda: "no evidence against this step" in text_of(app))
-    await pilot.press("r")
-    await until(pilot, lambda: "sampling: no step is decisive" in text_of(app))
-    assert "step 2 of 4" not in text_of(app)
-    assert re.search(r"step 2, get_order.* 0 of \d+ passed", text_of(app))
-    await pilot.press("j", "enter")
-    await until(pilot, lambda: isinstance(app.screen, InspectScreen))
-    await settle(pilot)
-    assert app.screen.query_one("#transcript", TranscriptView).cursor_key == ("call", 0)
-
-
-async def the_smallest_input_is_found_and_can_be_kept(pilot: Pilot[int], app: AgentevalApp) -> None:
-    await go_to(pilot, "order-status")
-    await pilot.press("enter")
-    await settle(pilot)
-    await pilot.press("alt+k")
-    await until(pilot, lambda: "about 24 to 180 continuations" in text_of(app))
-    await pilot.press("c")
-    await until(pilot, lambda: "Tool calls stay" in text_of(app))
-    await pilot.press("c", "enter")
-    await until(pilot, lambda: "are enough" in text_of(app) and "No single part can be removed" in text_of(app))
-    await pilot.press("m")
-    await until(pilot, lambda: "saved as test order-status-small" in text_of(app))
-    await pilot.press("escape")
-    await until(pilot, lambda: isinstance(app.screen, InspectScreen))
     await settle(pilot)
     await pilot.press("alt+m")
     await until(pilot, lambda: "Make a test from this run" in text_of(app) and "· Calls get_order" in text_of(app))

@@ -22,10 +22,8 @@ from pydantic import Field
 
 from agenteval_tui.agents.permission import Permission, allowed_once_by
 from agenteval_tui.agents.tools import mcp_package
-from agenteval_tui.analysis.blame.options import SAMPLES, BlameOptions
 from agenteval_tui.analysis.criterion_names import criterion_place
 from agenteval_tui.analysis.workbench import Workbench
-from agenteval_tui.api.blame import blame as blame_run
 from agenteval_tui.api.changes import check_change as check_code
 from agenteval_tui.api.forks import fork as fork_run
 from agenteval_tui.api.grading import grade as grade_given
@@ -108,7 +106,6 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> Any:
     offered: list[Callable[..., str]] = [
         tools.failures,
         tools.why,
-        tools.blame,
         tools.show,
         tools.history,
         tools.compare,
@@ -123,7 +120,6 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> Any:
     asking: list[Callable[..., str]] = [
         tools.run,
         tools.check_change,
-        tools.blame_by_sampling,
         tools.fork,
         *(make(db, allowed.max_cost) for make in _of_extensions(MCP_ASKING_TOOLS)),
         tools.record,
@@ -187,17 +183,6 @@ class _Tools(Struct, frozen=True):
     ) -> str:
         """Explain why a run ended as it did: each criterion with what was expected and what was found."""
         return self._verb("why", *_given(run))
-
-    def blame(
-        self,
-        run: Annotated[
-            str, Field(description="A run's id, a test's (its newest failed run), or empty: the newest.")
-        ] = "",
-    ) -> str:
-        """Say which step a run was lost at and whose fault it is, if that is reliably known from the recording. Else
-        list what stands out (where a wrong value came from, the first write that nothing expects, the step where
-        repetitions part), which may not be the cause, and what sampling would cost. Nobody is asked."""
-        return self._verb("blame", *_given(run))
 
     def show(
         self,
@@ -352,18 +337,6 @@ class _Tools(Struct, frozen=True):
         the recordings, and nothing else is asked: it costs nothing. The agents' code and their tools run for real.
         `why` explains the new runs. They count in no figure: `run` runs the tests for real."""
         return str(check_code(self._within(path), tests=tests, db=self.db))
-
-    def blame_by_sampling(
-        self,
-        run: Reference,
-        samples: Annotated[
-            int, _declared(BlameOptions, "samples", "The maximum number of continuations per step.")
-        ] = SAMPLES,
-    ) -> str:
-        """Find the step where a failed run was lost by continuing it from some of its steps, and grade what comes of
-        it: from which step on does it not pass any more? Ask `blame` first, which is free. It may cost money and time;
-        the user set the limit. What was asked before costs nothing."""
-        return str(blame_run(run, samples=samples, max_cost=self.allowed.max_cost, db=self.db))
 
     def fork(
         self,

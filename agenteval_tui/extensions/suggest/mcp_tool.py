@@ -8,9 +8,12 @@ from typing import Annotated
 
 from pydantic import Field
 
+from agenteval_tui.core.directories import db_option, history_file
 from agenteval_tui.core.options import options_of
 from agenteval_tui.extensions.suggest.api import suggest as suggest_criteria
 from agenteval_tui.extensions.suggest.options import SuggestOptions
+from agenteval_tui.extensions.suggest.view import suggestions_view
+from agenteval_tui.views.terminal import plain_text
 
 
 def tool(db: Path | None) -> Callable[..., str]:
@@ -27,6 +30,7 @@ def tool(db: Path | None) -> Callable[..., str]:
         """Suggest criteria for a test: the smallest configs that agree with which runs are good and bad (two good and a
         bad one are enough), and the run whose label would tell most. No model is asked and nothing is stored."""
         named = test or "".join(good[:1])
-        return str(suggest_criteria(named, good=good, bad=bad, from_judge=from_judge, db=db))
+        criteria = suggest_criteria(named, good=good, bad=bad, from_judge=from_judge, db=db)
+        return plain_text(suggestions_view(criteria.found, criteria.given, criteria.check, db_option(history_file(db))))
 
     return suggest

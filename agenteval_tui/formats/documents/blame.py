@@ -1,15 +1,14 @@
-"""Blame as the document of `agenteval blame --json`."""
+"""A step that a run may have been lost at, with the evidence against it, as JSON."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import Meta
 
-from agenteval_tui.analysis.blame.model import Blame, BlameFigures, Clue, ClueCode, Decision, Fault, Step, Suspect
+from agenteval_tui.analysis.blame.model import Clue, ClueCode, Fault, Step, Suspect
 from agenteval_tui.analysis.blame.reliability import Reliability, reliability_of
-from agenteval_tui.core.document import Count, Document, extended, one_of
-from agenteval_tui.formats.documents.model_request import LostDocument, lost_document
+from agenteval_tui.core.document import Count, Document, one_of
 from agenteval_tui.views.blame import clue_text
 
 
@@ -33,42 +32,6 @@ class SuspectDocument(Document, frozen=True, kw_only=True):
     step: Step
     fault: Fault
     clues: tuple[ClueDocument, ...]
-
-
-class BlameDocument(BlameFigures, frozen=True, kw_only=True):
-    """`agenteval blame`: the step where a run was lost."""
-
-    version: Literal[1] = 1
-    decision: Annotated[
-        Decision,
-        Meta(
-            description="step: `decisive` is it; none: sampling found that no step decides; luck: most repetitions"
-            " passed; criterion: a person called the run good; not_known: no evidence is reliable enough"
-        ),
-    ]
-    decisive: Annotated[
-        SuspectDocument | None,
-        Meta(description="by sampling, or by evidence of a kind that proved reliable; else null"),
-    ]
-    others: Annotated[
-        tuple[SuspectDocument, ...],
-        Meta(description="further steps with evidence, the strongest first; it does not say that they decided"),
-    ]
-    lost_from_sight: Annotated[
-        tuple[LostDocument, ...],
-        Meta(description="what later requests of the model did not have any more; empty too where they are not known"),
-    ]
-
-
-def blame_document(blame: Blame) -> BlameDocument:
-    """The document with the four answers and their evidence. Texts are raw."""
-    return extended(
-        BlameDocument,
-        blame,
-        decisive=None if blame.decisive is None else suspect_document(blame.decisive),
-        others=tuple(map(suspect_document, blame.others)),
-        lost_from_sight=tuple(lost_document(lost, blame.run) for lost in blame.lost),
-    )
 
 
 def suspect_document(suspect: Suspect) -> SuspectDocument:

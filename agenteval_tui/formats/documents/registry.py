@@ -15,7 +15,6 @@ from agenteval_tui.agents.process.protocol import ProgramRequest
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import DOCUMENTS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError, Problem
-from agenteval_tui.formats.documents.blame import BlameDocument
 from agenteval_tui.formats.documents.causes import FailureCauses, Triage
 from agenteval_tui.formats.documents.comparison import ComparedSides, CriterionVersions, ListedBaseline
 from agenteval_tui.formats.documents.db import (
@@ -84,7 +83,6 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "difference": ("what `agenteval show RUN --diff RUN --json` prints", Difference),
     "stats": ("what `agenteval stats --json` prints", ExecutionStats),
     "validate": ("what `agenteval validate --json` prints", tuple[Problem, ...]),
-    "blame": ("what `agenteval blame --json` prints", BlameDocument),
     "judge-report": ("what `agenteval judge-report --json` prints", JudgeReport),
     "judge-replies": ("what `agenteval judge-report RUN/CRITERION --json` prints", JudgeReplies),
     "judge-reask": (

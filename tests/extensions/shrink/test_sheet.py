@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sampled import fresh, samples
+from sampled import fresh, go_to, samples
 from shop import app_on, copy_samples, press_at_once, run_samples, settle, text_of, until
 from test_writing_once import Held, again
 
@@ -155,3 +155,20 @@ async def test_a_tool_that_is_gone_is_said(failed: tuple[Path, Path, str], monke
         app.push_screen(ShrinkScreen(app.session.store, run, "order-status"))
         said = "note: the agent called get_order in this run, but has fly and walk now"
         await until(pilot, lambda: said in " ".join(text_of(app).replace("│", " ").split()))
+
+
+async def test_it_opens_from_inspect_and_keeps_calls_where_it_is_asked_to(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(150, 45)) as pilot:
+        await settle(pilot)
+        await go_to(pilot, "order-status")
+        await pilot.press("enter")
+        await settle(pilot)
+        await pilot.press("alt+k")
+        await until(pilot, lambda: "about 24 to 180 continuations" in text_of(app))
+        await pilot.press("c")
+        await until(pilot, lambda: "Tool calls stay" in text_of(app))
+        await pilot.press("c", "enter")
+        await until(pilot, lambda: "are enough" in text_of(app) and "No single part can be removed" in text_of(app))
+        await pilot.press("m")
+        await until(pilot, lambda: "saved as test order-status-small" in text_of(app))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from sampled import fresh, samples
+from sampled import fresh, go_to, samples
 from shop import app_on, settle, text_of, until
 
 from agenteval_tui.extensions.suggest.sheet import SuggestScreen
@@ -54,3 +54,22 @@ async def test_the_config_is_that_of_the_chosen_criterion(fresh: tuple[Path, Pat
         await until(pilot, lambda: "1 good, 1 bad" in text_of(app) and not is_busy(screen, "suggest"))
         await settle(pilot)
         assert config_of(rows.cursor) in shown()
+
+
+async def test_a_criterion_that_agrees_with_labels_is_added_to_the_test(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(150, 45)) as pilot:
+        await settle(pilot)
+        await go_to(pilot, "order-status")
+        await pilot.press("enter")
+        await settle(pilot)
+        await pilot.press("alt+s")
+        await until(pilot, lambda: "good or bad?" in text_of(app) and "not labelled yet" in text_of(app))
+        await pilot.press("y")
+        await until(pilot, lambda: "enter add to the test" in text_of(app))
+        assert "calls get_order" in text_of(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: type(app.screen).__name__ == "EditorScreen")
+        await settle(pilot)
+        assert "Calls get_order" in text_of(app)
+        assert "1 not saved" in text_of(app)

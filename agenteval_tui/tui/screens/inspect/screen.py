@@ -324,7 +324,7 @@ class InspectScreen(FrameScreen):
         self.transcript.open(loaded.bench.transcript, document, has_strip=may_be_blamed(loaded.bench))
         self._show_config(state.open(loaded, how))
         self.retitle()
-        self._read_blame()
+        self.read_blame()
         view = how.get("view", self.view)
         if other and self.has_class("narrow") and self.pane != "config" and view == "transcript":
             # A failure opens on its evidence; what passed on what was said.
@@ -340,7 +340,7 @@ class InspectScreen(FrameScreen):
             self._focus_pane("transcript")
             self.transcript.view.go_to_key(at)
 
-    def _read_blame(self) -> None:
+    def read_blame(self) -> None:
         """Find the step that the run was lost at, when the run is to be seen, and show it beside the transcript."""
         state, bench = self.controller, self.controller.bench
         if not state.may_be_blamed:
@@ -1264,20 +1264,6 @@ class InspectScreen(FrameScreen):
         else:
             self.agenteval.edit_test(bench.run.suite_key, bench.run.test_id, starter=starter, run=bench.run.id)
 
-    def action_blame(self) -> None:
-        """Which step the run was lost at, and sampling of it."""
-        bench = self.controller.bench
-        if bench is None:
-            return
-
-        def chosen(step: int | None) -> None:
-            if self.controller.bench is bench:
-                self._read_blame()  # it may have been sampled
-                if step is not None:
-                    self._go_to_step(step)
-
-        self.app.push_screen(sheet("blame", self.agenteval.session.store, bench.run.id, bench.run.test_id), chosen)
-
     def action_decisive(self) -> None:
         """Go to the step where the run was lost; from there to those that are named beside it."""
         state, bench = self.controller, self.controller.bench
@@ -1286,8 +1272,8 @@ class InspectScreen(FrameScreen):
         here = step_at(bench.transcript, self.transcript.view.cursor_key) if self.pane == "transcript" else -1
         step = state.suspect_after(here)
         if step is not None and state.blame is not None:
-            self._go_to_step(step)
-            self._say(f"{one_line(suspect_line(state.blame, step), 200)} Press {{inspect.blame}} to see all of it.")
+            self.go_to_step(step)
+            self._say(one_line(suspect_line(state.blame, step), 200) + _blame_key("all of it"))
         elif not state.may_be_blamed:
             self._say("This run did not fail.")
         elif state.blame is None and state.blame_error is not None:
@@ -1295,7 +1281,7 @@ class InspectScreen(FrameScreen):
         elif state.blame is None:
             start_worker(self, self._go_to_decisive, group="decisive", awaited=True)
         else:
-            self._say("No step of this run is to blame. Press {inspect.blame} to see why.")
+            self._say("No step of this run is to blame." + _blame_key("why"))
 
     async def _go_to_decisive(self) -> None:
         """Go to the decisive step as soon as it is known, if that takes no longer than a key may wait."""
@@ -1309,7 +1295,7 @@ class InspectScreen(FrameScreen):
         else:
             self._say("Still looking for the step where this run went wrong. Try again in a moment.")
 
-    def _go_to_step(self, step: int) -> None:
+    def go_to_step(self, step: int) -> None:
         """Show a message in the transcript."""
         bench = self.controller.bench
         if bench is None or step >= len(bench.transcript.messages):
@@ -1414,3 +1400,8 @@ class InspectScreen(FrameScreen):
         if not address:
             return
         self.agenteval.copy(address, f"{one_line(address)}; `agenteval open` with this address brings you back here.")
+
+
+def _blame_key(what: str) -> str:
+    """Which key shows more of a blame, where the app has that action."""
+    return f" Press {{inspect.blame}} to see {what}." if "inspect.blame" in BY_ID else ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from agenteval_tui.analysis.blame.free_answer import Given, blame_of
 from agenteval_tui.analysis.blame.known import known_samples, steps_to_redo, with_sampling
 from agenteval_tui.analysis.blame.model import Blame, SampledAnswer
-from agenteval_tui.analysis.blame.options import SAMPLES, BlameOptions
-from agenteval_tui.analysis.blame.sampled_answer import Sampling
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.options import options_of
+from agenteval_tui.extensions.blame.options import SAMPLES, BlameOptions
+from agenteval_tui.extensions.blame.sampled_answer import Sampling
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.estimate import Estimate

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.blame.free_answer import Given, blame_of
 from agenteval_tui.analysis.blame.known import known_blame, with_sampling
-from agenteval_tui.analysis.blame.sampled_answer import Sampling
 from agenteval_tui.analysis.blame.sampling import Counts, Search, search
+from agenteval_tui.extensions.blame.sampled_answer import Sampling
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_in_thread, run_to_end
 from agenteval_tui.runs.execution_host import Host

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agenteval_tui.analysis.blame.model import SampledAnswer
+from agenteval_tui.extensions.blame.controller import BlameController
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.tui.screens.blame_controller import BlameController
 
 SUITE = """
 name: Shop

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.analysis.blame.sampled_answer import Sampling
+from agenteval_tui.extensions.blame.sampled_answer import Sampling
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_in_thread, run_to_end
 from agenteval_tui.runs.execution_host import Host

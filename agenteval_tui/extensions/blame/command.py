@@ -10,15 +10,15 @@ import click
 from agenteval_tui.analysis.blame.free_answer import Given, blame_of
 from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import SampledAnswer
-from agenteval_tui.analysis.blame.options import SAMPLES, BlameOptions
-from agenteval_tui.analysis.blame.sampled_answer import Sampling, with_price
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.continuation_options import Asking, agree_to_price, continuation_options, permit_oracle
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.formats.documents.blame import blame_document
+from agenteval_tui.extensions.blame.document import blame_document
+from agenteval_tui.extensions.blame.options import SAMPLES, BlameOptions
+from agenteval_tui.extensions.blame.sampled_answer import Sampling, with_price
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.views.blame import blame_view, rate_text
@@ -32,7 +32,7 @@ from agenteval_tui.views.fork import price_text
 @all_projects("--all")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, /, reference: str, **given: Any) -> int:
+def command(invocation: Invocation, /, reference: str, **values: Any) -> int:
     """Find the step where RUN went wrong; without RUN, the newest run that failed.
 
     It answers four questions, in this order: does it reproduce, could it pass, whose fault is it, and which step was
@@ -46,8 +46,8 @@ def command(invocation: Invocation, /, reference: str, **given: Any) -> int:
     These continuations are stored as forks: they do not count in rates, and nothing is asked twice, not even after
     Ctrl-C.
     """
-    asking = Asking.taken(given)
-    options = BlameOptions(**given)
+    asking = Asking.taken(values)
+    options = BlameOptions(**values)
 
     if options.samples is None and options.max_cost is None and not asking.price:
         return _free(invocation, reference, as_json=asking.as_json)

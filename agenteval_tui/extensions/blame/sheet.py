@@ -9,13 +9,14 @@ from textual.binding import Binding, BindingType
 
 from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.core.display import one_line
+from agenteval_tui.extensions.blame.controller import BlameController
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.presenters.view_lines import cell, line, view_lines, wrapped
 from agenteval_tui.tui.screens.asking_sheet import AskingSheet
-from agenteval_tui.tui.screens.blame_controller import BlameController
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.styled_text import Line, fit, left, spread
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -28,6 +29,21 @@ from agenteval_tui.views.model import LEVELS, text
 _LABEL = 20  # cells of a question before its answer
 _WHAT = "Sampling continues the run from some of its steps and grades the results. The decisive step is the one after"
 _WHAT += " which it no longer passes."
+
+
+def blame_run(screen: InspectScreen) -> None:
+    """Open the sheet for the run that is inspected; the step that is chosen there is shown."""
+    bench = screen.controller.bench
+    if bench is None:
+        return
+
+    def chosen(step: int | None) -> None:
+        if screen.controller.bench is bench:
+            screen.read_blame()  # it may have been sampled
+            if step is not None:
+                screen.go_to_step(step)
+
+    screen.app.push_screen(BlameScreen(screen.agenteval.session.store, bench.run.id, bench.run.test_id), chosen)
 
 
 class _Rows:

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.blame.known import SAMPLES_OPTION, sampled_of, steps_to_redo
 from agenteval_tui.analysis.blame.model import Blame, SampledAnswer, SamplingPrice
-from agenteval_tui.analysis.blame.options import SAMPLES
 from agenteval_tui.analysis.blame.sampling import Counts, Search
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.extensions.blame.options import SAMPLES
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.estimate import Estimate

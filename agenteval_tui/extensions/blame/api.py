@@ -7,11 +7,11 @@ from agenteval_tui.analysis.blame.free_answer import Given, blame_of
 from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import Blame as Answers
 from agenteval_tui.analysis.blame.model import SampledAnswer
-from agenteval_tui.analysis.blame.options import BlameOptions
-from agenteval_tui.analysis.blame.sampled_answer import Sampling, with_price
 from agenteval_tui.api.runs import File, Run
 from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories
+from agenteval_tui.extensions.blame.options import BlameOptions
+from agenteval_tui.extensions.blame.sampled_answer import Sampling, with_price
 from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_in_thread

@@ -1,0 +1,1 @@
+"""Find the step where a run went wrong, and whose fault it is."""
