@@ -101,6 +101,10 @@ def test_a_kind_of_agent(checkout: Path) -> None:
     assert "How often it says it." in (checkout / "docs" / "agents.md").read_text("utf-8")
 
 
+def test_a_framework(checkout: Path) -> None:
+    assert follow("A framework", checkout)
+
+
 def test_a_format(checkout: Path) -> None:
     printed = follow("A format", checkout)
     assert "questions-answers" in printed["agenteval import faq.jsonl"]
