@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from failing import make
 
-from agenteval_tui.api import blame
 from agenteval_tui.cli.commands.open_app import _found
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.standard_input import read_standard_input, standard_input_file
@@ -70,17 +69,6 @@ def test_who_asks_what_failed_gets_the_newest_failure_of_a_test(db: Path, refere
     with Store.open(db) as store:
         assert References(store, say=said.append).failed_run(reference).id == run
     assert said == [note] * bool(note)
-
-
-def test_blame_and_shrink_take_the_newest_failed_run_of_a_test(cli: Any, db: Path) -> None:
-    blamed = cli("blame", "smoke", "--json", "--db", db)
-    assert blamed.json("blame")["run"] == "E2-001"
-    assert "the newest run of smoke passed: this is run E2-001" in blamed.err
-    assert blame("smoke", db=db).answers.run == "E2-001"
-    never = cli("blame", "mood", "--db", db)
-    assert (never.code, "there is nothing to blame: it passed" in never.err) == (2, True)
-    # These runs were made by hand, so there is no suite to continue them with; what counts is which one was taken.
-    assert "E2-001" in cli("shrink", "smoke", "--price", "--db", db).err
 
 
 def test_executions_are_found_by_a_test_a_run_and_last(cli: Any, db: Path) -> None:
@@ -190,7 +178,6 @@ def test_run_validate_and_audit_take_the_current_folder(cli: Any, suite: Path, m
     assert "1 suite, 2 tests" in cli("validate").out
     assert cli("run").code == 1
     assert "Names a whale" in cli("why").out
-    assert cli("audit").code == 0
 
 
 def _stdin(monkeypatch: pytest.MonkeyPatch, data: str | bytes, *, terminal: bool = False) -> None:
