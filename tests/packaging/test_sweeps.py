@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+
+import pytest
+
+from tests import sweeps
 
 CONFTEST = """
 from tests.sweeps import deselect
@@ -13,56 +18,54 @@ from tests.sweeps import deselect
 def pytest_collection_modifyitems(config, items):
     deselect(config, items)
 """
-SWEEPS = """
+SWEEP = """
 import pytest
-from tests.sweeps import share
 
 @pytest.mark.sweep("client")
 @pytest.mark.parametrize("client", ["one", "two"])
 @pytest.mark.parametrize("fault", range(40))
-def test_each(client, fault):
-    print(f"\\neach {client} {fault}")
+def test_each(client, fault): pass
 
-def test_within():
-    print(f"\\nwithin {share(range(40), lambda number: number < 4)}")
-
-def test_alone():
-    print("\\nalone")
+def test_alone(): pass
 """
 
 
-def lines(folder: Path, *arguments: str, times: str = "0.25", seed: str = "1") -> list[str]:
-    """What the tests print that such a run takes."""
-    file = folder / "test_swept.py"
-    file.write_text(SWEEPS, "utf-8")
+def cases(folder: Path, *arguments: str, times: str = "0.25") -> list[str]:
+    """The tests that a run of these arguments takes of a file with a sweep."""
+    (folder / "test_swept.py").write_text(SWEEP, "utf-8")
     (folder / "conftest.py").write_text(CONFTEST, "utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "-c", os.devnull]
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", "-c", os.devnull]
+    # Plug-ins cost each start two seconds.
+    more = {"EXAMPLES_TIMES": times, "SWEEP_SEED": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
-        [*command, *(arguments or (str(file),))],
-        cwd=folder,
-        env={**os.environ, "EXAMPLES_TIMES": times, "SWEEP_SEED": seed},
-        capture_output=True,
-        text=True,
-        check=False,
+        [*command, *arguments], cwd=folder, env={**os.environ, **more}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return [line for line in done.stdout.splitlines() if line.startswith(("each", "within", "alone"))]
+    return [line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line]
 
 
-def test_a_share_of_each_kind_is_taken_and_the_same_for_the_same_seed(tmp_path: Path) -> None:
-    taken = lines(tmp_path)
-    assert {client: sum(line.startswith(f"each {client}") for line in taken) for client in ("one", "two")} == {
-        "one": 10,
-        "two": 10,
-    }
-    (within,) = [line for line in taken if line.startswith("within")]
-    numbers = [int(number) for number in within.removeprefix("within [").removesuffix("]").split(", ")]
-    assert (len(numbers), numbers[0] < 4, numbers == sorted(numbers)) == (10, True, True)
-    assert "alone" in taken
-    assert lines(tmp_path) == taken
-    assert lines(tmp_path, seed="2") != taken
+def test_a_run_takes_a_share_of_each_kind_and_ci_or_who_names_the_test_all(tmp_path: Path) -> None:
+    taken = cases(tmp_path, "test_swept.py")
+    assert Counter(name.partition("[")[0] for name in taken) == {"test_each": 20, "test_alone": 1}
+    assert sum("-one]" in name for name in taken) == 10
+    assert len(cases(tmp_path, "test_swept.py", times="1")) == 81
+    assert len(cases(tmp_path, "test_swept.py::test_each")) == 80
 
 
-def test_ci_takes_all_and_so_does_who_names_a_test(tmp_path: Path) -> None:
-    assert len(lines(tmp_path, times="1")) == 82
-    assert len(lines(tmp_path, f"{tmp_path}/test_swept.py::test_each")) == 80
+def test_a_share_is_the_same_for_the_same_seed_and_no_kind_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeps, "TIMES", 0.25)
+    monkeypatch.setattr(sweeps, "SEED", "1")
+    taken = sweeps.share(range(40), lambda number: number < 2)
+    assert len(taken) == 11  # one of the two, and ten of the others
+    assert taken == sorted(taken)
+    assert taken[0] < 2
+    assert sweeps.share(range(40), lambda number: number < 2) == taken
+    monkeypatch.setattr(sweeps, "SEED", "2")
+    assert sweeps.share(range(40), lambda number: number < 2) != taken
+    monkeypatch.setattr(sweeps, "TIMES", 1.0)
+    assert sweeps.share(range(40)) == list(range(40))
+
+
+def test_a_share_says_how_to_take_it_again(capsys: pytest.CaptureFixture[str]) -> None:
+    sweeps.share("abc")
+    assert f"SWEEP_SEED={sweeps.SEED}" in capsys.readouterr().out
