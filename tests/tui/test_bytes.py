@@ -15,6 +15,7 @@ from textual.pilot import Pilot
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.terminal.screen_buffer import Mirror
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from tests.sweeps import share
 
 SIZES = ((120, 40), (200, 60))
 MOVE, EDIT = 500, 1_000
@@ -49,7 +50,7 @@ async def test_a_cursor_move_in_any_list_sends_at_most_500_bytes_and_a_key_in_th
     app = app_on(suite.parent, tmp_path / "history.db")
     async with app.run_test(size=SIZES[0]) as pilot:
         await settle(pilot)
-        for keys in LISTS:
+        for keys in share(LISTS):
             await pilot.press(*keys.split())
             for size in SIZES:
                 await resized(pilot, size)
