@@ -116,15 +116,20 @@ def _show(event: dict[str, Any]) -> None:
     if kind == "text":
         sys.stdout.write(event["text"])
     elif kind == "tool_call":
-        sys.stdout.write("\n-> " + event["name"] + " " + json.dumps(event.get("arguments"), ensure_ascii=False) + "\n")
+        sys.stdout.write("\n-> " + event["name"] + " " + _as_text(event.get("arguments")) + "\n")
     elif kind == "tool_result":
-        outcome = event["error"] if event.get("error") is not None else event.get("result")
-        sys.stdout.write("<- " + (outcome if isinstance(outcome, str) else json.dumps(outcome, default=str)) + "\n")
+        # `error` says whether the tool failed; of one that raised it is the message itself.
+        outcome = event["error"] if isinstance(event.get("error"), str) else event.get("result")
+        sys.stdout.write("<- " + _as_text(outcome) + "\n")
     elif kind == "error":
         sys.stdout.write("\n" + str(event.get("message")) + "\n")
     elif kind == "message_end":
         sys.stdout.write("\n")
     sys.stdout.flush()
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _show_state(value: object) -> None:

@@ -1,0 +1,50 @@
+"""One call of a Python agent in the foreground, as `agenteval debug` makes it: what it shows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from agenteval_tui.agents.base import AgentRequest
+from agenteval_tui.agents.process import python_debug
+from agenteval_tui.agents.process.framework_readers import reader_files
+from agenteval_tui.agents.process.protocol import request_document
+from agenteval_tui.transcripts.model import Message
+
+MESSAGES = [
+    {
+        "role": "assistant",
+        "content": "I look.",
+        "tool_calls": [{"id": "1", "type": "function", "function": {"name": "find", "arguments": '{"q": "socks"}'}}],
+    },
+    {"role": "tool", "tool_call_id": "1", "content": "3 pairs"},
+    {"role": "assistant", "content": "There are 3."},
+]
+
+
+def shown(folder: Path, target: str) -> str:
+    job = {
+        "folder": str(folder),
+        "path": [],
+        "last": [],
+        "target": target,
+        "request": request_document(AgentRequest((Message("user", "Hello?"),)), {}),
+        "how": {},
+        "listen": None,
+        "readers": reader_files(),
+    }
+    file = folder / "job.json"
+    file.write_text(json.dumps(job), "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-P", python_debug.__file__, file], cwd=folder, capture_output=True, text=True
+    )
+    assert (done.returncode, file.exists()) == (0, False), done.stderr
+    return done.stdout
+
+
+def test_what_a_tool_gave_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text(f"def agent(prompt):\n    return {MESSAGES!r}\n", "utf-8")
+    lines = shown(tmp_path, "bot:agent").split("\n")
+    assert [line for line in lines if line] == ["I look.", '-> find {"q": "socks"}', "<- 3 pairs", "There are 3."]
