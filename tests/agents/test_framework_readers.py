@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import agenteval_tui as agenteval
 from agenteval_tui.agents.finding.frameworks import framework_packages, makers
 from agenteval_tui.agents.finding.search import find_agents
+from agenteval_tui.agents.process import python_frameworks
 from agenteval_tui.agents.process.framework_readers import reader_files
 from agenteval_tui.core import entry_points
 
 from .conftest import run_in
+from .test_debugged_call import shown
 
 READER = '''
 import sys
@@ -70,9 +74,10 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     caches = (entry_points._plugins, reader_files, makers, framework_packages)
     for cache in caches:
         cache.cache_clear()
+    monkeypatch.setattr(python_frameworks, "_known", {})
     yield project
     monkeypatch.undo()
-    for name in [name for name in sys.modules if name.partition(".")[0] == "toys_reader"]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("toys_reader", "toys", "bot")]:
         del sys.modules[name]
     for cache in caches:
         cache.cache_clear()
@@ -100,10 +105,24 @@ async def test_a_broken_reader_is_said_once_and_harms_nothing_else(toys: Path, t
     ran = await run_in(toys)(BOT)
     assert ran.transcript.error is not None
     assert ran.transcript.error.message.startswith("the reader of objects of toys can't be loaded: ")
-    assert "Traceback" not in ran.transcript.error.message
+    assert ran.transcript.error.message.endswith("reader.py); install its package again")
     other = await run_in(toys)({"kind": "python", "callable": "other:agent"})
     assert other.transcript.final_output == "fine"
     assert [found.framework for found in find_agents(toys).agents] == []
+
+
+def test_in_our_own_process_the_reader_is_a_module(toys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(toys))
+    agent = import_module("bot").agent
+    framework = python_frameworks.of(agent)
+    assert framework is not None
+    run = framework.runner(agent, "bot:agent")
+    assert run is not None
+    assert python_frameworks.of(run({"prompt": "Hello?"})) is framework
+    config = {"metrics": [{"type": "TextMatch", "contains": "You asked: Hello?"}]}
+    criterion = {"name": "asked", "prototype_class": "TextResponse", "config_uxon": config}
+    graded = agenteval.grade(run({"prompt": "Hello?"}), criterion)
+    assert graded.passed
 
 
 def test_the_readers_of_agenteval_are_files(tmp_path: Path) -> None:
@@ -111,3 +130,7 @@ def test_the_readers_of_agenteval_are_files(tmp_path: Path) -> None:
     files = reader_files()
     assert {"smolagents", "google.adk", "workflows"} <= files.keys()
     assert [file for file, _ in files.values() if not Path(file).is_file()] == []
+
+
+def test_a_debugged_agent_has_its_reader(toys: Path) -> None:
+    assert shown(toys, "bot:agent").strip() == "You asked: Hello?"

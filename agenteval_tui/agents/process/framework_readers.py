@@ -47,4 +47,4 @@ def _file_of(module: str) -> str:
     except Exception:  # the code of others: of the packages that the module is in
         spec = None
     # Where it can't be found, the process that needs it says so.
-    return (spec and spec.origin) or module
+    return (spec and spec.origin) or "/".join((first, *names)) + ".py"

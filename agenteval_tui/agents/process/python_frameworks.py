@@ -122,8 +122,9 @@ def _of_package(name: str) -> Framework | None:
         try:
             framework = getattr(_loaded(reader, file), attribute)
         except Exception as error:  # half of an extension, or one of somebody else
-            problem = "the reader of objects of " + name + " can't be loaded: " + type(error).__name__
-            raise pieces.WrongTarget(problem + ": " + str(error) + "; it is in " + file) from error
+            problem = "the reader of objects of " + name + " can't be loaded: " + type(error).__name__ + ": "
+            reason = getattr(error, "strerror", None) or str(error)
+            raise pieces.WrongTarget(problem + reason + " (" + file + "); install its package again") from error
     else:
         return None
     _known[reader] = framework
