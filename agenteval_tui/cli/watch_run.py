@@ -246,7 +246,7 @@ class _Session:
             case Checked(change=change):
                 self._print_change(change)
             case Ignored(file=file):
-                self._say(f"{self._place(file)} is not watched any more: the runs write it.")
+                self._say(f"{self._place(file)} is left alone while runs are made: they write it.")
             case NotBuilt():
                 self._say(not_built_text(event, self._folder))
 

@@ -843,6 +843,50 @@ async def test_what_the_runs_of_a_program_write_at_their_end_is_no_save(
     assert {event.files for event in watched.events[told:] if isinstance(event, Saved)} == {saved}
 
 
+async def test_a_person_who_saves_often_while_runs_are_made_is_not_taken_for_them(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    project.suite = SUITE.replace(
+        'kind: python, callable: "agent:answer"', "kind: command, command: [python3, run.py], input: text"
+    )
+    source = "import sys, agent, pathlib, time\n# \nwhile not pathlib.Path('go').exists():\n    time.sleep(0.01)\n"
+    source += "print(agent.answer(sys.stdin.read()))\n"
+    project.write("run.py", source)
+    project.write("go", "")
+    await project.record()
+    (project.folder / "go").unlink()
+    watched = watching()
+    for number in range(1, 7):
+        await watched.until(lambda n=number: sum(isinstance(event, Saved) for event in watched.events) >= n)
+        project.write("run.py", source.replace("# ", f"# {number}"))
+    await watched.until(lambda: sum(isinstance(event, Saved) for event in watched.events) == 7)
+    project.write("go", "")
+    await watched.change(1)
+    assert not [event for event in watched.events if isinstance(event, Ignored)]
+
+
+async def test_a_file_that_a_person_saves_between_two_checks_is_watched_again(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    project.suite = SUITE.replace(
+        'kind: python, callable: "agent:answer"', "kind: command, command: [python3, run.py], input: text"
+    )
+    writes = WRITES.strip().replace("PATH", "'state.json'")
+    source = f"import sys, agent, time\nprint(agent.answer(sys.stdin.read()))\n{writes}\n"
+    project.write("run.py", source)
+    await project.record()
+    watched = watching()
+    state = str(project.folder / "state.json")
+    await watched.until(lambda: Ignored(file=state) in watched.events)
+    number = len(watched.changes)
+    project.write("run.py", source + "# a last check\n")
+    await watched.until(lambda: len(watched.changes) > number and watched.changes[-1].files[-1].endswith("run.py"))
+    number = len(watched.changes)
+    project.write("state.json", "mine")
+    await watched.until(lambda: len(watched.changes) > number)
+    assert watched.changes[number].files == (state,)
+
+
 async def test_what_an_agent_reads_and_writes_itself_is_no_save(
     server: ScriptedServer, project: Project, watching: Callable[[], Watched]
 ) -> None:
@@ -856,7 +900,7 @@ async def test_what_an_agent_reads_and_writes_itself_is_no_save(
     watched = watching()
     # What it reads is known from the first check on.
     await watched.change(1)
-    project.edit("Be brief.", "Be  brief.")
+    project.edit("def answer", "\n\ndef answer")
     await watched.until(lambda: any(isinstance(event, Ignored) for event in watched.events))
     (ignored,) = [event.file for event in watched.events if isinstance(event, Ignored)]
     assert ignored == str(project.folder / "memory.txt")

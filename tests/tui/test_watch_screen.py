@@ -144,7 +144,7 @@ def test_a_broken_import_is_a_line_and_the_last_state_stays() -> None:
 
 
 def test_what_is_not_watched_any_more_is_said() -> None:
-    assert "/shop/out.json is not watched any more" in lines(controller(WATCHING, Ignored(file="/shop/out.json")))
+    assert "/shop/out.json is left alone" in lines(controller(WATCHING, Ignored(file="/shop/out.json")))
 
 
 def test_a_source_that_is_not_built_yet_is_said_until_it_is() -> None:

@@ -153,7 +153,7 @@ class Checked(Document, frozen=True, kw_only=True, tag_field="event", tag="chang
 
 
 class Ignored(Document, frozen=True, kw_only=True, tag_field="event", tag="ignored"):
-    """A file is not watched any more: the runs themselves write it. `*.ENDING` stands for the new files of a folder."""
+    """A file is left alone while runs are made: they write it. `*.ENDING` stands for the new files of a folder."""
 
     file: str
 

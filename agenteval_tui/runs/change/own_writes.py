@@ -9,7 +9,33 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 _CHECKS = 2.0  # one after another in which a file changed: then it is the runs that write it
-_READ_SHARE = 0.25  # of a check that a save ends: a person saves a file that the agent reads more often than any other
+_SHARE = 0.25  # of a check that a save ends, for a file that a person edits: one who saves often ends many
+_EDITED = (
+    ".py",
+    ".js",
+    ".mjs",
+    ".cjs",
+    ".ts",
+    ".mts",
+    ".tsx",
+    ".jsx",
+    ".go",
+    ".rs",
+    ".rb",
+    ".java",
+    ".sh",
+    ".ipynb",
+    ".md",
+    ".txt",
+    ".yaml",
+    ".yml",
+    ".toml",
+    ".jinja",
+    ".jinja2",
+    ".j2",
+    ".prompt",
+    ".tmpl",
+)
 _CLOCK_S = 0.02  # by which the time of a file may be behind
 
 
@@ -46,17 +72,21 @@ class OwnWrites:
 
     def saved(self, paths: Iterable[str], read: Collection[str]) -> tuple[list[str], list[str]]:
         """Of files that changed: those that a person may have saved, and what is known from now on to be written by the
-        runs. `read`: the files that the agents read."""
+        runs. `read`: the files that the agents read. What changes while no run is made, a person saved: it is no longer
+        taken for the runs' own."""
         kinds = {path: self._kind(path) for path in paths}
         self._names.update(kinds)
+        by_person = [path for path in kinds if not self._is_of_check(path)]
+        self._written.difference_update([kinds[path] for path in by_person])
         left = [path for path, kind in kinds.items() if kind not in self._written]
-        during = [path for path in left if self._is_of_check(path)]
+        during = [path for path in left if path not in by_person]
         if not during:
             self._checks.clear()
             return left, []
         # One of them may be a save all the same: only what comes again and again is the runs' own.
         for kind in {kinds[path] for path in during}:
-            self._checks[kind] += _READ_SHARE if self._running and kind in read else 1
+            is_edited = kind in read or kind.endswith(_EDITED)
+            self._checks[kind] += _SHARE if self._running and is_edited else 1
         new = {kind for kind in {kinds[path] for path in during} if self._checks[kind] > _CHECKS}
         self._written |= new
         return [path for path in left if kinds[path] not in new], sorted(new)

@@ -187,7 +187,7 @@ class WatchController:
         if self.not_built is not None:
             lines += paragraph(not_built_text(self.not_built, self.folder), width, "review")
         for file in self.ignored:
-            lines += paragraph(f"{file} is not watched any more: the runs write it.", width, "dim")
+            lines += paragraph(f"{file} is left alone while runs are made: they write it.", width, "dim")
         return [((" ", ""), *line) for line in lines]
 
     def empty(self) -> list[Line]:
