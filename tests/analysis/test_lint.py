@@ -322,7 +322,7 @@ def test_what_can_be_wrong_with_a_simulated_user(tmp_path: Path) -> None:
     assert (problem.code, problem.line) == ("unknown-variable", 10)
     problem = only(problems_of(tmp_path, USER.replace("Greet {{name}}", "Greet order #W12")))
     assert (problem.code, problem.line) == ("cut-text", 9)
-    tools = USER.replace("tests:\n", "  customer: {kind: openai, model: m, tools: 'builtin:shop'}\ntests:\n")
+    tools = USER.replace("tests:\n", "  customer: {kind: openai, model: m, tools: 'builtin:demo-shop'}\ntests:\n")
     problem = only(problems_of(tmp_path, tools.replace("      agent: shop", "      agent: customer")))
     assert (problem.code, problem.severity, problem.line) == ("user-has-tools", "warning", 9)
     (tmp_path / "rows.jsonl").write_text('{"name": "Ada"}\n{"who": "Bo"}\n', "utf-8")
