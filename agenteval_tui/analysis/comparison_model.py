@@ -189,7 +189,7 @@ class TestOnBothSides(Document, frozen=True, kw_only=True):
 
 
 class TestChange(TestOnBothSides, frozen=True, kw_only=True):
-    """A test on both sides, with the ids of its runs on each, and the `pairs` of them that flipped."""
+    """A test on both sides, with the ids of its runs on each side, and the `pairs` of runs that flipped."""
 
     suite_key: str
     criteria: tuple[CriterionChange, ...]

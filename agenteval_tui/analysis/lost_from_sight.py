@@ -291,8 +291,8 @@ def _of_pattern(text: str) -> Iterator[_Need]:
 
 
 def _of_text(text: str, at: int | None, search: _Search) -> Iterator[_Need]:
-    """A text as it is; where no request ever had it, those of its words that the failed request lacks, if earlier ones
-    had most of them: the criterion has other words than the conversation."""
+    """The text itself. If no request ever had it: those of its words that the failed request lacks, provided that an
+    earlier request had most of its words, because the criterion may word it differently than the conversation."""
     if len(text) < _SHORTEST:
         return
     need = _Need("value", text, at, _stands(text))

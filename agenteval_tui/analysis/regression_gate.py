@@ -252,7 +252,7 @@ def _statuses(row: RowChange, test: TestChange, runs: Mapping[str, ComparedRun])
 
 
 def _cause(statuses: Iterable[str]) -> NoVerdictCause:
-    """Why runs that ended in these ways have no verdict: what most of them ended in."""
+    """Why runs with these endings have no verdict: the most frequent ending."""
     counts = Counter(statuses)
     stopped = sum(counts[status] for status in ("skipped", "cancelled", "queued", "running", "grading"))
     causes: dict[NoVerdictCause, int] = {

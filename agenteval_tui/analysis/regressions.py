@@ -28,7 +28,7 @@ OVERALL = 0.025
 """The largest one-sided p-value at which everything together fell: what the tests that are shown beside it, which are
 two-sided, call a difference."""
 PARTS = 0.005
-"""The same for single cases and tests, divided by how many of them can be told from chance at all."""
+"""The same for single cases and tests, divided by the number of those that can differ from chance at all."""
 BROKEN = 0.03
 """How likely it may be that a case breaks by chance before chance can be an excuse."""
 _REPETITIONS = 5

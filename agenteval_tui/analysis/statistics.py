@@ -185,8 +185,8 @@ def clustered_interval(counts: Sequence[tuple[int, int]]) -> Interval:
 
 
 def interval_over(counts: Sequence[tuple[int, int]]) -> Interval | None:
-    """`clustered_interval` where there are enough cases for one: `FEW` of them, or as many repetitions of a single one
-    (then it speaks of this case alone). None: there are too few."""
+    """`clustered_interval` if there are at least `FEW` cases, or `FEW` repetitions of a single case (the interval is
+    then about this case alone). None: there are too few."""
     sizes = [n for _, n in counts if n]
     return clustered_interval(counts) if (sizes[0] if len(sizes) == 1 else len(sizes)) >= FEW else None
 

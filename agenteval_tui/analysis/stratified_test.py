@@ -1,4 +1,4 @@
-"""Did cases that ran several times before and now pass less often? The exact answer, over all of them at once."""
+"""Did cases that ran several times before and now pass less often? An exact test over all cases together."""
 
 from __future__ import annotations
 

@@ -325,7 +325,7 @@ class RunProgress:
         self._line("      ", both_ends(error, 400), (f" ({one_line(remedy, 800)})" if remedy else "", "dim"))
 
     def problems_around(self) -> list[tuple[AroundProblem, int]]:
-        """What failed around more than one run and ended none of them, with the number of runs, most often first."""
+        """What failed around more than one run without ending a run, with the number of runs, most frequent first."""
         return [(problem, runs) for problem, runs in self._around.most_common() if runs > 1]
 
     def not_observed(self) -> list[NotObserved]:

@@ -128,7 +128,7 @@ class Code(StrEnum):
     UNREAD_PART = "unread_part"
     """The message has nothing but parts that could not be read: `what`."""
     NO_STATE = "no_state"
-    """Nothing was read by this probe: `probe`; `probes`: those that were read; `nearest` of them; `of`: when."""
+    """`probe` read nothing. `probes`: those that did; `nearest`: the one with the nearest name; `of`: when."""
     STATE_UNREAD = "state_unread"
     """The probe could not be read: `probe`; `of`: when; `problem`: a `ReadingProblem`, with its fields in `about`."""
     NO_SUCH_REQUEST = "no_such_request"

@@ -91,7 +91,7 @@ def execution_rows(connection: sqlite3.Connection, rowids: Sequence[int]) -> lis
 
 
 def runs_state(connection: sqlite3.Connection) -> tuple[int, ...]:
-    """Figures that differ after executions were added, deleted, started or ended, or runs of them ended."""
+    """Figures that differ after an execution was added, deleted, started or ended, or one of its runs ended."""
     statement = """
         SELECT count(*), coalesce(max(id), 0), coalesce(sum(runs), 0), count(finished_ms),
             coalesce(sum(passed + failed + errors + skipped + cancelled + needs_review), 0),

@@ -304,7 +304,7 @@ class Store:
         return self._read(lambda c: queries.execution(c, ref))
 
     def runs_state(self) -> tuple[int, ...]:
-        """Figures that differ after executions were added, deleted, started or ended, or runs of them ended; they
+        """Figures that differ after an execution was added, deleted, started or ended, or one of its runs ended; they
         mean nothing by themselves."""
         return self._read(queries.runs_state)
 

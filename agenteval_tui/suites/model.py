@@ -449,7 +449,7 @@ class Hook(_Checked):
 
 
 HOOKS = ("before_all", "before", "after", "after_all")
-"""The keys of suites and tests whose hooks run: before all their runs, before and after each run, after all of them."""
+"""The keys of suites and tests with hooks: those before all runs, before and after each run, and after all runs."""
 Hooks = list[str | list[str] | Hook]
 
 

@@ -178,7 +178,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
 
     @property
     def unpriced(self) -> bool:
-        """Whether tokens were used whose cost is not known, or not known of all of them."""
+        """Whether tokens were used whose cost is not known, or only known in part."""
         return self.cost is None and bool(self.counted_tokens)
 
     def _leaves_unpriced(self, other: Usage) -> bool:

@@ -53,8 +53,8 @@ class Miss(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """A reason, and how many of this many runs give it. All that `miss` says holds for each of them; if `varies`, but
-    for `got`, which is what `run` got."""
+    """A reason, and how many runs give it (`runs` of `of`). What `miss` says holds for each of these runs; if `varies`,
+    its `got` holds for `run` only."""
 
     miss: Miss
     runs: int
@@ -100,7 +100,7 @@ def reason_of(run: RunRow) -> str:
 
 
 def reasons_text(runs: Sequence[RunRow]) -> str:
-    """Why these runs did not pass: the reason, if all of them have the same; else the most frequent one with its
+    """Why these runs did not pass: the reason, if they have the same one; else the most frequent reason with its
     number of runs, and how many more there are."""
     reasons = Counter(map(reason_of, runs)).most_common()
     if len(reasons) < 2:
@@ -111,7 +111,7 @@ def reasons_text(runs: Sequence[RunRow]) -> str:
 def _failure(
     reason: str, alike: Sequence[RunRow], of: int, results_of: Callable[[str], Sequence[CriterionResult]]
 ) -> Failure:
-    """The reason of some runs. What they missed is read of each of them, until one missed something else."""
+    """The reason of some runs. What each run missed is read until one missed something else."""
     run = alike[0]
     first = first_miss(results_of(run.id)) if run.status == "failed" else None
     failure = Failure(first or Miss("", said=reason), len(alike), of, run.id)

@@ -19,7 +19,7 @@ _LIMITS = options_of(BlameOptions)["samples"]
 
 
 def free(db: Path | None) -> Callable[..., str]:
-    """The tool that asks nobody, for this history."""
+    """The tool that asks no agent, for this history."""
 
     def blame(
         run: Annotated[

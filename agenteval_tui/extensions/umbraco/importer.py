@@ -40,7 +40,7 @@ def can_read(value: Any) -> bool:
 
 
 def tests(source: Source) -> FoundTests:
-    """A test for each of them. A grader of an unknown type asks a person, and is named with its place."""
+    """The tests of the file. A grader of an unknown type asks a person, and is named with its place."""
     document = read_document(source, "PyYAML")
     items = _folded(document).get("items") if isinstance(document, Mapping) else None
     listed = items if isinstance(items, list) else document if isinstance(document, list) else [document]

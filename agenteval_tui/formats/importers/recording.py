@@ -74,8 +74,8 @@ class Recording(Struct, frozen=True):
 
 
 class Skipped(Struct, frozen=True):
-    """A value of the file that was not taken, and why. `cut_off`: the file ends in the middle of it. `unread`: nobody
-    knows what it was.
+    """A value of the file that was not taken, and why. `cut_off`: the file ends in the middle of it. `unread`: it is
+    not known what it was.
 
     `place` says where in words; "": at `line`, where that is known (from 1). `fields`: only fields that were not looked
     at while the file was read, and how often each occurred.
