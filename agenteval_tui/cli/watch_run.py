@@ -233,12 +233,17 @@ class _Session:
     def _print(self, event: WatchEvent) -> None:
         out = self._out
         match event:
-            case Watching(recorded=recorded, failing=failing, projects=projects):
+            case Watching(recorded=recorded, failing=failing, projects=projects, real_tools=real_tools):
                 self._say(
                     f"Watching {', '.join(map(self._place, projects))}: {count(recorded, 'recorded run')}, "
                     f"{failing:,} failed."
                 )
                 self._say(REAL if not self._options.live else REAL_LIVE)
+                if real_tools:
+                    self._say(
+                        f"No calls of MCP servers are recorded of {', '.join(real_tools)}: tools run for real "
+                        "all the same. `agenteval docs record` says how to record them."
+                    )
             case Saved(files=files, runs=runs):
                 out.status(f"{saved_text(files, self._folder)}: {count(runs, 'run')} …")
             case RunChecked():

@@ -94,6 +94,13 @@ def test_once_tells_the_change_and_ends(cli: Callable[..., Any], folder: Path) -
     assert 'Is loud: "HELLO" is not in the text' in failing.out
 
 
+def test_tools_that_no_recording_can_answer_for_are_said(cli: Callable[..., Any], folder: Path) -> None:
+    cli("run", "--trust")
+    said = "No calls of MCP servers are recorded of echo: tools run for real all the same."
+    assert said in cli("run", "--watch", "--once", "--trust", "--recorded-tools").out
+    assert said not in cli("run", "--watch", "--once", "--trust").out
+
+
 def test_events_are_lines_of_json(cli: Callable[..., Any], folder: Path) -> None:
     cli("run", "--trust")
     edit(folder, "Say: ", "Shout: ")

@@ -99,6 +99,7 @@ class CodeCheck:
         self._plan = plan
         self._store = store
         self._tapes = Tapes(store, _prices(), tools_recorded=tools_recorded)
+        self._tools_recorded = tools_recorded
         self._agents: dict[str, Prepared] = {}
         self._agents_live = False
         self._free_runs: Store | None = None
@@ -110,6 +111,11 @@ class CodeCheck:
         if prepared is None or not isinstance(prepared.agent, ReadsFiles):
             return frozenset()
         return prepared.agent.files
+
+    def real_tools(self, runs: Sequence[RecordedRun]) -> tuple[str, ...]:
+        """The agents whose tools run for real although their calls were to be answered from recordings: there are
+        none."""
+        return self._tapes.without_tools(runs) if self._tools_recorded else ()
 
     async def run(
         self,

@@ -131,6 +131,10 @@ class Watching(Document, frozen=True, kw_only=True, tag_field="event", tag="watc
     missing: Count
     not_programs: Annotated[Count, Meta(description="planned runs of agents whose code is not here")]
     projects: tuple[str, ...]
+    real_tools: Annotated[
+        tuple[str, ...],
+        Meta(description="agents whose tools run for real although recordings were to answer for them: there are none"),
+    ] = ()
 
 
 class Saved(Document, frozen=True, kw_only=True, tag_field="event", tag="saved"):

@@ -34,6 +34,7 @@ _ENDED = (*DECIDED, "error", "needs_review")
 _EXECUTIONS = 50  # of a suite that are looked through for recorded runs
 _TAPES = 256  # that are kept in memory
 _OTHERS = 100  # recorded runs that are asked for what is not on a run's own tape
+_LOOKED_AT = 10  # recorded runs of an agent
 _TWINS = 2  # recordings of the same test that are compared to find what varies
 
 
@@ -177,6 +178,20 @@ class Tapes:
     def playbacks(self, run: RecordedRun) -> Playbacks:
         """What answers the requests of the run when it is made again."""
         return Playbacks(lambda: self.index(run) or CassetteIndex(Cassette()), lambda: self._others(run))
+
+    def without_tools(self, runs: Iterable[RecordedRun]) -> tuple[str, ...]:
+        """The agents in whose newest recorded runs no call of an MCP server is recorded."""
+        by_agent: dict[str, list[RecordedRun]] = {}
+        for run in runs:
+            by_agent.setdefault(run.row.agent, []).append(run)
+        tapes = {name: [self._tape(run.row) for run in own[:_LOOKED_AT]] for name, own in by_agent.items()}
+        return tuple(
+            [
+                name
+                for name, own in tapes.items()
+                if not any(is_mcp(exchange.question) for tape in own if tape is not None for exchange in tape.exchanges)
+            ]
+        )
 
     def needs_model(self, run: RecordedRun) -> bool:
         """Whether the run asked a model, as far as is known, and none of that was recorded: from its beginning, it

@@ -334,6 +334,7 @@ class Watch:
             missing=len(self._recorded.missing),
             not_programs=len(self._plan.runs) - programs,
             projects=tuple(sorted({str(folder) for folder in self._agents().values()})),
+            real_tools=self._check.real_tools(runs),
         )
 
 
