@@ -349,13 +349,14 @@ class CheckStep(Document, frozen=True):
 
 class CheckReport(Struct, frozen=True):
     """What `agenteval agents check` and the Agents screen say of an agent: all well or not, in words, and step by
-    step. `latency_ms` is the time of the whole check."""
+    step. `latency_ms` is the time of the whole check; `key_refused`: a server refused the agent's key."""
 
     ok: bool
     message: str
     latency_ms: float | None = None
     fix: str = ""
     steps: tuple[CheckStep, ...] = ()
+    key_refused: bool = False
 
 
 @runtime_checkable

@@ -996,6 +996,22 @@ async def test_a_key_that_was_withheld_is_no_fault_of_the_code(server: ScriptedS
     assert set(effects(await project.check()).values()) == {"needs_model"}
 
 
+async def test_a_model_that_is_asked_at_import_is_why_no_run_can_be_made(
+    server: ScriptedServer, project: Project
+) -> None:
+    """Its key is withheld then: that the server refuses it is nothing to correct."""
+    refusing = ScriptedServer(
+        lambda request: Answer(status=401 if "agenteval-recorded" in request.headers["authorization"] else 200)
+    )
+    asks = "import httpx, os\nHEADERS = {'authorization': 'Bearer ' + os.environ['OPENAI_API_KEY']}\n"
+    async with refusing:
+        asks += f"httpx.post('{refusing.url}/chat/completions', json={{}}, headers=HEADERS).raise_for_status()\n"
+        await project.record(agent=asks + AGENT)
+        change = await project.check()
+    assert "401" in change.error
+    assert change.fix.startswith("its module asks a model when it is imported")
+
+
 async def test_one_limit_on_cost_holds_for_all_saves(
     server: ScriptedServer, project: Project, watching: Callable[..., Watched]
 ) -> None:

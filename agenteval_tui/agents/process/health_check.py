@@ -12,9 +12,10 @@ PROMPT = "ping"
 _SHOWN = 60
 
 
-def unreachable(message: str, fix: str) -> CheckReport:
+def unreachable(message: str, fix: str, *, key_refused: bool = False) -> CheckReport:
     """The report on a program or a function that doesn't exist."""
-    return CheckReport(False, message, fix=fix, steps=(CheckStep("reachable", False, message),))
+    steps = (CheckStep("reachable", False, message),)
+    return CheckReport(False, message, fix=fix, steps=steps, key_refused=key_refused)
 
 
 async def check_answer(agent: Agent, message: str, started: float, *, thorough: bool) -> CheckReport:

@@ -141,7 +141,8 @@ class PythonAgent:
         except AgentevalError as error:
             return unreachable(error.problem, error.fix)
         except (HostError, RaisedError) as error:
-            return unreachable(*self._said(error, getattr(error, "program", None), options))
+            refused = isinstance(error, RaisedError) and bool(error.clues.get("refused"))
+            return unreachable(*self._said(error, getattr(error, "program", None), options), key_refused=refused)
         return await check_answer(self, f"{options.callable} is there", began, thorough=thorough)
 
     async def close(self) -> None:

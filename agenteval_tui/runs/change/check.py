@@ -75,6 +75,10 @@ _IDLE_SHARE = 0.5
 _LIMIT = "the limit on cost is reached"
 _NO_PRICE = "what the model costs is not known, so a limit on cost can't be kept: add its price"
 NOT_JUDGED = "runs after a save don't ask judges that have not answered this before"
+_ASKS_AT_IMPORT = (
+    "its module asks a model when it is imported, which no recording answers, and keys are withheld after a save: let "
+    "only a call ask the model, or run the file as a `command`"
+)
 _NEEDS = "its model was asked, and the requests were not recorded"
 
 
@@ -201,7 +205,8 @@ class CodeCheck:
             if prepared.config.get("kind") == "python":
                 report = await prepared.agent.check()
                 if not report.ok:
-                    return report.message, report.fix
+                    is_withheld = report.key_refused and not self._agents_live
+                    return report.message, _ASKS_AT_IMPORT if is_withheld else report.fix
         return "", ""
 
     async def _execute(
