@@ -8,6 +8,7 @@ which neither `agenteval validate` nor a first screen needs; the one file takes 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -102,6 +103,15 @@ def find(group: str, name: str) -> EntryPoint | None:
 def own(group: str) -> dict[str, str]:
     """agenteval's own names of a group, with where their objects are."""
     return _own().setdefault(group, {})
+
+
+def loaded_own(group: str, what: str) -> Iterator[Any]:
+    """agenteval's own objects of a group, in the order of their names; `what` each is for people ("importer"). One that
+    can't be loaded is left out, so that a broken extension harms no other part: `agenteval doctor` says what is wrong.
+    """
+    for name, target in sorted(own(group).items()):
+        with suppress(AgentevalError):
+            yield EntryPoint(group, name, target, _PACKAGE).load_as(what)
 
 
 def is_local_agent(kind: object) -> bool:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from textual.binding import Binding
 
 from agenteval_tui.core import entry_points
-from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.action import EVERYWHERE, Action
 from agenteval_tui.tui.styled_text import Line
 
@@ -818,11 +817,7 @@ _CORE: tuple[Action, ...] = (
 def with_extensions() -> tuple[Action, ...]:
     """The actions of the core, and those of agenteval's own extensions in their places among them."""
     actions = list(_CORE)
-    for name, target in sorted(entry_points.own(entry_points.ACTIONS).items()):
-        try:
-            offered = entry_points.EntryPoint(entry_points.ACTIONS, name, target, "").load_as("actions")
-        except AgentevalError:
-            continue  # the app works without them; `agenteval doctor` says what is broken
+    for offered in entry_points.loaded_own(entry_points.ACTIONS, "actions"):
         for action in offered:
             ids = [known.id for known in actions]
             actions.insert(ids.index(action.after) + 1 if action.after in ids else len(ids), action)

@@ -18,7 +18,18 @@ from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.verbs import VERBS, own_verbs
 from agenteval_tui.core import directories, entry_points, installed_packages
 from agenteval_tui.core.clipboard import way_to_clipboard
-from agenteval_tui.core.entry_points import ACTIONS, COMMANDS, DOCTOR_CHECKS, EntryPoint
+from agenteval_tui.core.entry_points import (
+    ACTIONS,
+    API,
+    COMMANDS,
+    DOCTOR_CHECKS,
+    DOCUMENTS,
+    MCP_ASKING_TOOLS,
+    MCP_TOOLS,
+    PACKINGS,
+    TEST_CRITERIA,
+    EntryPoint,
+)
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.core.installed_packages import installed, version_of
@@ -328,11 +339,16 @@ def _extensions() -> Iterator[DoctorCheck]:
             yield EntryPoint(DOCTOR_CHECKS, name, target, "").load_as("check")()
         except AgentevalError as error:
             yield _refused(name, error)
-    for name, target in sorted(entry_points.own(ACTIONS).items()):
-        try:
-            EntryPoint(ACTIONS, name, target, "").load_as("actions of")
-        except AgentevalError as error:
-            yield _refused(name, error)
+    broken: set[str] = set()
+    for group in (ACTIONS, API, DOCUMENTS, MCP_TOOLS, MCP_ASKING_TOOLS, PACKINGS, TEST_CRITERIA):
+        for name, target in sorted(entry_points.own(group).items()):
+            place = target.partition(":")[0].rpartition(".")[0]
+            try:
+                EntryPoint(group, name, target, "").load_as("extension")
+            except AgentevalError as error:
+                if place not in broken:  # said once of an extension
+                    yield _refused(name, error)
+                broken.add(place)
 
 
 def _plug_ins() -> Iterator[DoctorCheck]:

@@ -34,10 +34,9 @@ from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.cli.verbs import find_verb
-from agenteval_tui.core import entry_points
 from agenteval_tui.core.directories import config_dir, history_file
 from agenteval_tui.core.display import displayable
-from agenteval_tui.core.entry_points import MCP_ASKING_TOOLS, MCP_TOOLS, EntryPoint
+from agenteval_tui.core.entry_points import MCP_ASKING_TOOLS, MCP_TOOLS, loaded_own
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.options import Options, options_of
@@ -112,7 +111,7 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> Any:
         tools.validate,
         tools.criterion,
         tools.try_edit,
-        *(make(db) for make in _of_extensions(MCP_TOOLS)),
+        *(make(db) for make in loaded_own(MCP_TOOLS, "tool")),
         tools.grade,
     ]
     if allowed.edit:
@@ -121,7 +120,7 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> Any:
         tools.run,
         tools.check_change,
         tools.fork,
-        *(make(db, allowed.max_cost) for make in _of_extensions(MCP_ASKING_TOOLS)),
+        *(make(db, allowed.max_cost) for make in loaded_own(MCP_ASKING_TOOLS, "tool")),
         tools.record,
         tools.replay,
     ]
@@ -135,11 +134,6 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> Any:
         )
         server.add_tool(_reported(tool), annotations=hints, structured_output=False)
     return server
-
-
-def _of_extensions(group: str) -> list[Callable[..., Callable[..., str]]]:
-    """What makes the tools of other extensions."""
-    return [EntryPoint(group, *point, "").load_as("tool") for point in sorted(entry_points.own(group).items())]
 
 
 def _reported(tool: F) -> F:

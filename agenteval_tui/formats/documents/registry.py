@@ -63,7 +63,7 @@ from agenteval_tui.transcripts.codec import StoredTranscript
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-# name -> (title, its type, or what makes its schema)
+# name -> (title, its type, or what makes its schema, or where an extension has its type)
 SCHEMAS: dict[str, tuple[str, Any]] = {
     "suite": ("a suite file", suite_schema),
     "criteria": ("the file of `agenteval grade --criteria`", criteria_schema),
@@ -126,7 +126,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "prices-update": ("what `agenteval prices update --json` prints", PricesUpdated),
     "trust": ("what `agenteval trust --list --json` prints", TrustedRepositories),
     **{
-        verb: (f"what `agenteval {verb} --json` prints", EntryPoint(DOCUMENTS, verb, target, "").load_as("document"))
+        verb: (f"what `agenteval {verb} --json` prints", EntryPoint(DOCUMENTS, verb, target, ""))
         for verb, target in sorted(entry_points.own(DOCUMENTS).items())
     },
 }
@@ -139,6 +139,8 @@ def schema(name: str) -> Schema:
         fix = f"did you mean {near[0]}?" if near else f"schemas: {', '.join(SCHEMAS)}"
         raise AgentevalError(f"there is no schema {name!r}", fix=fix)
     about, source = SCHEMAS[name]
+    if isinstance(source, EntryPoint):
+        source = source.load_as("document")
     body = source() if isinstance(source, FunctionType) else schema_of(source)
     head = {"$schema": body.get("$schema", DIALECT), **({"$id": body["$id"]} if "$id" in body else {})}
     return {**head, "title": f"agenteval: {about}", **{k: v for k, v in body.items() if k not in _HEAD}}

@@ -13,7 +13,7 @@ from typing import IO
 from msgspec import Struct
 
 from agenteval_tui.core import entry_points
-from agenteval_tui.core.entry_points import PACKINGS, EntryPoint
+from agenteval_tui.core.entry_points import PACKINGS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.stream.json_reader import JsonReader, reduced
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement, read_values
@@ -118,8 +118,7 @@ class Source:
 
 def _packings() -> Iterator[Packing]:
     yield Packing(_is_gzip, _unpack)
-    for name, target in entry_points.own(PACKINGS).items():
-        yield EntryPoint(PACKINGS, name, target, "").load_as("packing")
+    yield from entry_points.loaded_own(PACKINGS, "packing")
 
 
 def _is_gzip(path: Path) -> bool:
