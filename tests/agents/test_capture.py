@@ -346,6 +346,7 @@ console.log(process.env.NODE_OPTIONS.split(' ')[0], messages.at(-1).content);
 """
 
 
+@pytest.mark.sweep("capture")
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 @pytest.mark.parametrize("capture", ["model", "auto"])
 @pytest.mark.parametrize(

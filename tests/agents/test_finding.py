@@ -267,6 +267,7 @@ const graph = { invoke: async ({ messages }) => ({ messages: [...messages, { con
 """
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "export", ["export { graph };", "export const make = async () => graph;", "export default graph;"]
 )

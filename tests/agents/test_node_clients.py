@@ -99,6 +99,7 @@ def environment(url: str, **more: str) -> dict[str, str]:
     return {"SHOP_MODEL": url, "OPENAI_API_KEY": KEY, "PATH": os.environ["PATH"], **more}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("client", CODES)
 async def test_each_client_is_recorded_and_sees_its_own_address(
     server: ScriptedServer, tmp_path: Path, client: str
@@ -116,6 +117,7 @@ async def test_each_client_is_recorded_and_sees_its_own_address(
     assert not [name for name in asked.headers if "agenteval" in name]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("client", CODES)
 async def test_each_client_asks_a_server_that_only_it_trusts_by_itself(tmp_path: Path, client: str) -> None:
     """A proxy that does not trust the certificate reaches nothing: the client asks, once, with its whole body."""

@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 
 from agenteval_tui.agents.base import Failed
+from agenteval_tui.agents.process import python_tree
 from agenteval_tui.agents.process.python_tree import Lease
 from agenteval_tui.agents.registry import option_problems
 from agenteval_tui.analysis.lint import check_suites
@@ -170,7 +171,11 @@ class TestFrameworks:
     @pytest_asyncio.fixture(scope="class", loop_scope="class", autouse=True)
     async def processes(self) -> AsyncIterator[None]:
         lease = Lease()
-        yield
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                python_tree, "MOST_TREES", 100
+            )  # else frameworks are imported again for each name after eight
+            yield
         await lease.close()
 
     @pytest.fixture

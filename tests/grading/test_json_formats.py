@@ -291,6 +291,7 @@ SLOW_SCHEMAS: dict[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("case", SLOW_SCHEMAS)
 def test_a_slow_schema_is_an_error_in_time(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_schema, "TIME_LIMIT", 0.05)

@@ -243,6 +243,7 @@ def poisonous(poison: set[int], last: int) -> Any:
     return script
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("poison", [{1}, {200}, {50, 100, 150}, {1, 2, 3}, {198, 199, 200}])
 async def test_runs_that_are_always_refused_hold_up_nobody(execution: Execute, scripts: Any, poison: set[int]) -> None:
     scripts.script = poisonous(poison, last=190)

@@ -35,6 +35,7 @@ def shown(app: object) -> str:
     return NOW.sub("", text_of(app))  # type: ignore[arg-type]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("where", WHERE)
 async def test_nobody_is_moved_when_the_history_is_read_again(fresh: tuple[Path, Path], where: str) -> None:
     app = app_on(*fresh)
@@ -49,6 +50,7 @@ async def test_nobody_is_moved_when_the_history_is_read_again(fresh: tuple[Path,
         assert shown(app) == before
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("where", [name for name in WHERE if name not in ("compare", "trends", "agents", "inspect")])
 async def test_the_row_stays_chosen_when_others_come(fresh: tuple[Path, Path], where: str) -> None:
     app = app_on(*fresh)

@@ -131,6 +131,7 @@ NASTY = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("piece", NASTY)
 def test_nasty_texts_take_time_by_their_length_only(piece: str) -> None:
     """Were any of them quadratic, the test's time limit would end it."""
