@@ -169,7 +169,6 @@ def named() -> Named:
     return found
 
 
-@pytest.mark.sweep
 @of_all_sources
 @pytest.mark.parametrize("name", WAYS_IN)
 def test_who_makes_what_can_act(name: str) -> None:

@@ -23,6 +23,7 @@ from agenteval_tui.tui.screens.trends import TrendsScreen
 from agenteval_tui.tui.widgets.form import ChoiceField
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from tests.sweeps import share
 
 NAMED = {"↑ ↓": "down", "← →": "right", "j k": "j", "1-5": "3", "J K": "J", "+ -": "plus"}
 """Keys that are named together; one of them is pressed."""
@@ -246,7 +247,8 @@ async def test_every_key_that_works_everywhere_does_something(asked: tuple[Agent
         await settle(pilot)
         # Redrawing shows the same; zoom has nothing to do where one pane is shown alone (test_pane_focus.py).
         skipped = ("redraw", "zoom")
-        for one in [one for one in ACTIONS if one.scope == EVERYWHERE and one.keys and one.id not in skipped]:
+        everywhere = [one for one in ACTIONS if one.scope == EVERYWHERE and one.keys and one.id not in skipped]
+        for one in share(everywhere):
             await begin(walk, "history" if one.id != "go.history" else "suites")
             await walk.press(one.keys.split(",")[0], EVERYWHERE)
         assert walk.silent == []
