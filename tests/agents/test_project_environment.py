@@ -668,6 +668,28 @@ async def test_a_client_that_misses_its_key_is_told_by_type_and_code(name: str, 
     assert error.message.endswith("(mine.py, line 3)"), "the place is the project's, not the package's"
 
 
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "    OpenAI(\n        api_key=os.getenv('DEEPSEEK_API_KEY'),\n    )\n",
+        "    key = os.environ.get('DEEPSEEK_API_KEY')\n    OpenAI(api_key=key)\n",
+    ],
+)
+async def test_a_client_that_is_given_another_key_misses_that_one(calls: str, project: Path) -> None:
+    """Code that names another server gives its client that server's key."""
+    path, source, _ = CLIENTS["openai_like"]
+    place = environment(project / ".venv") / "lib" / f"python{MINOR}" / "site-packages" / path
+    place.parent.mkdir()
+    (place.parent / "__init__.py").touch()
+    place.write_text(source)
+    other = "os.getenv('TRACES_API_KEY')\n"
+    fail(f"import os\nfrom openai._client import OpenAI\n{other}def f(prompt):\n{calls}    return 'ok'\n", project)
+    error = (await run(project / "evals", callable="mine:f")).error
+    assert error is not None
+    assert error.fix.startswith("DEEPSEEK_API_KEY is not set")
+    assert "write DEEPSEEK_API_KEY=... into" in error.fix
+
+
 async def test_code_of_the_project_in_a_package_called_as_a_library_is_no_client(project: Path) -> None:
     folder = project / "evals" / "agents"
     folder.mkdir()

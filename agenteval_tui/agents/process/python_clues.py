@@ -71,6 +71,9 @@ def _clues(error: BaseException, outermost: BaseException, is_own: Callable[[str
     if key:
         return {"state_key": key}
     missing = _settings(error, frames) or _looked_for(error, frames, is_own)
+    if missing and not is_own(frames[-1].f_code.co_filename):
+        # A client may be given another key than the one that it looks for itself.
+        missing = _given_keys(error, is_own) or missing
     if missing:
         return {"variables": missing}
     response = getattr(error, "response", None)
@@ -120,6 +123,39 @@ def _looked_for(error: BaseException, frames: list[FrameType], is_own: Callable[
         if is_client and (type(error).__name__ in _BY_TYPE or raiser.f_code.co_name in _CHECKS):
             return [] if any(os.environ.get(name) for name in usual) else list(usual)
     return []
+
+
+def _given_keys(error: BaseException, is_own: Callable[[str], bool]) -> list[str]:
+    """The variables for keys that are not set, and that the project's statement which led to the error reads, by itself
+    or in a variable of the code: `OpenAI(api_key=os.getenv("DEEPSEEK_API_KEY"))`."""
+    import ast  # takes some milliseconds, and most errors need neither
+    import linecache
+
+    places = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    file, line = next(((file, line) for file, line in reversed(places) if is_own(file)), ("", 0))
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return []
+    statements = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and not hasattr(node, "body") and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    used = {node.id for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    values = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id in used for to in node.targets)
+    ]
+    names: list[str] = []
+    for read in (*statements, *values):
+        nodes = list(ast.walk(read))
+        words = {getattr(node, "attr", None) or getattr(node, "id", None) for node in nodes}
+        if not _READERS.isdisjoint(words):
+            names += [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    keys = [name for name in names if _VARIABLE.match(name) and _SECRET.search(name) and not os.environ.get(name)]
+    return list(dict.fromkeys(keys))
 
 
 def _module(frame: FrameType) -> str:
