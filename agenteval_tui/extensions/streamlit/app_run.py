@@ -12,8 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Protocol
 
     from agenteval_tui.agents.process.python_message import Request, Run
+
+    class Widget(Protocol):
+        """A field or a button of Streamlit's tests; a button is clicked, and a field gets a value."""
+
+        @property
+        def type(self) -> str:
+            """What it is: "chat_input"."""
+            ...
+
+        def click(self) -> object:
+            """Press it."""
+            ...
+
+        def set_value(self, value: object) -> object:
+            """Fill it in."""
+            ...
+
 
 if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_frameworks as frameworks
@@ -59,18 +77,14 @@ def _run(path: str, request: Request, target: str) -> object:
         messages = 0
         asked = False
         while steps:
-            # Some fields are there only when others are filled in.
-            name = next((name for name in steps if _widget(app, name) is not None), None)
-            if name is None:
-                raise pieces.WrongTarget(_without(app, target, next(iter(steps))))
+            name, widget = _next(app, steps, target)
             value = steps.pop(name)
             if not asked:
                 asked = request["prompt"] in str(value)
-                if asked:
-                    _continue(app, request, _widget(app, name), target, errors)
+                if asked and _continue(app, request, widget, target, errors):
+                    widget = _next(app, {name: value}, target)[1]
                 # What it shows before the prompt is filled in is no part of the answer.
                 before, messages = list(_shown(app)), len(app.chat_message)
-            widget = _widget(app, name)
             if value is True and hasattr(widget, "click"):
                 widget.click()
             else:
@@ -123,40 +137,44 @@ def _steps(app: Any, fields: object, request: Request, target: str) -> dict[str,
     return {chats[0].key or chats[0].placeholder: fields if isinstance(fields, str) else request["prompt"]}
 
 
-def _continue(app: Any, request: Request, field: Any, target: str, errors: _Errors) -> None:
-    """Give the app the conversation before the prompt, where it keeps one as Streamlit's own tutorials do."""
+def _continue(app: Any, request: Request, field: Widget, target: str, errors: _Errors) -> bool:
+    """Give the app the conversation before the prompt, where it keeps one as Streamlit's own tutorials do. Gives
+    whether there is one: the app was run again then, and has new fields."""
     earlier = [message for message in pieces.before(request) if message.get("role") in ("user", "assistant")]
     if not earlier:
-        return
+        return False
     if field.type != "chat_input" or "messages" not in app.session_state:
         problem = " can't continue a conversation: it keeps none in `st.session_state.messages`; test each prompt alone"
         raise pieces.WrongTarget(target + problem)
     app.session_state["messages"] = [{"role": each["role"], "content": each.get("content") or ""} for each in earlier]
     _rerun(app, errors)
+    return True
 
 
-def _widget(app: Any, name: str) -> Any:
-    """The field or button with a label or a key; None if there is none now."""
-    for kind in (*_FIELDS, "button"):
-        for widget in app.get(kind):
-            label = widget.placeholder if kind == "chat_input" else widget.label
-            if name in (widget.key, label):
-                return widget
-    return None
-
-
-def _without(app: Any, target: str, name: str) -> str:
-    fields = [
-        widget.placeholder if kind == "chat_input" else widget.label for kind in _FIELDS for widget in app.get(kind)
-    ]
-    buttons = [widget.label for widget in app.get("button")]
-    problem = target + " shows no field or button " + repr(name) + "; it has "
+def _next(app: Any, steps: dict[str, Any], target: str) -> tuple[str, Widget]:
+    """The first step whose field or button is there, by its label or key: some come only when others are filled in.
+    Raises `WrongTarget` where none is."""
+    widgets = {
+        name: widget for kind in reversed((*_FIELDS, "button")) for widget in app.get(kind) for name in _names(widget)
+    }
+    name = next((name for name in steps if name in widgets), None)
+    if name is not None:
+        return name, widgets[name]
+    fields = [_names(widget)[0] for kind in _FIELDS for widget in app.get(kind)]
+    buttons = [_names(widget)[0] for widget in app.get("button")]
+    problem = target + " shows no field or button " + repr(next(iter(steps))) + "; it has "
     parts = [
         words + ", ".join(map(repr, names))
         for words, names in (("the fields ", fields), ("the buttons ", buttons))
         if names
     ]
-    return problem + (" and ".join(parts) or "none") + "; correct the option `input`"
+    raise pieces.WrongTarget(problem + (" and ".join(parts) or "none") + "; correct the option `input`")
+
+
+def _names(widget: Any) -> list[str]:
+    """Its label, and its key if it has one."""
+    label = widget.placeholder if widget.type == "chat_input" else widget.label
+    return [label] if widget.key is None else [label, widget.key]
 
 
 def _shown(app: Any) -> Iterator[tuple[str, str]]:

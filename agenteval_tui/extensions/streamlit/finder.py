@@ -11,6 +11,7 @@ from msgspec import Struct
 from agenteval_tui.agents.finding.fields import MESSAGE_FIELDS
 from agenteval_tui.agents.finding.model import FoundApp
 from agenteval_tui.agents.finding.python_module import Module, Modules, keyword, source_of
+from agenteval_tui.suites.slugs import slug
 
 _WIDGETS = ("chat_input", "text_input", "text_area", "button", "form_submit_button")
 _QUESTION = re.compile(
@@ -106,7 +107,7 @@ def _key_variable(module: Module, widget: _Widget) -> str:
 
 
 def _variable(words: str) -> str:
-    return re.sub(r"[^A-Z0-9]+", "_", words.upper()).strip("_")
+    return slug(words).replace("-", "_").replace(".", "_").upper()
 
 
 def _prompt_field(widgets: list[_Widget]) -> _Widget | None:
