@@ -19,6 +19,7 @@ from scripted import Answer, Request, ScriptedServer
 from threaded import serving
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.extensions.otel.sheet import ListeningRequest
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs import client
 from agenteval_tui.runs.events import Command, Event, EventSink
@@ -32,7 +33,7 @@ from agenteval_tui.runs.recorded_program import (
     store_ungraded,
     ungraded,
 )
-from agenteval_tui.runs.recording_request import ListeningRequest, RecordingRequest
+from agenteval_tui.runs.recording_request import RecordingRequest
 
 PROGRAM = """\
 import json, os, sys, time, urllib.request

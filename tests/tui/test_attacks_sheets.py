@@ -78,7 +78,7 @@ SHOWN = {
         "watch.WatchScreen",
         "executions.ExecutionsScreen",
         "notification_log.NotificationLogScreen",
-        "record.ListenScreen",
+        "sheet.ListenScreen",
         "record.RecordScreen",
         "run_errors.RunErrorsScreen",
     },

@@ -12,6 +12,7 @@ from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.widgets import Input
 
 from agenteval_tui.core.numbers import typed_whole
+from agenteval_tui.extensions.otel.sheet import ListenScreen
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.recording_request import RecordingRequest
 from agenteval_tui.runs.tapes import ReplayPrice
@@ -21,7 +22,7 @@ from agenteval_tui.tui.recordings import ReplayOffer
 from agenteval_tui.tui.screens.editor.controller import DatasetFile
 from agenteval_tui.tui.screens.export import ExportScreen
 from agenteval_tui.tui.screens.fork import ForkScreen
-from agenteval_tui.tui.screens.record import ListenScreen, RecordScreen, ReplayScreen
+from agenteval_tui.tui.screens.record import RecordScreen, ReplayScreen
 from agenteval_tui.tui.screens.resume import ResumeScreen
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Form
