@@ -486,7 +486,9 @@ def user_problems(
     owner, name = _child(loaded.node(test.id), "user"), test.user.agent
     unknown = list(_agent_named(loaded, owner, name, suite, user_agents))
     yield from unknown
-    if not unknown and resolve_agent(name, suite, user_agents).options.get("tools"):
+    # One of the suite's whose configuration can't be read is known, and is not here.
+    agent = suite.agents.get(name) or user_agents.get(name)
+    if agent is not None and agent.options.get("tools"):
         message = f'agent "{name}" plays the user of test "{test.id}", but has tools, which users do not have'
         fix = "let an agent without `tools` play the user"
         yield _at(loaded, _child(owner, "agent") or owner, "user-has-tools", message, fix, "warning")

@@ -325,6 +325,9 @@ def test_what_can_be_wrong_with_a_simulated_user(tmp_path: Path) -> None:
     tools = USER.replace("tests:\n", "  customer: {kind: openai, model: m, tools: 'builtin:demo-shop'}\ntests:\n")
     problem = only(problems_of(tmp_path, tools.replace("      agent: shop", "      agent: customer")))
     assert (problem.code, problem.severity, problem.line) == ("user-has-tools", "warning", 9)
+    # An agent that is there, and can't be read, plays nobody: only that is told.
+    broken = USER.replace("agents:\n  shop:", "agents:\n  shop: {$odd: 1}\n  other:")
+    assert {problem.code for problem in problems_of(tmp_path, broken)} == {"missing-required"}
     (tmp_path / "rows.jsonl").write_text('{"name": "Ada"}\n{"who": "Bo"}\n', "utf-8")
     rows = USER.replace("    variables: {name: Ann}\n", "    dataset: {file: rows.jsonl}\n")
     assert "the simulated user" in only(problems_of(tmp_path, rows)).message
