@@ -84,13 +84,13 @@ def _run(path: str, request: Request, target: str) -> object:
                 if asked and _continue(app, request, widget, target, errors):
                     widget = _next(app, {name: value}, target)[1]
                 # What it shows before the prompt is filled in is no part of the answer.
-                before, messages = list(_shown(app)), len(app.chat_message)
+                before, messages = list(_texts(app.main)), len(app.chat_message)
             if value is True and hasattr(widget, "click"):
                 widget.click()
             else:
                 widget.set_value(value)
             _rerun(app, errors)
-        shown = _new(list(_shown(app)), before)
+        shown = _new(list(_texts(app.main)), before)
     finally:
         logger.removeHandler(errors)
     answer = _reply(app, messages) or "\n\n".join(text for kind, text in shown if kind != "error")
@@ -177,16 +177,18 @@ def _names(widget: Any) -> list[str]:
     return [label] if widget.key is None else [label, widget.key]
 
 
-def _shown(app: Any) -> Iterator[tuple[str, str]]:
-    """The texts on its main page, in their order: (what they are, text)."""
-    for element in _elements(app.main):
-        kind = element.type
-        if kind in _TEXTS and str(element.value).strip():
-            yield kind, str(element.value)
-        elif kind in ("dataframe", "table"):
+def _texts(block: Any) -> Iterator[tuple[str, str]]:
+    """The texts in a part of the page, in their order: (what they are, text)."""
+    for element in _elements(block):
+        # Versions before 1.50 name the format, too.
+        kind = {"arrow_data_frame": "dataframe", "arrow_table": "table"}.get(element.type, element.type)
+        if kind in ("dataframe", "table"):
             yield kind, element.value.to_csv(index=False)
         elif kind == "metric":
             yield kind, element.label + ": " + element.value
+        # What a version doesn't know has no value.
+        elif kind in _TEXTS and isinstance(element.value, str) and element.value.strip():
+            yield kind, element.value
 
 
 def _elements(block: Any) -> Iterator[Any]:
@@ -211,8 +213,7 @@ def _new(shown: list[tuple[str, str]], before: list[tuple[str, str]]) -> list[tu
 def _reply(app: Any, messages: int) -> str:
     """The text of the chat messages that came, and are not the user's."""
     came = [message for message in app.chat_message[messages:] if message.name not in ("user", "human")]
-    texts = [str(element.value) for message in came for element in _elements(message) if element.type in _TEXTS]
-    return "\n\n".join(text for text in texts if text.strip())
+    return "\n\n".join(text for message in came for _, text in _texts(message))
 
 
 FRAMEWORK = frameworks.Framework(title="Streamlit", script=script)
