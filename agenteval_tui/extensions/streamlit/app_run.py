@@ -93,9 +93,10 @@ def _run(path: str, request: Request, target: str) -> object:
         shown = _new(list(_texts(app.main)), before)
     finally:
         logger.removeHandler(errors)
-    answer = _reply(app, messages) or "\n\n".join(text for kind, text in shown if kind != "error")
-    if not answer and (problems := [text for kind, text in shown if kind == "error"]):
-        raise AppError("\n".join(problems))
+    reply = _reply(app, messages)
+    if not reply and shown and all(kind == "error" for kind, _ in shown):
+        raise AppError("\n".join(text for _, text in shown))
+    answer = reply or "\n\n".join(text for _, text in shown)
     if not how.get("output"):
         return answer
     return {"answer": answer, "shown": [{"type": kind, "text": text} for kind, text in shown]}

@@ -30,6 +30,9 @@ if key:
             st.error("The server is down.")
         else:
             st.subheader("Answer")
+            if question == "half":
+                st.error("The server went.")
+                st.stop()
             st.write(f"{question} with {key}")
             st.table({"word": question.split()})
 else:
@@ -95,6 +98,12 @@ async def test_an_exception_of_the_app_keeps_its_traceback(run_agent: Run, app: 
 async def test_an_error_that_is_all_it_shows_is_an_error_of_the_run(run_agent: Run, app: Path) -> None:
     app.write_text(FORM)
     assert "The server is down." in failure(await run_agent(python(input=FILLED), "fail")).message
+
+
+async def test_an_error_beside_other_texts_is_a_part_of_the_answer(run_agent: Run, app: Path) -> None:
+    app.write_text(FORM)
+    ran = await run_agent(python(input=FILLED), "half")
+    assert ran.transcript.final_output == "Answer\n\nThe server went."
 
 
 async def test_a_field_that_is_not_there_is_told_with_those_that_are(run_agent: Run, app: Path) -> None:
