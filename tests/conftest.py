@@ -159,6 +159,8 @@ def pytest_unconfigure() -> None:
 
 # What the program reads of the machine it runs on. A builder says CI=true: there, an execution gets no process of its
 # own even on a terminal, and nobody is asked. A test that is about such a machine sets it itself.
+OF_A_RECORDING = ("NODE_OPTIONS", "AGENTEVAL_PROXY", "AGENTEVAL_MCP_RECORDING", "NO_PROXY", "no_proxy")
+"""What a recorded program finds in its environment: with it, a test's own recording looks like another network's."""
 OF_THE_MACHINE = (
     *("AGENTEVAL_NOTIFY", "TERM_PROGRAM", "LC_TERMINAL", "KITTY_WINDOW_ID", "GHOSTTY_RESOURCES_DIR", "WEZTERM_PANE"),
     *("ITERM_SESSION_ID", "VTE_VERSION"),
@@ -234,6 +236,8 @@ def isolated_places(
     # Made by whoever needs it, like the two above: not below pytest's long folder names.
     sockets = f"{short_folder}/{next(NUMBERS)}"
     monkeypatch.setenv("AGENTEVAL_RUNTIME_DIR", sockets)
+    for name in OF_A_RECORDING:
+        monkeypatch.delenv(name, raising=False)
     os.umask(0o022)
     yield
     if os.path.exists(sockets):
