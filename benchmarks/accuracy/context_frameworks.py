@@ -198,9 +198,15 @@ async def recorded(
         for one in reader.read(event):
             recorder.apply(one)
 
+    before = dict(os.environ)
     os.environ.update(environment(proxy.open(session), {"openai": url}, {}))
-    with watching(tell):
-        await agent(plant, turn)
+    try:
+        with watching(tell):
+            await agent(plant, turn)
+    finally:
+        # Whoever measures or tests something else in this process has an environment without a recording.
+        os.environ.clear()
+        os.environ.update(before)
     captured, told = transcript_of(session.exchanges()).requests, recorder.stored().requests
     assert captured is not None
     assert told is not None

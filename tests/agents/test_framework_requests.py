@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import os
 from contextlib import nullcontext
 from typing import Any
 
@@ -55,8 +56,10 @@ async def test_hooks_tell_what_the_proxy_sees(framework: str, plant: str, monkey
     async with ScriptedServer(model) as server:
         proxy = Proxy({"openai": server.url})
         await proxy.start()
+        before = dict(os.environ)
         captured, told = await recorded(proxy, server.url, FRAMEWORKS[framework], plant, 3)
         await proxy.close()
+    assert dict(os.environ) == before
     assert texts(told) == texts(captured)
     tokens = [one.input_tokens for one in captured.all]
     assert all(tokens)
