@@ -44,6 +44,8 @@ def grows(message, history):
 async def streams(message, history):
     for letter in message:
         yield letter
+def continues(chat_history, **more):
+    return json.dumps(chat_history)
 def remembers(message, chat_history=None):
     return json.dumps([message, chat_history])
 def whole(request): return json.dumps(request)
@@ -300,6 +302,13 @@ async def test_a_function_for_a_chat_gets_the_messages_before_the_prompt(run_fun
         assert json.loads(ran.transcript.final_output) == ["two", before]
         ran = await run_function(python(name), "one")
         assert json.loads(ran.transcript.final_output) == ["one", without]
+
+
+@in_module_loop
+async def test_a_function_that_takes_only_a_history_gets_the_prompt_in_it(run_function: Run) -> None:
+    messages = (Message("user", "one"), Message("assistant", "so"), Message("user", "two"))
+    ran = await run_function(python("continues"), messages=messages)
+    assert [message["content"] for message in json.loads(ran.transcript.final_output)] == ["one", "so", "two"]
 
 
 @in_module_loop

@@ -66,7 +66,14 @@ def call(function: Any, request: Request, *, told: bool = False) -> object:
     if parameters is None:
         return function(request["prompt"])
     positional, named = [], {}
-    earlier = pieces.before(request)
+    # What takes nothing but a history gets the prompt in it.
+    takes_more = any(
+        parameter.name in ("prompt", "messages", "request", *PROMPTS)
+        or (parameter.default is parameter.empty and parameter.name not in (*HISTORY, *OFFERED))
+        for parameter in parameters
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    )
+    history = pieces.before(request) if takes_more else request["messages"]
     # Where a parameter has the prompt by its name, no other one gets it for want of anything better.
     prompted = any(parameter.name in ("prompt", "request") for parameter in parameters)
     takes_prompt = prompted or any(
@@ -80,8 +87,8 @@ def call(function: Any, request: Request, *, told: bool = False) -> object:
             value, told = request, True
         elif parameter.name in OFFERED:
             value, told = request[parameter.name], told or parameter.name == "messages"
-        elif parameter.name in HISTORY and (earlier or parameter.default is parameter.empty):
-            value, told = earlier, True
+        elif parameter.name in HISTORY and (history or parameter.default is parameter.empty):
+            value, told = history, True
         elif _takes_inputs(parameter, function) and not (prompted and parameter.name != "inputs"):
             value = run_data.inputs_of(request["variables"], request["prompt"], request["messages"])
             prompted = told = True
