@@ -4,7 +4,8 @@ nothing until the program is built again."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +40,18 @@ class BuiltProgram(Struct, frozen=True):
 
     folder: Path
 
-    def lacks(self, source: str) -> bool:
-        """Whether the file is a source that was saved after the last build."""
-        if not source.endswith(_SOURCES) or Path(source).is_relative_to(self.folder):
-            return False
-        try:
-            saved = os.stat(source).st_mtime_ns  # noqa: PTH116
-        except OSError:
-            return False  # it was deleted
-        return all(time < saved for time in _times(self.folder))
+    def lacking(self, paths: Iterable[str]) -> frozenset[str]:
+        """Those of the files that are sources and were saved after the last build."""
+        saved: dict[str, int] = {}
+        for path in paths:
+            if path.endswith(_SOURCES) and not Path(path).is_relative_to(self.folder):
+                with suppress(OSError):  # it was deleted
+                    saved[path] = os.stat(path).st_mtime_ns  # noqa: PTH116
+        if not saved:
+            return frozenset()
+        # Once for all of a checkout.
+        built = max(_times(self.folder), default=0)
+        return frozenset(path for path, time in saved.items() if time > built)
 
 
 def built_program(config: Mapping[str, Any], base_dir: Path, project: Path) -> BuiltProgram | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,6 +38,8 @@ _GONE_S = 0.3
 """How long a file may be away: some editors, and a checkout, delete it before they write it anew."""
 
 
+Unbuilt = Mapping[BuiltProgram, Collection[str]]
+"""The sources that each built program does not have yet."""
 Plans = Callable[[], Plan]
 """Plans the runs as the suites are now, permitted. Raises `AgentevalError`."""
 
@@ -156,17 +158,18 @@ class Watch:
                 return
             self._begin(tuple(paths), self._recorded.runs)
             return
-        for program in set(self._built.values()):
-            if lacking := [path for path in paths if program.lacks(path)]:
-                self._tell(NotBuilt(files=tuple(lacking), folder=str(program.folder)))
-        paths = [path for path in paths if self._affected([path])]
+        unbuilt = {program: program.lacking(paths) for program in set(self._built.values())}
+        for program, sources in unbuilt.items():
+            if sources:
+                self._tell(NotBuilt(files=tuple(filter(sources.__contains__, paths)), folder=str(program.folder)))
+        paths = [path for path in paths if self._affected([path], unbuilt)]
         if not paths:
             return
         read = frozenset().union(*self._known.values())
         paths, written = self._own_writes.saved(paths, read)
         for file in written:
             self._tell(Ignored(file=file))
-        affected = self._affected(paths)
+        affected = self._affected(paths, unbuilt)
         if not affected:
             return
         # The files and the runs of an interrupted check count again: it told nothing yet.
@@ -177,21 +180,22 @@ class Watch:
         runs = [run for run in self._recorded.runs if run.row.id in wanted]
         self._begin((*self._own_writes.without(interrupted), *paths), runs)
 
-    def _affected(self, paths: Collection[str]) -> tuple[RecordedRun, ...]:
+    def _affected(self, paths: Collection[str], unbuilt: Unbuilt) -> tuple[RecordedRun, ...]:
         """The runs whose agents these files change."""
         affected = {
-            agent: any(self._affects(path, agent, folder) for path in paths) for agent, folder in self._agents().items()
+            agent: any(self._affects(path, agent, folder, unbuilt) for path in paths)
+            for agent, folder in self._agents().items()
         }
         return tuple([run for run in self._recorded.runs if affected[run.plan.agent.hash]])
 
-    def _affects(self, path: str, agent: str, project: Path) -> bool:
+    def _affects(self, path: str, agent: str, project: Path, unbuilt: Unbuilt) -> bool:
         """Whether the agent has read the file. Of one whose files are not known, any file of its project counts, and so
         it does while the code can't be imported; but no source that is not in its program yet."""
         files = self._known.get(agent, frozenset())
         if files and not self._broken:
             return self._is_read(path, files)
         program = self._built.get(agent)
-        return _is_below(path, project) and (program is None or not program.lacks(path))
+        return _is_below(path, project) and (program is None or path not in unbuilt[program])
 
     def _is_read(self, path: str, read: Collection[str]) -> bool:
         """Whether a file is one of these, or in a folder of them that was listed. A folder that was made since counts
