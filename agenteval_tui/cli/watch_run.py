@@ -241,8 +241,8 @@ class _Session:
                 self._say(REAL if not self._options.live else REAL_LIVE)
                 if real_tools:
                     self._say(
-                        f"No calls of MCP servers are recorded of {', '.join(real_tools)}: tools run for real "
-                        "all the same. `agenteval docs record` says how to record them."
+                        f"The recordings of {', '.join(real_tools)} have no calls of MCP servers, so these tools run "
+                        "for real. `agenteval docs record` says how to record them."
                     )
             case Saved(files=files, runs=runs):
                 out.status(f"{saved_text(files, self._folder)}: {count(runs, 'run')} …")
