@@ -99,6 +99,7 @@ class FoundApp(Struct, frozen=True, kw_only=True):
     """How an app is asked. `input`: as the agent's option (None: the app has one field for messages); `prompts`:
     examples that the app gives; `line` and `source`: the field for the prompt."""
 
+    framework: str
     line: int
     source: str
     input: Mapping[str, Any] | None = None

@@ -521,7 +521,7 @@ class PythonAgents:
         return FoundAgent(
             sign=Sign.APP,
             name=agent_name("app", module.path, files.root),
-            framework=package.capitalize(),
+            framework=app.framework,
             file=module.path,
             line=app.line,
             source=app.source,

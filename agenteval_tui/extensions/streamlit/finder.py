@@ -48,10 +48,11 @@ def find_app(modules: Modules, module: Module) -> FoundApp | None:
         return None
     source = source_of(prompt.call)
     if chat is not None and not fields:
-        return FoundApp(line=prompt.line, source=source)
+        return FoundApp(framework="Streamlit", line=prompt.line, source=source)
     button = None if chat is not None else _button(widgets, prompt)
     pressed = {button.label: True} if button is not None else {}
     return FoundApp(
+        framework="Streamlit",
         line=prompt.line,
         source=source,
         input={**fields, prompt.label: "{{prompt}}", **pressed},

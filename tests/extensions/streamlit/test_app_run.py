@@ -95,6 +95,27 @@ async def test_an_exception_of_the_app_keeps_its_traceback(run_agent: Run, app: 
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "words", "line"),
+    [
+        ("import streamlit as st\nif st.chat_input(:\n", "SyntaxError", 2),
+        ("import streamlit as st\nimport not_there\nst.chat_input('Say')\n", "No module named 'not_there'", 2),
+        ("import streamlit as st\nst.chat_input('Say')\nst.nothing()\n", "has no attribute 'nothing'", 3),
+    ],
+)
+async def test_an_app_that_is_broken_is_told_with_its_line(
+    run_agent: Run, app: Path, text: str, words: str, line: int
+) -> None:
+    app.write_text(text)
+    error = failure(await run_agent(python()))
+    assert words in error.message
+    assert f"(my app.py, line {line})" in error.message
+
+
+async def test_an_app_that_is_not_there_is_named(run_agent: Run) -> None:
+    assert "there is no file my app.py" in failure(await run_agent(python())).message
+
+
 async def test_an_error_that_is_all_it_shows_is_an_error_of_the_run(run_agent: Run, app: Path) -> None:
     app.write_text(FORM)
     assert "The server is down." in failure(await run_agent(python(input=FILLED), "fail")).message
