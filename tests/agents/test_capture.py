@@ -191,6 +191,53 @@ async def test_a_python_function_is_captured_whatever_address_its_code_has(
     assert told(transcript) == WHOLE
 
 
+STREAMED = """
+import http.client, json, os
+from urllib.parse import urlsplit
+kept = []
+def respond(prompt):
+    address = urlsplit(os.environ["OPENAI_BASE_URL"])
+    connection = http.client.HTTPConnection(address.netloc)
+    kept.append(connection)
+    body = json.dumps({"model": "gpt-4o", "stream": True, "messages": [{"role": "user", "content": prompt}]})
+    connection.request("POST", address.path + "/chat/completions", body, {"content-type": "application/json"})
+    reply = connection.getresponse()
+    kept.append(reply)
+    text = ""
+    while (line := reply.readline().decode().strip()) != "data: [DONE]":
+        for choice in json.loads(line[6:])["choices"] if line else ():
+            text += choice["delta"].get("content", "")
+    return text
+"""
+
+
+@pytest.mark.parametrize("counts", [True, False])
+async def test_an_answer_that_its_server_has_not_closed_is_paid_for_like_others(tmp_path: Path, counts: bool) -> None:
+    """The agent ends with the last event of the stream, and does not wait for the end of the connection."""
+    closes = asyncio.Event()
+    chunks: list[dict[str, Any]] = [{"model": "gpt-4o", "choices": [{"index": 0, "delta": {"content": "Yes."}}]}]
+    if counts:
+        chunks.append({"model": "gpt-4o", "choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 100}})
+    text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+        writer.write(f"{head}{len(text):x}\r\n{text}\r\n".encode())
+        await closes.wait()
+        writer.close()
+
+    (tmp_path / "my_agent.py").write_text(STREAMED, "utf-8")
+    config = {"kind": "python", "callable": "my_agent:respond", "capture": "model"}
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        transcript, _ = await run(config, tmp_path, {"OPENAI_BASE_URL": url}, "Is it?")
+        closes.set()
+    assert told(transcript)[:2] == ["user: Is it?", "assistant: Yes."]
+    expected = (1000, (1000 * 2.5 + 100 * 10) / 1e6) if counts else (None, None)
+    assert (transcript.usage.input_tokens, transcript.usage.cost) == pytest.approx(expected)
+
+
 async def test_each_turn_adds_to_the_transcript(server: ScriptedServer, tmp_path: Path) -> None:
     config = command(tmp_path)
     found, events = await run(config, tmp_path, {"OPENAI_BASE_URL": server.url}, "Where is it?", "And now?")

@@ -245,6 +245,18 @@ async def test_a_server_that_is_gone_is_said_in_the_protocols_words() -> None:
     assert all("can't reach" in one.answer.error for one in session.exchanges())
 
 
+async def test_a_session_settles_when_each_request_has_its_whole_answer() -> None:
+    session = Session()
+    await session.settle()
+    exchanges = [session.begin(ASKED_QUESTION), session.begin(ASKED_QUESTION)]
+    settling = asyncio.create_task(session.settle())
+    for exchange in exchanges:
+        await asyncio.sleep(0)
+        assert not settling.done()
+        session.end(exchange)
+    await settling
+
+
 async def test_a_stream_that_breaks_breaks_for_the_program_too_also_from_the_recording() -> None:
     pieces = [f"data: {json.dumps(CHUNKS[0])}\n\n".encode()]
     broken = Answer(pieces=pieces, content_type="text/event-stream", cut=True)

@@ -108,6 +108,8 @@ class CapturingAgent:
                     if isinstance(event, UsageReported):
                         usage.append(event)
                     elif isinstance(event, Done | Failed):
+                        if isinstance(event, Done):
+                            await session.settle()
                         ended, has_ended = self._ended(request, session, usage, event, counted), True
                         with suppress(AgentevalError):  # `close` says it
                             await asyncio.to_thread(self._keep)
@@ -124,7 +126,7 @@ class CapturingAgent:
                 proxy.shut(session)
                 proxy.alone = None
                 if not has_ended:  # it was stopped: what servers answered is kept all the same
-                    self._take_new(request, session.exchanges())
+                    self._take_new(request, session, session.exchanges())
 
     async def check(self, thorough: bool = False) -> CheckReport:
         """As the agent itself says; and whether its cassette can be read."""
@@ -257,7 +259,7 @@ class CapturingAgent:
         used = self._used_by_now(request, session, counted)
         exchanges = session.exchanges()
         start = self._told.get(request.run, 0)
-        new = self._take_new(request, exchanges)
+        new = self._take_new(request, session, exchanges)
         if not exchanges:
             return [*usage, Noted(NOTHING_SEEN if isinstance(end, Done) else _FAILED_FIRST), end]
         transcript = transcript_of(exchanges)
@@ -286,13 +288,18 @@ class CapturingAgent:
             )
         return [*events, end]
 
-    def _take_new(self, request: AgentRequest, exchanges: tuple[Exchange, ...]) -> tuple[Exchange, ...]:
-        """Those of this turn, which are told from now on; what servers answered is for the cassette."""
-        new = exchanges[self._told.get(request.run, 0) :]
+    def _take_new(
+        self, request: AgentRequest, session: Session, exchanges: tuple[Exchange, ...]
+    ) -> tuple[Exchange, ...]:
+        """Those of this turn, which are told from now on; what servers answered is for the cassette, but no answer that
+        is not over."""
+        start = self._told.get(request.run, 0)
+        new = exchanges[start:]
         if request.run:
             self._told[request.run] = len(exchanges)
         if self._records:
-            self._new += [exchange for exchange in new if exchange.live and not exchange.answer.error]
+            ended = [exchange for _, exchange in session.ended(start)]
+            self._new += [exchange for exchange in ended if exchange.live and not exchange.answer.error]
         return new
 
     def _used_by_now(self, request: AgentRequest, session: Session, counted: set[int]) -> list[AgentEvent]:

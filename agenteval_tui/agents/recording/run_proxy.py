@@ -39,6 +39,8 @@ class RunProxy:
         # Some requests went past the proxy: what it has is not the whole run, and would be a wrong one.
         if session is None or session.has_stepped_aside:
             return []
+        if not run.stopped.is_set():
+            await session.settle()
         exchanges = session.exchanges()
         if run.stopped.is_set():  # the request that it waits for has no answer
             exchanges = exchanges[: session.missed_at]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Literal, Protocol
 
 from agenteval_tui.agents.recording.answers import Answers, Miss
@@ -22,6 +22,7 @@ MISSING = 404
 REFUSED = 402
 """The status of a request that would cost too much."""
 
+_SETTLE_S = 0.3
 Cost = Callable[[str, Usage], float | None]
 """`cost(model, usage)`: US dollars, None when the price is not known."""
 
@@ -153,6 +154,15 @@ class Session:
             self._pay(exchange)
             if self._keep is not None and not exchange.paid:
                 self._keep(self._redactor.exchange(exchange.exchange(self.name, self.now_ms)))
+
+    async def settle(self) -> None:
+        """Wait until each request has its whole answer, for a moment: an agent may end with the last event of a stream,
+        before its server has closed that."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_SETTLE_S):
+                while any(exchange.ended_ms is None for exchange in self._exchanges):
+                    self._freed.clear()
+                    await self._freed.wait()
 
     def open_exchange(self, number: int) -> OpenExchange | None:
         """The request with that number, if it waits for its answer."""
@@ -375,6 +385,7 @@ class OpenExchange:
             session=session,
             started_ms=self.started_ms,
             ended_ms=ended,
-            live=self.live,
+            # Of an answer that a server is still sending, what has come is paid for, too.
+            live=self.live or (self.answer is None and self.so_far is not None),
             refused=self.refused,
         )
