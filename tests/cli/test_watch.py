@@ -94,11 +94,14 @@ def test_once_tells_the_change_and_ends(cli: Callable[..., Any], folder: Path) -
     assert 'Is loud: "HELLO" is not in the text' in failing.out
 
 
-def test_tools_that_no_recording_can_answer_for_are_said(cli: Callable[..., Any], folder: Path) -> None:
+def test_tools_that_no_recording_can_answer_for_are_named(cli: Callable[..., Any], folder: Path) -> None:
     cli("run", "--trust")
-    said = "No calls of MCP servers are recorded of echo: tools run for real all the same."
-    assert said in cli("run", "--watch", "--once", "--trust", "--recorded-tools").out
-    assert said not in cli("run", "--watch", "--once", "--trust").out
+    check = ("run", "--watch", "--once", "--trust")
+    first, *_ = cli(*check, "--recorded-tools", "--json", "-").out.splitlines()
+    assert json.loads(first)["real_tools"] == ["echo"]
+    first, *_ = cli(*check, "--json", "-").out.splitlines()
+    assert not json.loads(first)["real_tools"]
+    assert "The recordings of echo have no calls of MCP servers" in cli(*check, "--recorded-tools").out
 
 
 def test_events_are_lines_of_json(cli: Callable[..., Any], folder: Path) -> None:
