@@ -530,6 +530,13 @@ asyncio.run(main())
 # Where forks would see each other
 
 
+STARTS_AGAIN = """
+import os, threading
+def start():
+    threading.Thread(target=threading.Event().wait, name="sends", daemon=True).start()
+start()
+os.register_at_fork(after_in_child=start)
+"""
 COUNTED = (
     "\nimport os\ncount = 0\ndef f(prompt):\n    global count\n    count += 1\n    return f'{os.getpid()} {count}'\n"
 )
@@ -548,6 +555,7 @@ COUNTED = (
         ("import tempfile\nfolder = tempfile.mkdtemp()", "effect", "makes a temporary folder"),
         ("open('state.json', 'w').write('{}')", "effect", "writes a file"),
         ("import subprocess\nsubprocess.run(['true'])", "effect", "starts a program"),
+        ("import subprocess\nsubprocess.run(['git', 'init', '-q', 'x'])", "effect", "starts a program"),
         ("import os\nread, write = os.pipe()", "open", "a pipe"),
     ],
 )  # fmt: skip
@@ -575,6 +583,9 @@ async def test_runs_that_would_share_something_have_processes_that_imported_it_t
         "import threading\nthread = threading.Thread(target=print)\nthread.start()\nthread.join()\n",
         "import asyncio\nasyncio.run(asyncio.sleep(0))\n",
         "import socket\nsocket.socketpair()[0].close()\n",
+        "import subprocess\nsubprocess.run(['git', 'rev-parse', 'HEAD'], check=False, stderr=subprocess.DEVNULL)\n",
+        "import subprocess\nsubprocess.run([b'uname', '-p'], check=False)\n",
+        STARTS_AGAIN,
     ],
 )
 async def test_what_forks_may_share_does_not_keep_them_from_being_forks(play: Any, module: str) -> None:
@@ -621,7 +632,7 @@ def f(prompt):
         pass
     provider.force_flush()
     return "ok"
-""", False),
+""", True),
         ("grpc", """
 import grpc
 def f(prompt):

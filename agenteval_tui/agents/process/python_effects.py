@@ -12,6 +12,8 @@ import contextlib
 import fcntl
 import itertools
 import os
+import select
+import signal
 import stat
 import sys
 import threading
@@ -31,6 +33,7 @@ _SYSTEM = ("/proc/", "/sys/", "/usr/", "/lib", "/etc/")
 _FORK_SAFE_THREADS = ("jemalloc_bg_thd",)  # jemalloc stops and starts them itself
 _FRAMEWORKS = "/System/Library/Frameworks/"
 _MOST = 2_000  # files
+_PIPE = 4_096  # bytes that a pipe takes at once
 _MOST_EFFECTS = 20
 _SQLITE = b"SQLite format 3\0"
 _EFFECTS = {
@@ -50,6 +53,25 @@ _EFFECTS = {
     "shutil.copyfile": "writes a file",
     "shutil.move": "moves a file",
 }
+# Programs that only look something up. Packages that watch an agent start them for its version and its machine.
+_LOOKING = (
+    "arch",
+    "getconf",
+    "hostname",
+    "id",
+    "ldconfig",
+    "locale",
+    "lsb_release",
+    "lscpu",
+    "sw_vers",
+    "uname",
+    "which",
+)
+_LOOKING_GIT = (
+    "--version", "blame", "cat-file", "describe", "diff", "log", "ls-files", "ls-tree", "rev-list", "rev-parse",
+    "shortlog", "show", "status", "version",
+)  # fmt: skip
+_LOOKING_GIT_WITH = (("branch", "--show-current"), ("config", "--get"), ("config", "--list"), ("remote", "get-url"))
 
 
 def is_installed(path: str | None) -> bool:
@@ -108,8 +130,11 @@ class Effects:
                 self._late[arguments[0]] = None
         elif event in _EFFECTS:
             first = arguments[0] if arguments and isinstance(arguments[0], (str, bytes)) else ""
-            if not (event in ("os.rename", "os.remove") and _is_exempt(os.fsdecode(first))):
-                self._note(_EFFECTS[event], os.fsdecode(first))
+            if event in ("os.rename", "os.remove") and _is_exempt(os.fsdecode(first)):
+                return
+            if event in ("subprocess.Popen", "os.posix_spawn") and _only_looks(arguments[1]):
+                return
+            self._note(_EFFECTS[event], os.fsdecode(first))
 
     def _note(self, what: str, path: str) -> None:
         if len(self.effects) < _MOST_EFFECTS:
@@ -169,6 +194,17 @@ def _is_exempt(path: str) -> bool:
     )
 
 
+def _only_looks(arguments: object) -> bool:
+    """Whether a program with these arguments changes nothing: its name, and of git what it shall do."""
+    if not isinstance(arguments, (list, tuple)) or not all(isinstance(word, (str, bytes)) for word in arguments):
+        return False
+    name, *words = [os.fsdecode(word) for word in arguments] or [""]
+    name = os.path.basename(name)  # noqa: PTH119
+    if name == "git":
+        return words[:1] != [] and (words[0] in _LOOKING_GIT or tuple(words[:2]) in _LOOKING_GIT_WITH)
+    return name in _LOOKING
+
+
 def _setting() -> tuple[dict[bytes, bytes], list[str], str]:
     """What the import of a package may depend on."""
     try:
@@ -224,13 +260,13 @@ class Before:
             reasons.append(["no_fork", ""])
         elif sys.platform == "darwin" and _has_frameworks():
             reasons.append(["frameworks", ""])
-        threads = [thread.name for thread in threading.enumerate() if thread is not threading.main_thread()]
-        if threads:
-            reasons.append(["threads", ", ".join(threads)])
-        elif hasattr(os, "fork"):
-            native = _native_threads()
-            if native:
-                reasons.append(["threads", ", ".join(native)])
+        threads = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+        if hasattr(os, "fork"):
+            names = _lost_threads([thread.name for thread in threads]) or _native_threads(threads)
+        else:
+            names = [thread.name for thread in threads]
+        if names:
+            reasons.append(["threads", ", ".join(names)])
         kinds = [kind for kind in map(_kind, set(_fds()) - self._fds) if kind]
         reasons += [["open", kind] for kind in dict.fromkeys(kinds)]
         shared = _shared_memory() - self._shared
@@ -305,10 +341,35 @@ def _shared_memory() -> set[str]:
     return names
 
 
-def _native_threads() -> list[str]:
-    """Names of threads that Python does not know and that do not stop for a fork. Those of OpenBLAS do."""
-    if len(_tasks()) <= 1:
+def _lost_threads(names: list[str]) -> list[str]:
+    """Those of these threads that a fork does not have: some packages start theirs again in it, as OpenTelemetry does.
+
+    A fork is made to see it. One that does not say which it has within a second has none.
+    """
+    if not names:
         return []
+    ended, says = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        # Whatever happens, it must not come back into the code of its parent.
+        try:
+            os.write(says, "\n".join(thread.name for thread in threading.enumerate()).encode()[:_PIPE])
+        finally:
+            os._exit(0)
+    os.close(says)
+    answered = select.select([ended], [], [], 1)[0]
+    started = os.read(ended, _PIPE).decode(errors="replace").splitlines() if answered else []
+    os.close(ended)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return [name for name in names if name not in started]
+
+
+def _native_threads(known: list[threading.Thread]) -> list[str]:
+    """Names of threads that Python does not know and that do not stop for a fork. Those of OpenBLAS do."""
+    if len(_tasks()) <= 1 + len(known):
+        return []
+    numbers = {str(thread.native_id) for thread in known}
     # Libraries that stop their threads for a fork do so now; what is still there afterwards does not.
     pid = os.fork()
     if pid == 0:
@@ -316,7 +377,8 @@ def _native_threads() -> list[str]:
     os.waitpid(pid, 0)
     until = time.monotonic() + 0.05
     while True:
-        names = [name for name in map(_name_of, _tasks()) if name and not name.startswith(_FORK_SAFE_THREADS)]
+        tasks = [task for task in _tasks() if task not in numbers]
+        names = [name for name in map(_name_of, tasks) if name and not name.startswith(_FORK_SAFE_THREADS)]
         if len(names) <= 1 or time.monotonic() > until:
             return names[1:]
         time.sleep(0.001)

@@ -1,6 +1,7 @@
 """Requests of a process, and the forks that serve others. Runs in the child: only the standard library.
 
-A process that forks is a level of the tree (`python_tree`). It has one thread, and does nothing else then.
+A process that forks is a level of the tree (`python_tree`). It does nothing else then, and has one thread, beside those
+that packages start again in each fork.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _PR_SET_PDEATHSIG, _PR_SET_NAME, _PR_SET_CHILD_SUBREAPER = 1, 15, 36
 _GRACE_S = 0.5  # forks of level 1 may be levels, which end their own forks first
+_BUSY_S = 0.05
 _CHUNK = 1 << 18
 _PAGE = 4096
 _MORE_LIKELY = "300"  # when memory runs out, the system ends the largest of these, and not who asks
@@ -123,6 +125,7 @@ class Requests:
         if self._wake is None:
             self._become_level()
         parent = os.getpid()
+        _until_threads_wait()
         try:
             pid = os.fork()
         except OSError as error:
@@ -299,6 +302,17 @@ class Requests:
 
 def _noted(number: int, frame: FrameType | None) -> None:
     return None
+
+
+def _until_threads_wait() -> None:
+    """Return when all other threads wait for something: a lock that one of them holds would stay locked in the fork."""
+    own = threading.get_ident()
+    until = time.monotonic() + _BUSY_S
+    while threading.active_count() > 1 and time.monotonic() < until:
+        others = [frame for thread, frame in sys._current_frames().items() if thread != own]
+        if all(frame.f_code.co_filename == threading.__file__ for frame in others):
+            return
+        time.sleep(0.001)
 
 
 def _prctl() -> Callable[..., int] | None:
