@@ -12,7 +12,6 @@ from agenteval_tui.analysis.statistics import Interval, PairedCounts
 from agenteval_tui.core.document import Count, Document, RowKey, Share, one_of
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.outcomes import ENDED
-from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.history.comparison_queries import ComparedRun
 from agenteval_tui.history.quarantines import ActiveQuarantines
 from agenteval_tui.suites.commits import Commit
@@ -35,7 +34,6 @@ ORDER: tuple[State, ...] = (
 Pair = Annotated[tuple[str, str] | None, Meta(description="a run of each side that show the change")]
 TestKey = tuple[str, str, str]
 """Suite key, test id, variation ("" where variations are not told apart)."""
-Flip = Literal["worse", "better", "same"]
 LEAST_CHANGE = 0.001
 """Differences of scores up to this are none."""
 
@@ -378,22 +376,3 @@ def to_json_value(value: object) -> object:
     if isinstance(value, dict):
         return {key: to_json_value(item) for key, item in value.items()}
     return [to_json_value(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def flip(before: str, after: str) -> Flip:
-    """Of two statuses of a test. `worse`: it passed in the baseline and does not now; `better`: the reverse."""
-    if (before == Outcome.PASSED) == (after == Outcome.PASSED):
-        return "same"
-    return "worse" if before == Outcome.PASSED else "better"
-
-
-def changed(before: CriterionResult | MetricResult, after: CriterionResult | MetricResult) -> bool:
-    """Whether a criterion or metric changed: passed differs, or the score differs by more than LEAST_CHANGE. A score on
-    one side only is a change, too.
-    """
-    if (before.outcome is Outcome.PASSED) != (after.outcome is Outcome.PASSED):
-        return True
-    if before.score is None or after.score is None:
-        return before.score is not after.score
-    # A hair more: 0.501 - 0.5 is a little over 0.001 in binary.
-    return abs(before.score - after.score) > LEAST_CHANGE + 1e-12

@@ -11,8 +11,8 @@ What a line of evidence is about, and how it was missed, are read from its code 
 metrics that are not known here, a plug-in's, the condition alone is taken.
 
 Signatures are kept in histories and decisions are made about them: changing how one is made makes those decisions
-speak of nothing. `tests/grading/test_causes.py` holds them fast; a change needs a new `VERSION`, and a migration that
-rewrites what is stored (`history.schema`).
+speak of nothing. `tests/grading/test_causes.py` holds them fast; after the first release, a change needs a migration
+that rewrites what is stored (`history.schema`).
 """
 
 from __future__ import annotations
@@ -43,9 +43,6 @@ criterion passed, and the score is below the test's `pass_threshold`; `ending`: 
 filter, and then failed: `condition` is which."""
 _KINDS: tuple[Kind, ...] = ("failed", "error", "agent", "threshold", "ending")
 _OWN_ENDINGS = ("length", "content_filter", "malformed_call", "incomplete")  # an empty answer is each criterion's own
-VERSION = 4
-"""Of how signatures are made. 1 read the sentences of evidence and of errors, 2 those of agents' errors, 3 named the
-entry of a list by its place."""
 _ID = 10
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _EXTRACTION_WAYS: dict[str, str] = {

@@ -22,9 +22,6 @@ class Note(Struct, frozen=True):
     passed: bool | None = None
 
 
-NOTHING = Note()
-
-
 def notes_of_runs(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[int, Note]:
     """Notes of those of these runs that have any."""
     marks = ",".join("?" * len(runs))

@@ -26,8 +26,6 @@ from agenteval_tui.history.writer import Totals
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError
 
-FAILED = ("failed", "error")
-"""Outcomes of runs that have a cause."""
 ENDED = ("passed", "failed", "error", "needs_review")
 _LAST = 2**63 - 1  # no execution has this number
 

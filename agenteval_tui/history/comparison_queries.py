@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -16,7 +16,6 @@ from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.records import tokens_in_all
 from agenteval_tui.suites.row_keys import row_case
 
-_T = TypeVar("_T")
 _SELECT = (
     "SELECT r.id, r.uid, e.uid, e.started_ms, s.key, s.name, t.test_id, t.name, r.variation, r.row, r.repetition,"
     " r.agent, r.status, r.score, r.duration_ms, r.input_tokens, r.output_tokens, r.cost, r.cached, r.transcript,"

@@ -23,7 +23,6 @@ from agenteval_tui.history.delete_runs import DeleteResult, Progress, remove_run
 from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.store import Store
 
-DAY_MS = 86_400_000
 _UNENDED = "('queued', 'running', 'grading')"
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.private_files import read_small_bytes
 from agenteval_tui.suites.decode import did_you_mean
-from agenteval_tui.suites.environment import expand
 from agenteval_tui.suites.files import decode_utf8
 from agenteval_tui.suites.load import read_agents
 from agenteval_tui.suites.model import AgentConfig, Suite
@@ -90,9 +88,3 @@ def resolve_agent(name: str | None, suite: Suite | None, user_agents: Mapping[st
     else:
         fix = "add it to `agents:` of the suite, or to agents.yaml in the configuration folder"
     raise AgentevalError(f'there is no agent "{agent_name}"', fix=fix)
-
-
-def expanded(config: AgentConfig, env: Mapping[str, str]) -> dict[str, Any]:
-    """`kind` and options of an agent, with `${VAR}` put in. Raises `AgentevalError` when a variable is not set."""
-    data: dict[str, Any] = expand(config.as_dict(), env)
-    return data

@@ -6,7 +6,7 @@ import json
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType, convert, to_builtins
 from msgspec.structs import replace
@@ -42,7 +42,6 @@ from agenteval_tui.transcripts.traceback import Traceback, traceback_from
 
 VERSION: Literal[1] = 1
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_T = TypeVar("_T")
 
 
 class StoredReading(Document, frozen=True, kw_only=True):

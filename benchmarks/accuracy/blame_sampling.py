@@ -13,12 +13,12 @@ from __future__ import annotations
 import argparse
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
-from agenteval_tui.analysis.blame.sampling import Counts, Found, Search, plain, search
+from agenteval_tui.analysis.blame.sampling import Counts, Found, Search
 from benchmarks.accuracy.blame import PAGE
 
 BEGIN, END = "<!-- sampling: made by python -m benchmarks.accuracy.blame_sampling -->", "<!-- end of sampling -->"
@@ -26,6 +26,9 @@ AGENTS = 200
 SEED = 11
 """The seed of the published agents. Seeds 1 and 2 prove nothing: the search's constants were chosen on their agents."""
 
+Ask = Callable[[int, int], Counts]
+"""`ask(prefix, count)`: continue from the prefix of this length until there are `count` answers in all, and give all of
+them. Fewer: the budget is used up."""
 Kind = Literal["one step", "one step, noise", "two steps", "never passes", "no step"]
 _KINDS: tuple[Kind, ...] = ("one step", "one step", "one step, noise", "two steps", "never passes", "no step")
 
@@ -97,6 +100,24 @@ def agents(number: int, seed: int) -> Iterator[Agent]:
         else:
             truth = chance.randrange(steps)
             yield Agent(kind, tuple(high if kept <= truth else low for kept in range(steps + 1)), truth)
+
+
+def search(look: Search, ask: Ask) -> Iterator[Found]:
+    """Ask until it is decided, the budget is used up, or an answer is refused; what is known after each answer."""
+    while (question := look.next()) is not None:
+        prefix, count = question
+        counts = ask(prefix, count)
+        look.tell(prefix, counts)
+        yield look.found()
+        if counts.n < count:
+            return
+
+
+def plain(steps: int, ask: Ask, samples: int) -> int | None:
+    """The plain way, to compare with: `samples` continuations of every prefix, and the largest fall between two."""
+    rates = [counts.passed / max(counts.n, 1) for counts in (ask(prefix, samples) for prefix in range(steps + 1))]
+    falls = [rates[step] - rates[step + 1] for step in range(steps)]
+    return max(range(steps), key=lambda step: falls[step]) if max(falls) > 0 else None
 
 
 def ask_all(made: Sequence[Agent], samples: int, seed: int) -> Tally:

@@ -14,11 +14,12 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import baselines, quarantines
 from agenteval_tui.history.delete_runs import PRUNED, remove_runs
-from agenteval_tui.history.pruning import DAY_MS, Pruning, protection, prunable, prune
+from agenteval_tui.history.pruning import Pruning, protection, prunable, prune
 from agenteval_tui.history.rebuild_totals import recount
 from agenteval_tui.history.records import ExecutionRecord, FailedAttempt, RunFilter
 from agenteval_tui.history.store import Store
 
+DAY_MS = 86_400_000
 NOW = now_ms()
 TOTALS = (
     "SELECT uid, runs, passed, failed, errors, skipped, cancelled, input_tokens, output_tokens, cost FROM executions"

@@ -19,9 +19,10 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.estimate import Estimate, Range, ReplyEstimate, Total, estimate
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.options import PlanOptions
-from agenteval_tui.runs.plan.planner import make_plan
-from agenteval_tui.runs.plan.preview import preview, preview_plan
-from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.runs.plan.planner import make_plan, make_untrusted_plan
+from agenteval_tui.runs.plan.preview import Preview, preview_plan
+from agenteval_tui.suites.agents_file import load_agents
+from agenteval_tui.suites.load import LoadedSuite, load_suites
 from agenteval_tui.transcripts.model import Transcript, Usage
 from agenteval_tui.views.fork import price_text
 from agenteval_tui.views.plan import plan_heading
@@ -41,6 +42,12 @@ tests:
   - {id: judged, prompt: c, repeat: 10, criteria: [{name: j, prototype_class: TextResponse,
      config_uxon: {metrics: [{type: Judge, criteria: good}]}}]}
 """
+
+
+def preview(paths: list[Path], options: PlanOptions, store: Store | None = None) -> Preview:
+    """What running the suites at these paths would start."""
+    agents = load_agents(directories.config_dir())
+    return preview_plan(make_untrusted_plan(load_suites(paths), options, user_agents=agents, store=store), store)
 
 
 class History:
@@ -264,23 +271,23 @@ def test_a_preview_asks_nobody_and_writes_nothing(tmp_path: Path) -> None:
     text = SUITE.replace("bot: {kind: scripted}", "bot: {kind: command, command: [./bot]}")
     path.write_text(text, "utf-8")
     before = sorted(tmp_path.rglob("*"))
-    found = preview([folder], PlanOptions(tests=("a",)), tmp_path / "no.db", directories.config_dir())
+    found = preview([folder], PlanOptions(tests=("a",)))
     assert sorted(tmp_path.rglob("*")) == before
     assert not found.trusted
     (need,) = found.needs
     assert (need.folder, need.what) == (str(folder), ("command: ./bot",))
     assert "not trusted yet" in need.reason
-    assert preview([path], PlanOptions(tests=("a",), trust=True), None, directories.config_dir()).trusted
+    assert preview([path], PlanOptions(tests=("a",), trust=True)).trusted
     for options in (PlanOptions(tests=("nope",)), PlanOptions(failed_from="last")):
         with pytest.raises(AgentevalError):
-            preview([path], options, tmp_path / "no.db", directories.config_dir())
+            preview([path], options)
 
 
-def test_a_preview_reads_a_history_file(loaded: LoadedSuite, history: History, tmp_path: Path) -> None:
+def test_a_preview_reads_a_history(loaded: LoadedSuite, history: History, tmp_path: Path) -> None:
     path = Path(loaded.path)
     path.write_text(loaded.text, "utf-8")
     history.add("a", 5)
-    found = preview([path], PlanOptions(tests=("a",)), history.store.path, directories.config_dir())
+    found = preview([path], PlanOptions(tests=("a",)), history.store)
     assert found.estimate.total_tokens == Total(800, True)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.suites.agents_file import expanded, load_agents, read_agents_file, resolve_agent
+from agenteval_tui.suites.agents_file import load_agents, read_agents_file, resolve_agent
 from agenteval_tui.suites.env_files import read_dotenv
 from agenteval_tui.suites.environment import environment_for, expand
 from agenteval_tui.suites.model import AgentConfig, Suite
@@ -36,7 +36,7 @@ def test_variables_are_put_in(text: str, value: str) -> None:
 
 def test_a_variable_that_is_not_set_is_named() -> None:
     with pytest.raises(AgentevalError, match="OPENAI_BASE_URL is not set") as caught:
-        expanded(AgentConfig.model_validate({"kind": "openai", "base_url": "${OPENAI_BASE_URL}"}), {})
+        expand({"kind": "openai", "base_url": "${OPENAI_BASE_URL}"}, {})
     assert ".env" in caught.value.fix
     with pytest.raises(AgentevalError, match="is not an environment variable"):
         expand("${not a name}", {})

@@ -382,11 +382,6 @@ def place_at(chunk: Mapping[str, Any], key: str) -> int:
     return place if isinstance(place, int) else 0
 
 
-def number(value: object) -> float | None:
-    """A number as a float; None when it is none."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
 def string(value: object) -> str:
     """A text; "" when it is none."""
     return value if isinstance(value, str) else ""

@@ -157,8 +157,3 @@ def _head(value: Any, at: str) -> tuple[Volatile, ...]:
 def _not_json(line: str) -> str:
     whole = line.rstrip().endswith("}")
     return "it is not JSON" if whole or not line.startswith("{") else "it is cut off"
-
-
-def sessions(exchanges: Sequence[Exchange]) -> tuple[str, ...]:
-    """The runs that a cassette has, in their order."""
-    return tuple(dict.fromkeys(exchange.session for exchange in exchanges))

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import accumulate
 from typing import Literal
@@ -50,11 +49,6 @@ class Counts(Struct, frozen=True):
 
     passed: int
     n: int
-
-
-Ask = Callable[[int, int], Counts]
-"""`ask(prefix, count)`: continue from the prefix of this length until there are `count` answers in all, and give all of
-them. Fewer than before and this many: the budget is used up, or somebody stopped it."""
 
 
 class PrefixRate(Rate, frozen=True, kw_only=True):
@@ -198,24 +192,6 @@ class Search:
             doubt += whole / now * _entropy([share / whole for share in shares])
         self.counts[prefix] = before
         return doubt
-
-
-def search(look: Search, ask: Ask) -> Iterator[Found]:
-    """Ask until it is decided, the budget is used up, or an answer is refused; what is known after each answer."""
-    while (question := look.next()) is not None:
-        prefix, count = question
-        counts = ask(prefix, count)
-        look.tell(prefix, counts)
-        yield look.found()
-        if counts.n < count:
-            return
-
-
-def plain(steps: int, ask: Ask, samples: int) -> int | None:
-    """The plain way, to compare with: `samples` continuations of every prefix, and the largest fall between two."""
-    rates = [counts.passed / max(counts.n, 1) for counts in (ask(prefix, samples) for prefix in range(steps + 1))]
-    falls = [rates[step] - rates[step + 1] for step in range(steps)]
-    return max(range(steps), key=lambda step: falls[step]) if max(falls) > 0 else None
 
 
 @lru_cache(maxsize=100_000)

@@ -38,7 +38,6 @@ PACKAGE = "agenteval_tui"
 """As it is imported: older libraries look for `__version__` in it, newer ones for the installed package."""
 _HERE = ("replay",)
 """Kinds that stay: they read the history, which only the execution's process has, and they compute nothing."""
-log = logging.getLogger(__name__)
 
 
 class DaskExecutor:

@@ -411,9 +411,6 @@ def _any_of(parts: Sequence[Condition]) -> list[Mapping[str, Any]]:
     return [{"type": "TextMatch", f"{key}_any": [part.metric[key] for part in parts]}]
 
 
-_LISTS = {"contains": "contains_all"}
-
-
 def _merged(metrics: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The metrics; those of one type as one where that says the same."""
     merged: list[dict[str, Any]] = []

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import regex
-from msgspec import Struct
 
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.extensions.suggest.conditions import (
@@ -42,13 +41,6 @@ _TOKEN = regex.compile(r"[#$€£@]?[\p{L}\p{M}\p{N}]+(?:[.,:'’/@_-]+[\p{L}\p{
 _DIGITS = regex.compile(r"\d+")
 _NUMBER = r"\b\d+\b"
 _LETTERS = regex.compile(r"[A-Z]+|[a-z]+")
-
-
-class _Piece(Struct, frozen=True):
-    """A text of one to four words: its words, and whether one is data (it has a digit)."""
-
-    text: str
-    words: int
 
 
 def text_families(examples: Examples) -> list[Family]:

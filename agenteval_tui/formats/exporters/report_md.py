@@ -118,8 +118,3 @@ def _failure(store: Store, row: RunRow, many: str) -> str:
 
 def _text(text: str) -> str:
     return escaped(text, LONGEST_NAME)
-
-
-def _cell(text: str) -> str:
-    # `escaped` takes care of the bar that ends a cell.
-    return _text(text)

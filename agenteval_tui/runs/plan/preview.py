@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -17,13 +16,8 @@ from agenteval_tui.runs.around.execution import services_of
 from agenteval_tui.runs.around.plan import said_of
 from agenteval_tui.runs.estimate import Estimate, estimate
 from agenteval_tui.runs.plan.model import Limits, Plan, RunPlan
-from agenteval_tui.runs.plan.options import PlanOptions
-from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.runs.program_code import agents_without_cache
 from agenteval_tui.runs.trust_check import needs_of
-from agenteval_tui.suites.agents_file import load_agents
-from agenteval_tui.suites.load import LoadedSuite, load_suites
-from agenteval_tui.suites.model import AgentConfig
 
 
 class PlannedPart(Document, frozen=True):
@@ -88,29 +82,6 @@ class Preview(PlanPreview, frozen=True, kw_only=True):
 
     without_cache: Mapping[str, str] = {}
     """With `cache`, the agents that are asked all the same, with the reason (`program_code.ProgramCode.unknown`)."""
-
-
-def preview(paths: Sequence[Path | str], options: PlanOptions, db: Path | str | None, config_dir: Path) -> Preview:
-    """What running the suites at `paths` (files or folders) would start.
-
-    `db` is the history file, that the estimate and `failed_from` come from; None, or a file that is not there: no
-    history, and none is made. `config_dir`: the folder of the user's agents.yaml. Starts nothing and writes nothing.
-    Raises `AgentevalError` as planning would, but not for a folder that is not trusted: `Preview.needs` says that.
-    """
-
-    loaded = load_suites(paths)
-    agents = load_agents(config_dir)
-    if db is None or not Path(db).is_file():
-        return _preview_of(loaded, options, agents, None)
-    with Store.open_to_look(db) as store:
-        return _preview_of(loaded, options, agents, store)
-
-
-def _preview_of(
-    loaded: Sequence[LoadedSuite], options: PlanOptions, user_agents: Mapping[str, AgentConfig], store: Store | None
-) -> Preview:
-    """The same of suites that are loaded already, with a history that is open already."""
-    return preview_plan(make_untrusted_plan(loaded, options, user_agents=user_agents, store=store), store)
 
 
 def preview_plan(plan: Plan, store: Store | None) -> Preview:

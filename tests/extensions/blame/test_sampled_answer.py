@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.blame.free_answer import Given, blame_of
 from agenteval_tui.analysis.blame.known import known_blame, with_sampling
-from agenteval_tui.analysis.blame.sampling import Counts, Search, search
+from agenteval_tui.analysis.blame.sampling import Counts, Search
 from agenteval_tui.extensions.blame.sampled_answer import Sampling
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_in_thread, run_to_end
@@ -20,7 +20,7 @@ from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.views.blame import bars, blame_line, blame_view, fault_text
 from agenteval_tui.views.terminal import plain_text
-from benchmarks.accuracy.blame_sampling import Agent, Answers, agents, ask_all
+from benchmarks.accuracy.blame_sampling import Agent, Answers, agents, ask_all, search
 
 
 def test_simulated_agents() -> None:
