@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agenteval_tui.agents.base import AgentRequest, AgentSetup, Failed
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.model import Service
 from agenteval_tui.transcripts.error_codes import ErrorCode
@@ -187,9 +187,9 @@ def _said(model: type[BaseModel], error: Any, path: str) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
         names = _names_at(model, error["loc"])
-        near = get_close_matches(str(error["loc"][-1]), names, n=1, cutoff=0.7)
-        hint = f", did you mean `{near[0]}`?" if near else f"; there are: {', '.join(names)}" if names else ""
-        return f"unknown option `{path}`{hint}"
+        hint = did_you_mean(error["loc"][-1], names, quotes="`")
+        listed = f"; there are: {', '.join(names)}" if names else ""
+        return f"unknown option `{path}`" + (f", {hint}" if hint else listed)
     if kind == "missing":
         return f"option `{path}` is missing"
     message = str(context.get("error", error["msg"]))

@@ -7,8 +7,7 @@ A kind's options are its class's `options_model`. Where the class takes long to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from agenteval_tui.agents.options import option_problems as problems_of
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.recording.options import MODEL, NONE
 from agenteval_tui.core import entry_points
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.entry_points import (
     AGENT_OPTIONS,
     AGENTS,
@@ -141,15 +141,15 @@ def _class_of(name: str, kind: object) -> Callable[[AgentSetup], object]:
     point = None if kind is None else entry_points.find(AGENTS, str(kind))
     if point is None:
         message = "an agent needs a `kind`" if kind is None else f"there is no kind of agent {kind!r}"
-        fix = f"{_near(kind, kinds())}kinds: {', '.join(kinds())}"
+        fix = _kinds_hint(kind, kinds(), "kinds")
         raise AgentevalError(message, where=f"agent {name!r}", fix=fix)
     of_kind: Callable[[AgentSetup], object] = _loaded(name, point)
     return of_kind
 
 
-def _near(kind: Any, kinds: Collection[str]) -> str:
-    near = get_close_matches(str(kind), kinds, n=1)
-    return f"did you mean {near[0]!r}? " if near else ""
+def _kinds_hint(kind: object, kinds: Sequence[str], what: str) -> str:
+    hint = did_you_mean(kind, kinds, quotes="'")
+    return f"{hint} {what}: {', '.join(kinds)}".lstrip()
 
 
 def _loaded(name: str, point: EntryPoint) -> Any:
@@ -205,7 +205,7 @@ def make_embedder(
         raise AgentevalError(
             f"agents of kind {kind!r} give no embeddings" if kind else "an embedder needs a `kind`",
             where=f"embedder {name!r}",
-            fix=f"{_near(kind, embedder_kinds())}kinds that do: {', '.join(embedder_kinds())}",
+            fix=_kinds_hint(kind, embedder_kinds(), "kinds that do"),
         )
     embedder = _loaded(name, point)(AgentSetup(name, full, base_dir, env, permission=permission, written=config))
     if not isinstance(embedder, Embedder):

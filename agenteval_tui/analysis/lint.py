@@ -11,6 +11,7 @@ from typing import Any
 from agenteval_tui.agents.registry import option_problems
 from agenteval_tui.analysis.lint_surroundings import brings_variables, surroundings_problems
 from agenteval_tui.core import directories, entry_points
+from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.entry_points import EMBEDDERS
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
@@ -38,7 +39,6 @@ from agenteval_tui.suites.unquoted_hash import cut_texts
 from agenteval_tui.suites.yaml.edit import content_end
 from agenteval_tui.suites.yaml.tree import MappingNode, Node, ScalarNode, SequenceNode, resolve, untyped
 from agenteval_tui.uxon.diagnostics import Diagnostic
-from agenteval_tui.uxon.did_you_mean import closest
 from agenteval_tui.uxon.parse import parse
 
 _CAN_FAIL = "give one criterion `severity: error`, or the test a `pass_threshold`"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import listed, quoted, shown
@@ -25,7 +26,6 @@ from agenteval_tui.suites.agents_file import resolve_agent
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig, Suite, Test
 from agenteval_tui.suites.tool_files import load_tools
-from agenteval_tui.uxon.did_you_mean import closest
 from agenteval_tui.uxon.edit import Path, node_of
 from agenteval_tui.uxon.parse import parse
 from agenteval_tui.uxon.tree import Document

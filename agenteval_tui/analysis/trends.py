@@ -18,6 +18,7 @@ from agenteval_tui.analysis.statistics import (
     percentile_of_sorted,
 )
 from agenteval_tui.analysis.time_buckets import Bin, By, bins_between, bucket_size
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.document import Count, Document, Share
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import trends as rows
@@ -275,13 +276,8 @@ def _chosen(query: TrendQuery, test_names: Iterable[TestName]) -> tuple[int, ...
         chosen = [test for test in tests if test.test_id in ids or test.test in ids]
         missing = ids - {test.test_id for test in chosen} - {test.test for test in chosen}
         if missing:
-            from difflib import get_close_matches
-
-            near = get_close_matches(min(missing), [test.test_id for test in tests], n=1)
-            raise AgentevalError(
-                f"the history has no run of the test {min(missing)!r}",
-                fix=f"did you mean {near[0]}?" if near else "see agenteval stats",
-            )
+            fix = did_you_mean(min(missing), [test.test_id for test in tests], "see agenteval stats")
+            raise AgentevalError(f"the history has no run of the test {min(missing)!r}", fix=fix)
         tests = chosen
     return tuple(test.row for test in tests)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 from msgspec import Struct
 
+from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import LoadedSuite
@@ -140,7 +140,7 @@ def _require(address: TestAddress, loaded: LoadedSuite) -> None:
     if address.test.casefold() in loaded.test_nodes:
         return
     ids = [test.id for test in loaded.suite.tests] if loaded.suite is not None else []
-    close = get_close_matches(address.test, ids, n=1, cutoff=0.5)
+    near = closest(address.test, ids)
     more = f" and {len(ids) - _LISTED} more" if len(ids) > _LISTED else ""
-    fix = f"did you mean {address.file}{_MARK}{close[0]}?" if close else "its tests: " + ", ".join(ids[:_LISTED]) + more
+    fix = f"did you mean {address.file}{_MARK}{near}?" if near else "its tests: " + ", ".join(ids[:_LISTED]) + more
     raise AgentevalError(f"there is no test {address.test!r}", where=str(address.file), fix=fix)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -10,6 +9,7 @@ import click
 from agenteval_tui.cli.examples import examples_text
 from agenteval_tui.cli.words_of_others import verb_in_place_of
 from agenteval_tui.core import entry_points
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.entry_points import COMMANDS
 from agenteval_tui.core.errors import AgentevalError
 
@@ -145,8 +145,7 @@ def no_such_verb(name: str, what: str = "") -> AgentevalError:
     """The error of a verb that does not exist, with the one that may be meant."""
     if other := verb_in_place_of(name):
         return AgentevalError(f"there is no verb {name!r}{what}", fix=f"use `agenteval {other}`")
-    near = get_close_matches(name, all_verbs(), n=1)
-    hint = f"did you mean {near[0]}?" if near else "agenteval --help lists all verbs"
+    hint = did_you_mean(name, all_verbs(), "agenteval --help lists all verbs")
     return AgentevalError(f"there is no verb {name!r}{what}", fix=hint)
 
 

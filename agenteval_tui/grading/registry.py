@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from agenteval_tui.core import entry_points
+from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.entry_points import METRICS, PROTOTYPES, EntryPoint
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.type_names import short_name
@@ -69,9 +69,7 @@ def _find(group: str, kind: str, name: str) -> EntryPoint:
         if (point := entry_points.find(group, candidate)) is not None:
             return point
     names = entry_points.names(group)
-    by_lower = {known_name.lower(): known_name for known_name in names}
-    close = get_close_matches(short.lower(), by_lower, n=1)
-    raise UnknownNameError(kind, name, by_lower[close[0]] if close else None, names)
+    raise UnknownNameError(kind, name, closest(short, names), names)
 
 
 @cache

@@ -11,13 +11,13 @@ id or the execution of that name; then the beginning of an id, and last its end,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Literal
 
 from msgspec import Struct
 
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.history import queries
 from agenteval_tui.history.blobs import clean
@@ -284,12 +284,10 @@ def _lookup(connection: Connection, reference: str, first: Kind, projects: Seque
 
 def _hint(connection: Connection, reference: str) -> str:
     names = [row[0] for row in connection.execute("SELECT DISTINCT test_id FROM tests LIMIT 20000").fetchall()]
-    near = get_close_matches(reference.rpartition("::")[2], names, n=1)
-    if near:
-        return f"did you mean {near[0]}?"
+    otherwise = "`agenteval history` and `agenteval history --runs` list them"
     if len(reference) < queries.SHORTEST_REF:
-        return f"give at least {queries.SHORTEST_REF} characters of an id"
-    return "`agenteval history` and `agenteval history --runs` list them"
+        otherwise = f"give at least {queries.SHORTEST_REF} characters of an id"
+    return did_you_mean(reference.rpartition("::")[2], names, otherwise)
 
 
 def _exact(connection: Connection, reference: str) -> _Named | None:

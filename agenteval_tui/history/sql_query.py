@@ -11,13 +11,13 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta
 
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.document import Count, Document
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.connections import connect_to_look
@@ -226,17 +226,12 @@ class _Query:
         bare = _bare(name)
         where = self._where(bare)
         if kind == "table":
-            near = get_close_matches(bare.lower(), sorted(self._views), n=1, cutoff=0.5)
-            views = ", ".join(view.name for view in VIEWS)
-            return QueryError(
-                f"there is no view {name!r}",
-                where=where,
-                fix=f"did you mean {near[0]}? (views: {views})" if near else f"views: {views}",
-            )
+            views = f"views: {', '.join(view.name for view in VIEWS)}"
+            hint = did_you_mean(bare, sorted(self._views))
+            return QueryError(f"there is no view {name!r}", where=where, fix=f"{hint} ({views})" if hint else views)
         columns = sorted({column.name for view in VIEWS for column in view.columns})
-        near = get_close_matches(bare.lower(), columns, n=1, cutoff=0.6)
-        hint = f"did you mean {near[0]}? " if near else ""
-        return QueryError(f"there is no column {name!r}", where=where, fix=f"{hint}{_VIEWS_HINT}")
+        hint = f"{did_you_mean(bare, columns)} {_VIEWS_HINT}".lstrip()
+        return QueryError(f"there is no column {name!r}", where=where, fix=hint)
 
     def _where(self, name: str) -> str:
         """Where in the query a token or name is; "" where that is not sure."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.private_files import read_small_bytes
-from agenteval_tui.suites.decode import did_you_mean
 from agenteval_tui.suites.files import decode_utf8
 from agenteval_tui.suites.load import read_agents
 from agenteval_tui.suites.model import AgentConfig, Suite
@@ -80,11 +80,6 @@ def resolve_agent(name: str | None, suite: Suite | None, user_agents: Mapping[st
     if agent_config is not None:
         return agent_config
     names = [*own, *(user_agent for user_agent in user_agents if user_agent not in own)]
-    near = did_you_mean(agent_name, names)
-    if near:
-        fix = f"did you mean {near}?"
-    elif names:
-        fix = f"known here: {', '.join(names)}"
-    else:
-        fix = "add it to `agents:` of the suite, or to agents.yaml in the configuration folder"
+    fix = "add it to `agents:` of the suite, or to agents.yaml in the configuration folder"
+    fix = did_you_mean(agent_name, names, f"known here: {', '.join(names)}") if names else fix
     raise AgentevalError(f'there is no agent "{agent_name}"', fix=fix)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.schema_rules import NAME_CHARACTERS, Rule
 
 _MOST_BYTES = 2_000_000  # of a module that is read
@@ -73,7 +74,7 @@ def callable_problem(target: CallableName, folder: Path, path: Iterable[Path] = 
             file = folder / target.file
             if not file.is_file():
                 near = sorted(other.name for other in file.parent.glob("*.py")) if file.parent.is_dir() else []
-                return f"there is no file {target.file} in {folder}" + _near(file.name, near)
+                return _with_near(f"there is no file {target.file} in {folder}", file.name, near)
         except OSError:
             return ""
         return _missing_name(target.name, file, target.file) if target.name else ""
@@ -102,14 +103,11 @@ def _missing_name(name: str, file: Path, place: str) -> str:
         return ""
     if file.name == "__init__.py" and ((file.parent / first).is_dir() or (file.parent / f"{first}.py").is_file()):
         return ""
-    return f"{place} has no {first}" + _near(first, sorted(names))
+    return _with_near(f"{place} has no {first}", first, sorted(names))
 
 
-def _near(name: str, names: list[str]) -> str:
-    from difflib import get_close_matches  # a right suite does not need it: 3 ms
-
-    near = get_close_matches(name, names, n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+def _with_near(problem: str, name: str, names: list[str]) -> str:
+    return "; ".join(filter(None, (problem, did_you_mean(name, names))))
 
 
 def _names(body: list[ast.stmt]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticUndefined
 
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.phrasing import cut
 from agenteval_tui.suites.model import COMPLAINED
 from agenteval_tui.suites.yaml.tree import (
@@ -179,8 +180,7 @@ def _choice(options: tuple[Any, ...]) -> Reader:
             return _mismatch(node, f"{name} must be {listed}, not {type_label(node)}", f"write {listed}", report)
         if real.text in options:
             return real.text
-        near = did_you_mean(real.text, [str(option) for option in options])
-        fix = f"did you mean {near}?" if near else f"write {listed}"
+        fix = did_you_mean(real.text, options, f"write {listed}")
         report("wrong-value", node.start, node.end, f"{name} must be {listed}, not {quoted(real.text)}", fix)
         return WRONG
 
@@ -303,18 +303,9 @@ def _model(model: type[BaseModel]) -> Reader:
 
 def unknown_key(key: ScalarNode, name: str, free: list[str], names: list[str], report: Report) -> None:
     """Say that `key` is none of `names`; the remedy names the nearest (first of those still `free`)."""
-    near = did_you_mean(key.text, free) or did_you_mean(key.text, names)
-    fix = f"did you mean `{near}`?" if near else f"known: {', '.join(names)}"
+    fix = did_you_mean(key.text, free, quotes="`")
+    fix = fix or did_you_mean(key.text, names, f"known: {', '.join(names)}", quotes="`")
     report("unknown-key", key.start, key.end, f"{name} has no {quoted(key.text)}", fix)
-
-
-def did_you_mean(word: str, names: list[str]) -> str | None:
-    """The one of `names` that `word` was probably meant to be."""
-    import difflib
-
-    folded = {name.casefold().replace("-", "_"): name for name in reversed(names)}
-    near = difflib.get_close_matches(word.casefold().replace("-", "_"), folded, n=1, cutoff=0.6)
-    return folded[near[0]] if near else None
 
 
 def union_tag(node: Node) -> tuple[int, int]:

@@ -7,12 +7,13 @@ models hold the result, check what a type alone can't say, and give the JSON Sch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
+from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.ids import criterion_names
 from agenteval_tui.core.options import CONCURRENCY, REPETITIONS
 from agenteval_tui.core.schema_rules import NAME_CHARACTERS, at_least_one, exactly_one, given, where, without
@@ -183,7 +184,8 @@ class Context(_Checked):
     @classmethod
     def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
         for name in data:
-            near = None if name in cls.model_fields else _near_miss(name, cls.model_fields)
+            # Other keys are allowed here: only what differs by a letter or two, or in its case, is a mistake.
+            near = None if name in cls.model_fields else closest(name, cls.model_fields, least=0.85)
             if near is not None:
                 yield LoadWarning("unknown-key", f"context has no {name!r}", at=name, fix=f"did you mean `{near}`?")
         tools = data.get("sample_tools")
@@ -194,14 +196,6 @@ class Context(_Checked):
                 at="sample_tools",
                 fix="add `name: ...` to each, or write the tools as `name: {...}`",
             )
-
-
-def _near_miss(name: str, names: Iterable[str]) -> str | None:
-    """The key that was meant, where others are allowed: only what differs by a letter or two, or in its case."""
-    import difflib  # a right suite does not need it: 3 ms
-
-    near = difflib.get_close_matches(name.casefold().replace("-", "_"), list(names), n=1, cutoff=0.85)
-    return near[0] if near else None
 
 
 def _tool_dict(tool: SampleTool) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.errors import AgentevalError, line_and_column
 
 if TYPE_CHECKING:
@@ -275,10 +276,7 @@ def _unknown(name: str, start: int, end: int, names: list[str]) -> TemplateProbl
 
 
 def _suggestion(word: str, names: list[str], otherwise: str) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
-    return f"did you mean `{near[0]}`?" if near else f"{otherwise}: {', '.join(names) or 'nothing'}"
+    return did_you_mean(word, names, f"{otherwise}: {', '.join(names) or 'nothing'}", quotes="`")
 
 
 def _syntax(text: str, error: Any) -> TemplateProblem:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from textual.binding import Binding
 from textual.keys import Keys
 
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import UnreadableError, read_small
@@ -123,8 +123,7 @@ def _said_of_unknown(unknown: Sequence[str], names: Sequence[str]) -> str:
         named = ", ".join(f"`{name}`" for name in unknown[:MOST_NAMED])
         more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
         return f"there are no actions {named}{more}: the help (?, then i) lists the actions"
-    close = difflib.get_close_matches(unknown[0], names, 1)
-    hint = f"did you mean `{close[0]}`?" if close else "the help (?, then i) lists the actions"
+    hint = did_you_mean(unknown[0], names, "the help (?, then i) lists the actions", quotes="`")
     return f"there is no action `{unknown[0]}`: {hint}"
 
 
@@ -170,8 +169,8 @@ def _impossible(name: str) -> str:
     named = {Key.value.rsplit("+")[-1] for Key in Keys if Key.value[0] != "<"}.union(_NAMES.values())
     if strange or (len(last) > 1 and last not in named and not _is_character(last)):
         wrong, among = (strange[0], _MODIFIERS) if strange else (last, tuple(named))
-        close = difflib.get_close_matches(wrong, [name for name in among if len(name) > 1], 1)
-        hint = f"did you mean `{close[0]}`?" if close else "write keys such as `ctrl+r`, `f5`, or `x, delete`"
+        others = [name for name in among if len(name) > 1]
+        hint = did_you_mean(wrong, others, "write keys such as `ctrl+r`, `f5`, or `x, delete`", quotes="`")
         return f"there is no key `{one_line(wrong, 40)}`: {hint}"
     if modifiers == ["shift"] and len(last) == 1:
         return f"terminals send shift+{last} as another character: write that, such as `{last.upper()}`"

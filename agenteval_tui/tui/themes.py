@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from agenteval_tui.core import directories
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import read_small
 from agenteval_tui.tui.theme_tokens import DARK, complete
@@ -209,8 +209,7 @@ def _unknown_keys(data: Mapping[Any, Any], keys: Collection[str], otherwise: str
     problems = []
     for key in data:
         if key not in keys:
-            close = difflib.get_close_matches(str(key), list(keys), 1)
-            problems.append((f"a theme has no `{key}`", f"did you mean `{close[0]}`?" if close else otherwise))
+            problems.append((f"a theme has no `{key}`", did_you_mean(key, keys, otherwise, quotes="`")))
     return problems
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.errors import Fix, Severity
 from agenteval_tui.core.phrasing import listed
 from agenteval_tui.uxon.diagnostics import (
@@ -15,7 +16,6 @@ from agenteval_tui.uxon.diagnostics import (
     surround_fix,
     without_doubtful_fixes,
 )
-from agenteval_tui.uxon.did_you_mean import closest
 from agenteval_tui.uxon.member_edits import insert_member, remove_member
 from agenteval_tui.uxon.php_regex import PatternError, compile_pattern, suspicious_delimiter
 from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, Property, ScalarType, Type, UnionType, Variants

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, to_builtins
@@ -30,6 +29,7 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.process.errors import truncate_for_store
 from agenteval_tui.agents.usage import UsageReader
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.document import Count, Document
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.transcripts.codec import OpenAIMessage, content_text, openai_messages
@@ -91,8 +91,7 @@ class EventReader:
         kind = event.get("type")
         read = self._read.get(kind) if isinstance(kind, str) else None
         if read is None:
-            near = get_close_matches(str(kind), TYPES, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"types: {', '.join(TYPES)}"
+            hint = did_you_mean(kind, TYPES, f"types: {', '.join(TYPES)}", quotes="'")
             problem = "an event has no `type`" if kind is None else f"there is no event of type {kind!r}"
             raise EventError(f"{problem}; {hint}")
         events = read(event)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
 from agenteval_tui.agents.options import OptionGroup
 from agenteval_tui.core import entry_points
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.entry_points import CAPTURES
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.schema_rules import given, set_to, where, without
@@ -41,8 +41,7 @@ def _known(name: str | None) -> str | None:
     except AgentevalError as error:  # two plug-ins do
         raise ValueError(error.sentence) from None
     names = _names()
-    near = get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
+    hint = did_you_mean(name, names, f"there are: {', '.join(names)}", quotes="'")
     raise ValueError(f"there is no capture {name!r} ({hint})")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 import click
 
 from agenteval_tui.cli import completed_values
@@ -11,6 +9,7 @@ from agenteval_tui.cli.invocation import Invocation, all_projects, common_option
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.cli.selection_options import selected_tests
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
@@ -131,8 +130,7 @@ def _chosen(keys: set[TestKey], tests: tuple[str, ...], where: str) -> list[Test
         file, _, name = reference.rpartition("::")
         matching = [key for key in keys if key[1].casefold() == name.casefold() and (not file or is_file(key[0], file))]
         if len(matching) != 1:
-            near = get_close_matches(name, [test for _, test in keys], n=1)
-            hint = f"did you mean {near[0]}?" if near else "`agenteval baseline list` lists them"
+            hint = did_you_mean(name, [test for _, test in keys], "`agenteval baseline list` lists them")
             what = f"{reference!r} is in several suites" if matching else f"there is no test {reference!r}"
             raise AgentevalError(what, where=where, fix="name it as FILE::ID" if matching else hint)
         chosen += matching

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from difflib import get_close_matches
 from importlib import metadata
 from itertools import groupby
 from pathlib import Path
@@ -17,6 +16,7 @@ from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.markdown_text import text_lines
 from agenteval_tui.core import directories
+from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.errors import AgentevalError
 
 _WIDEST = 100  # columns of text; longer lines are hard to read
@@ -74,11 +74,8 @@ def find_page(name: str) -> DocPage:
     by_last = [page for page in there if page.name.rpartition("/")[2].casefold() == sought]
     if len(by_last) == 1:
         return by_last[0]
-    if by_last:
-        near = [page.name for page in by_last]
-    else:
-        names = {word: page.name for page in reversed(there) for word in (page.name.casefold(), _last(page))}
-        near = list(dict.fromkeys(names[word] for word in get_close_matches(sought, names, n=3, cutoff=0.6)))
+    names = {word: page.name for page in reversed(there) for word in (page.name.casefold(), _last(page))}
+    near = [page.name for page in by_last] or [names[word] for word in filter(None, [closest(sought, names)])]
     fix = f"did you mean {' or '.join(near)}?" if near else "`agenteval docs` lists the pages"
     raise AgentevalError(f"there is no page {name!r}", fix=fix)
 

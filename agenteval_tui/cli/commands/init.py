@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -20,6 +19,7 @@ from agenteval_tui.agents.finding.search import find_agents
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, json_text
 from agenteval_tui.cli.prompts import can_ask
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.numbers import count
@@ -380,9 +380,8 @@ def _named(findings: Findings, folder: Path, chosen: str) -> FoundAgent:
     for agent in agents:
         if chosen in (agent.name, agent.place, agent.config.get("callable")):
             return agent
-    near = get_close_matches(chosen, [agent.name for agent in agents], n=1)
-    problem = f"there is no agent {chosen!r}" + (f"; did you mean {near[0]}?" if near else "")
-    raise AgentevalError(problem, where=str(folder), fix="agenteval init --list shows what is found")
+    fix = did_you_mean(chosen, [agent.name for agent in agents], "agenteval init --list shows what is found")
+    raise AgentevalError(f"there is no agent {chosen!r}", where=str(folder), fix=fix)
 
 
 def _write_suite_of(invocation: Invocation, agent: FoundAgent, folder: Path, *, coding_agents: bool) -> int:

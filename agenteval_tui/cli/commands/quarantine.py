@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -10,6 +9,7 @@ import click
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import Until
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.formats.documents.listings import Quarantines, listed_quarantine
@@ -128,11 +128,9 @@ def find_test(store: Store, reference: str) -> TestName:
             raise AgentevalError(f"several suites have a test {reference!r}: {listed}", fix="name it as FILE::ID")
         if matching:
             return matching[0]
-        near = get_close_matches(reference, [name.test_id for name in test_names], n=1)
-        raise AgentevalError(
-            f"the history has no test {reference!r}",
-            fix=f"did you mean {near[0]}?" if near else "name one that never ran as FILE::ID",
-        )
+        ids = [name.test_id for name in test_names]
+        fix = did_you_mean(reference, ids, "name one that never ran as FILE::ID")
+        raise AgentevalError(f"the history has no test {reference!r}", fix=fix)
     keys = {file, str(Path(file).resolve())}
     for name in test_names:
         if name.suite_key in keys and name.test_id == test_id:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import Field, field_validator
 
+from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import TOOL_NAMES
@@ -110,11 +110,12 @@ class Retrieval(Prototype):
     def _never_called(self, transcript: Transcript) -> NothingExtracted:
         names = list(dict.fromkeys(call.name for call in transcript.tool_calls))
         fields: dict[str, Any] = {"tool": self.tool, "called": names}
-        close = get_close_matches(self.tool or "", names, n=1)
-        if close:
-            fields["nearest"] = close[0]
-        near = tuple(Span("tool", i) for i, call in enumerate(transcript.tool_calls) if call.name in close)[:50]
-        return NothingExtracted("", (), near, tuple(close), Code.NEVER_CALLED, fields)
+        near = closest(self.tool or "", names)
+        if near is None:
+            return NothingExtracted("", (), (), (), Code.NEVER_CALLED, fields)
+        fields["nearest"] = near
+        spans = tuple(Span("tool", i) for i, call in enumerate(transcript.tool_calls) if call.name == near)[:50]
+        return NothingExtracted("", (), spans, (near,), Code.NEVER_CALLED, fields)
 
 
 def _id(item: object) -> str | None:

@@ -7,12 +7,12 @@ A document that may grow has a `version`; its number changes when something in i
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from types import FunctionType
 from typing import Any
 
 from agenteval_tui.agents.process.protocol import ProgramRequest
 from agenteval_tui.core import entry_points
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.entry_points import DOCUMENTS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.formats.documents.causes import FailureCauses, Triage
@@ -135,8 +135,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
 def schema(name: str) -> Schema:
     """The schema of that name, with `$schema` and `title`. Raises `AgentevalError` for another name."""
     if name not in SCHEMAS:
-        near = get_close_matches(name, SCHEMAS, n=1)
-        fix = f"did you mean {near[0]}?" if near else f"schemas: {', '.join(SCHEMAS)}"
+        fix = did_you_mean(name, SCHEMAS, f"schemas: {', '.join(SCHEMAS)}")
         raise AgentevalError(f"there is no schema {name!r}", fix=fix)
     about, source = SCHEMAS[name]
     if isinstance(source, EntryPoint):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.config.errors import in_words_of, path_of
@@ -194,12 +194,10 @@ def _placeholders(document: Document, variables: Collection[str] | None) -> Iter
                 text = "{{ }} takes a name, a dotted path, or a literal text in quotes."
                 yield Diagnostic("error", "bad-placeholder", text, start, end)
             elif names is not None and not _is_there(placeholder.name, names):
-                close = get_close_matches(placeholder.name, [str(name) for name in names], n=1)
-                if own and elsewhere(placeholder.name):
-                    close = [elsewhere(placeholder.name)]
-                fix = replace_fix(f"write {close[0]}", start, end, f"{{{{{close[0]}}}}}") if close else None
+                near = (elsewhere(placeholder.name) if own else "") or closest(placeholder.name, names)
+                fix = replace_fix(f"write {near}", start, end, f"{{{{{near}}}}}") if near else None
                 there = ", ".join(sorted(str(name) for name in names)[: max(8, len(own))]) or "none"
-                hint = f"did you mean {close[0]}?" if close else f"there are: {there}."
+                hint = f"did you mean {near}?" if near else f"there are: {there}."
                 yield Diagnostic(
                     "error", "unknown-variable", f"There is no variable {placeholder.name}: {hint}", start, end, fix
                 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.phrasing import shown
 from agenteval_tui.grading.config.schema import model_at, property_names
 
@@ -60,10 +60,9 @@ def in_words_of(error: Any, model: type[BaseModel], where: str = "") -> str:
     if kind == "extra_forbidden":
         name = str(path[-1])
         fields = _fields_at(model, path[:-1])
-        close = get_close_matches(name, fields, n=1)
+        hint = did_you_mean(name, fields, quotes="`")
         listed = f" (known are {', '.join(fields)})" if fields else ""
-        hint = f": did you mean `{close[0]}`?" if close else listed
-        return f"`{place}` is not known{hint}"
+        return f"`{place}` is not known" + (f": {hint}" if hint else listed)
     if kind == "missing":
         return f"`{place}` is missing"
     raw = error.get("input")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
 from msgspec import Struct
 from pydantic import Field, field_validator
 
+from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.errors import line_of
 from agenteval_tui.grading.code_fences import fenced_blocks
 from agenteval_tui.grading.codes import Code
@@ -104,11 +104,12 @@ class JsonResponse(Prototype):
             return NothingExtracted("", searched, place, code=Code.NOTHING_AT_PATH, fields=fields)
         fields["there"] = content_fields(last)
         step = path.steps[depth]
-        close = get_close_matches(str(step), [str(key) for key in last], n=1) if isinstance(last, dict) else []
-        if close:
-            fields["meant"] = [*path.steps[:depth], close[0]]
-            place = near.place((*path.steps[:depth], close[0]))
-        return NothingExtracted("", searched, place, tuple(close), Code.NOTHING_AT_PATH, fields)
+        meant = closest(step, last) if isinstance(last, dict) else None
+        if meant is None:
+            return NothingExtracted("", searched, place, (), Code.NOTHING_AT_PATH, fields)
+        steps = (*path.steps[:depth], meant)
+        fields["meant"] = list(steps)
+        return NothingExtracted("", searched, near.place(steps), (meant,), Code.NOTHING_AT_PATH, fields)
 
 
 def _read(text: str) -> _Found:

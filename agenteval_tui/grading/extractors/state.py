@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from pydantic import Field
 
+from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.ids import canonical_json
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import PROBE_NAME
@@ -55,9 +55,8 @@ class State(Prototype):
                 return number, state
         names = [probe_state.name for probe_state in transcript.state]
         fields: dict[str, Any] = {"probe": self.probe, "probes": names}
-        close = get_close_matches(self.probe, names, n=1)
-        if close:
-            fields["nearest"] = close[0]
+        if (near := closest(self.probe, names)) is not None:
+            fields["nearest"] = near
         raise ExtractionError(code=Code.NO_STATE, **fields)
 
     def _read(self, state: ProbeState, moment: str) -> Reading:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.phrasing import on_one_line, quoted
 from agenteval_tui.grading import regex_search
 from agenteval_tui.grading.coded_error import CodedError
@@ -165,8 +165,7 @@ def unchecked_rules(schema: object) -> Iterator[tuple[Path, str]]:
     """What a schema asks for that is not checked: a format, a dialect or a vocabulary that is not known."""
     for path, name, value in _keywords(schema, ()):
         if name == "format" and isinstance(value, str) and value not in FORMATS and "{{" not in value:
-            near = get_close_matches(value, sorted(FORMATS), 1)
-            more = f"did you mean {near[0]}?" if near else f"checked are {', '.join(sorted(FORMATS))}"
+            more = did_you_mean(value, sorted(FORMATS), f"checked are {', '.join(sorted(FORMATS))}")
             yield path, f"the format {quoted(value)} is not checked: {more}"
         elif name == "$schema" and isinstance(value, str) and value.rstrip("#") not in _DIALECTS:
             yield path, f"the dialect {quoted(value, 80)} is not known"

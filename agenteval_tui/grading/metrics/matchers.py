@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.phrasing import shown
 from agenteval_tui.grading.regex_search import PatternError, compile_pattern
 
@@ -271,12 +272,10 @@ def _one(name: str, operand: Any, path: tuple[str | int, ...]) -> Matcher:
         if not isinstance(operand, str) or operand not in TYPES:
             raise MatcherError(f"`$type` is one of {', '.join(TYPES)}, not {shown(operand)}", path)
         return Matcher(lambda value: type_of(value) == operand, f"a value of type {operand}")
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, NAMES, n=1)
-    hint = f": did you mean `{close[0]}`?" if close else f" (there are {', '.join(NAMES)})"
+    near = closest(name, NAMES)
+    hint = f": did you mean `{near}`?" if near else f" (there are {', '.join(NAMES)})"
     hint += f'; if the argument itself has this key, put its value into {{"{LITERAL}": ...}}'
-    raise MatcherError(f"there is no matcher `{name}`{hint}", path, meant=close[0] if close else "")
+    raise MatcherError(f"there is no matcher `{name}`{hint}", path, meant=near or "")
 
 
 def _textual(name: str, operand: str, path: tuple[str | int, ...]) -> Matcher:

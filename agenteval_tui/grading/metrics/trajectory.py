@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from msgspec import Struct, field
 from pydantic import BaseModel, Field, field_validator
 
+from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import quoted, shown
 from agenteval_tui.grading.codes import Code
@@ -278,14 +279,11 @@ def _nearest(
         return Code.DIFFERS, near, spans
     if same:
         return Code.NEVER_CALLED, {"tool": step.name, "call": same[0], "taken": len(same)}, (Span("tool", same[0]),)
-    from difflib import get_close_matches
-
-    names = list(dict.fromkeys(call.name for call in calls))
-    close = get_close_matches(step.name, names, n=1, cutoff=0.7)
-    if not close:
+    other = closest(step.name, dict.fromkeys(call.name for call in calls))
+    if other is None:
         return None
-    at = next(index for index, call in enumerate(calls) if call.name == close[0])
-    return Code.NEVER_CALLED, {"tool": close[0], "call": at}, (Span("tool", at),)
+    at = next(index for index, call in enumerate(calls) if call.name == other)
+    return Code.NEVER_CALLED, {"tool": other, "call": at}, (Span("tool", at),)
 
 
 def _too_much(check: CompiledTrajectory, index: int, calls: tuple[ToolCall, ...]) -> Evidence:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from itertools import combinations
 from typing import Any
 
+from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import nth, quoted, shown
 from agenteval_tui.grading.codes import Code
@@ -90,8 +90,8 @@ def json_changes(at: Path, raw: Mapping[str, Any], result: MetricResult) -> Iter
         before = [str(step) for step in line.fields.get("path", ())]
         rest = str(line.fields["key"]).split(".")[len(before) :]
         there = [str(name) for name in line.fields.get("there", {}).get("keys", ())]
-        if rest and (close := get_close_matches(rest[0], there, n=1)):
-            name = ".".join((*before, close[0], *rest[1:]))
+        if rest and (near := closest(rest[0], there)):
+            name = ".".join((*before, near, *rest[1:]))
             place = (*at, "required_keys", int(matched[2]))
             yield key, Change(f"require `{name}`", (ConfigEdit("set", place, name),), 1.2)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.plan.model import DEFAULT, arm_of
@@ -152,8 +152,7 @@ def _why_none(every: Sequence[SelectedTest], options: PlanOptions) -> str:
 
 def _close_names(name: str, test_names: Sequence[str]) -> str:
     """A hint at the test that was meant."""
-    close = difflib.get_close_matches(name, test_names, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else names("tests", test_names)
+    return did_you_mean(name, test_names, names("tests", test_names), quotes="'")
 
 
 def names(kind: str, options: Iterable[str]) -> str:

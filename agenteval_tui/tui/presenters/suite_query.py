@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.test_status import is_flaky, outcome_of
 
@@ -95,8 +95,8 @@ def _wrong(name: str, value: str) -> str:
 
 
 def _unknown(name: str, whole: str) -> str:
-    close = difflib.get_close_matches(name, FIELDS, 1)
-    meant = f"did you mean {close[0]}:?" if close else " ".join(f"{field}:" for field in FIELDS)
+    near = closest(name, FIELDS)
+    meant = f"did you mean {near}:?" if near else " ".join(f"{field}:" for field in FIELDS)
     return (
         f'there is no field {one_line(name, 20)}: ({meant}); to search for the text, quote it: "{one_line(whole, 30)}"'
     )
