@@ -11,6 +11,7 @@ import threading
 import time
 import venv
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -594,6 +595,87 @@ async def test_what_forks_may_share_does_not_keep_them_from_being_forks(play: An
     assert played.unsafe == []
 
 
+SENDER = """
+import atexit, queue, threading
+class Sender:
+    def __init__(self):
+        self.texts = queue.Queue()
+        threading.Thread(target=self.run, daemon=True).start()
+        atexit.register(self.texts.join)
+    def run(self):
+        while True:
+            text = self.texts.get(timeout=60)
+            open("sent.txt", "a").write(text + chr(10))
+            self.texts.task_done()
+"""
+
+
+@linux
+async def test_a_thread_of_a_package_that_waits_for_something_to_send_is_begun_anew_in_each_fork(
+    play: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "sends.py").write_text(SENDER)
+    module = "import sends\nsender = sends.Sender()\ndef f(prompt): sender.texts.put(prompt); return 'ok'\n"
+    played = play(module, path=[str(tmp_path / "site-packages")])
+    assert await asyncio.gather(*(played.said(str(number)) for number in range(4))) == ["ok"] * 4
+    assert played.unsafe == []
+    await until(lambda: sorted((tmp_path / "sent.txt").read_text().split()) == list("0123"), "all texts are sent")
+
+
+@linux
+async def test_a_pool_of_threads_that_was_made_at_import_works_in_each_fork(play: Any) -> None:
+    module = """
+from concurrent.futures import ThreadPoolExecutor
+pool = ThreadPoolExecutor(2)
+list(pool.map(str, range(4)))
+def f(prompt): return "".join(pool.map(str.upper, prompt))
+"""
+    played = play(module)
+    assert await asyncio.gather(*(played.said("abcd") for _ in range(3))) == ["ABCD"] * 3
+    assert played.unsafe == []
+
+
+@linux
+async def test_a_connection_that_was_kept_open_since_the_imports_is_no_connection_of_its_forks(play: Any) -> None:
+    pytest.importorskip("requests")
+    asked: dict[str, set[object]] = {}
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                path = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
+                asked.setdefault(path, set()).add(writer)
+                writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(path)}\r\n\r\n{path}".encode())
+                await writer.drain()
+
+    listening = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with listening:
+        address = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        module = f"""
+import requests
+session = requests.Session()
+session.trust_env = False
+session.get("{address}/import")
+def f(prompt): return session.get("{address}/" + prompt).text + session.get("{address}/" + prompt).text
+"""
+        played = play(module)
+        answers = await asyncio.gather(*(played.said(str(number)) for number in range(4)))
+    assert answers == [f"/{number}" * 2 for number in range(4)]
+    assert played.unsafe == []
+    assert all(len(connections) == 1 for connections in asked.values())
+    assert len(set.union(*asked.values())) == 5
+
+
+async def test_exit_handlers_run_after_an_error_too(play: Any, tmp_path: Path) -> None:
+    module = (
+        "import atexit, pathlib\natexit.register(pathlib.Path('left').touch)\ndef f(prompt): raise ValueError(prompt)"
+    )
+    _, error = await play(module).ended()
+    assert error is not None
+    await until((tmp_path / "left").exists, "the exit handler of a run that raised")
+
+
 # With real packages
 
 
@@ -632,6 +714,11 @@ def f(prompt):
         pass
     provider.force_flush()
     return "ok"
+""", True),
+        ("langsmith", """
+import langsmith
+client = langsmith.Client(api_url="http://127.0.0.1:9", api_key="no-key")
+def f(prompt): return "ok"
 """, True),
         ("grpc", """
 import grpc

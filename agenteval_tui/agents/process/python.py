@@ -112,22 +112,22 @@ class PythonAgent:
             yield self._failed(error, getattr(error, "program", None), options)
             return
         # Only a process whose run ended well may take another one: after an error or a time limit its state is not
-        # known.
-        well = False
+        # known. But after an error, too, it may put things away: what watches an agent sends its traces then.
+        well = ended = False
         try:
             async with aclosing(self._call(host, request, options, began)) as events:
                 async for event in events:
-                    well = isinstance(event, Done)
+                    well, ended = isinstance(event, Done), isinstance(event, (Done, Failed))
                     if reused is not None and isinstance(event, Prepared):
                         reused.ready(host)
                     yield event
         finally:
             if reused is None:
-                await host.end(politely=well)
+                await host.end(politely=ended)
             elif well and host.alive and not self._closed:
                 reused.give_back(host)
             else:
-                await reused.end(host, politely=well)
+                await reused.end(host, politely=ended)
 
     async def check(self, thorough: bool = False) -> CheckReport:
         """Is the function there? Its module is imported for that. `thorough` asks it for an answer."""

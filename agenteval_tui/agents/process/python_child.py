@@ -122,12 +122,15 @@ def main() -> None:
             _requests.leads()
             _begin_tool(request)
         elif do == "fork":
+            threads = _sibling("python_threads")
+            awaited = threads.wait_until_idle()
             number, problem = _requests.new_fork(request)
             if number:
                 _say(request["id"], forked=number)
             elif problem:
                 _say(request["id"], raised=problem)
             else:  # this is the fork
+                threads.begin(_threads, awaited)
                 first = request.get("first")
         elif do == "end":
             _requests.signal(request["fork"], request["signal"])
@@ -357,10 +360,15 @@ def _shared(before: Any) -> dict[str, Any]:
     # Before open files are compared: what it opens belongs to us.
     _sibling("python_fork").open_standard()
     _sibling("python_output").flush()
-    unsafe = before.unsafe()
+    effects, threads = _sibling("python_effects"), _sibling("python_threads")
+    http = effects.tracked.http
+    unsafe = before.unsafe(http)
+    lost, _threads[:] = threads.lost_in_forks(effects.is_installed)
+    if lost:
+        unsafe.append(["threads", ", ".join(lost)])
     opened = [] if unsafe else before.opened()
     _opened.extend(opened)
-    _sibling("python_fork").remember(_opened)
+    _sibling("python_fork").remember(_opened, before.http_connections(http))
     return {"unsafe": unsafe, "kb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
 
 
@@ -381,6 +389,8 @@ def _made_late(number: int, frame: FrameType | None) -> NoReturn:
 
 
 _opened: list[tuple[int, str, int]] = []
+_threads: list[threading.Thread] = []
+"""Those that each fork has to begin anew."""
 
 
 def _places_of_packages() -> list[str]:

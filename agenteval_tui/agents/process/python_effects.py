@@ -12,12 +12,9 @@ import contextlib
 import fcntl
 import itertools
 import os
-import select
-import signal
+import socket
 import stat
 import sys
-import threading
-import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +27,9 @@ _OURS = (_HERE + os.sep, os.path.dirname(os.path.dirname(_HERE)) + os.sep + "ext
 _STDLIB = os.path.dirname(os.path.abspath(os.__file__))  # noqa: PTH100, PTH120
 _INSTALLED = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 _SYSTEM = ("/proc/", "/sys/", "/usr/", "/lib", "/etc/")
-_FORK_SAFE_THREADS = ("jemalloc_bg_thd",)  # jemalloc stops and starts them itself
 _FRAMEWORKS = "/System/Library/Frameworks/"
+_HTTP = ("http.client", "httpcore", "urllib3")
 _MOST = 2_000  # files
-_PIPE = 4_096  # bytes that a pipe takes at once
 _MOST_EFFECTS = 20
 _SQLITE = b"SQLite format 3\0"
 _EFFECTS = {
@@ -96,6 +92,8 @@ class Effects:
         self.effects: list[list[str]] = []
         self.hosts: dict[str, None] = {}
         """The names of servers whose addresses were looked up."""
+        self.http: set[tuple[Any, ...]] = set()
+        """The addresses to which clients of HTTP have connected."""
         self._late: dict[str, None] = {}
         self._setting: object = None
         self._modules = 0
@@ -124,6 +122,9 @@ class Effects:
         elif event == "socket.getaddrinfo":
             if isinstance(arguments[0], (str, bytes)) and len(self.hosts) < _MOST:
                 self.hosts[os.fsdecode(arguments[0])] = None
+        elif event == "socket.connect":
+            if isinstance(arguments[1], tuple) and _is_http_asking():
+                self.http.add(arguments[1])
         elif event == "import":
             # After a change of these, the import may give something else than before the call.
             if self._setting is not None and _is_package_asking() and self._setting == _setting():
@@ -225,6 +226,16 @@ def _is_package_asking() -> bool:
     return is_installed(path) and not path.startswith(_OURS)
 
 
+def _is_http_asking() -> bool:
+    """Whether a client of HTTP connects, that opens another connection when a server has closed the one it has."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith(_HTTP):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _place() -> str:
     """Where the project's code is: "agent.py, line 3"; "" where no module of the project is being run."""
     frame: FrameType | None = sys._getframe(2)
@@ -253,21 +264,15 @@ class Before:
         self._fds = set(_fds())
         self._shared = _shared_memory()
 
-    def unsafe(self) -> list[list[str]]:
-        """Why runs must not be forks of this process, as [[code, detail], ...]; () when they may."""
+    def unsafe(self, http: set[tuple[Any, ...]]) -> list[list[str]]:
+        """Why runs must not be forks of this process, as [[code, detail], ...]; () when they may. `http`: addresses to
+        which connections may stay open, as `http_connections` are ended in each fork."""
         reasons = []
         if not hasattr(os, "fork"):
             reasons.append(["no_fork", ""])
         elif sys.platform == "darwin" and _has_frameworks():
             reasons.append(["frameworks", ""])
-        threads = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
-        if hasattr(os, "fork"):
-            names = _lost_threads([thread.name for thread in threads]) or _native_threads(threads)
-        else:
-            names = [thread.name for thread in threads]
-        if names:
-            reasons.append(["threads", ", ".join(names)])
-        kinds = [kind for kind in map(_kind, set(_fds()) - self._fds) if kind]
+        kinds = [kind for kind in map(_kind, set(_fds()) - self._fds - set(self.http_connections(http))) if kind]
         reasons += [["open", kind] for kind in dict.fromkeys(kinds)]
         shared = _shared_memory() - self._shared
         if shared:
@@ -285,6 +290,26 @@ class Before:
                     flags = fcntl.fcntl(fd, fcntl.F_GETFL) & (os.O_ACCMODE | os.O_APPEND)
                     open_files.append((fd, path, flags | os.O_CLOEXEC))
         return open_files
+
+    def http_connections(self, http: set[tuple[Any, ...]]) -> list[int]:
+        """The connections to these addresses that are open now and were not before."""
+        return [fd for fd in set(_fds()) - self._fds if _peer(fd) in http]
+
+
+def _peer(fd: int) -> tuple[Any, ...] | None:
+    """To which address a file is a connection; None for others."""
+    try:
+        if not stat.S_ISSOCK(os.fstat(fd).st_mode):
+            return None
+        # `detach` leaves the file open.
+        connection = socket.socket(fileno=fd)
+        try:
+            peer = connection.getpeername()
+        finally:
+            connection.detach()
+    except OSError:
+        return None
+    return peer if isinstance(peer, tuple) else None
 
 
 def _fds() -> list[int]:
@@ -339,66 +364,6 @@ def _shared_memory() -> set[str]:
             if len(parts) > 1 and "w" in parts[1] and parts[1].endswith("s"):
                 names.add(parts[5].strip() if len(parts) > 5 else "anonymous")
     return names
-
-
-def _lost_threads(names: list[str]) -> list[str]:
-    """Those of these threads that a fork does not have: some packages start theirs again in it, as OpenTelemetry does.
-
-    A fork is made to see it. One that does not say which it has within a second has none.
-    """
-    if not names:
-        return []
-    ended, says = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        # Whatever happens, it must not come back into the code of its parent.
-        try:
-            os.write(says, "\n".join(thread.name for thread in threading.enumerate()).encode()[:_PIPE])
-        finally:
-            os._exit(0)
-    os.close(says)
-    answered = select.select([ended], [], [], 1)[0]
-    started = os.read(ended, _PIPE).decode(errors="replace").splitlines() if answered else []
-    os.close(ended)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return [name for name in names if name not in started]
-
-
-def _native_threads(known: list[threading.Thread]) -> list[str]:
-    """Names of threads that Python does not know and that do not stop for a fork. Those of OpenBLAS do."""
-    if len(_tasks()) <= 1 + len(known):
-        return []
-    numbers = {str(thread.native_id) for thread in known}
-    # Libraries that stop their threads for a fork do so now; what is still there afterwards does not.
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0)
-    os.waitpid(pid, 0)
-    until = time.monotonic() + 0.05
-    while True:
-        tasks = [task for task in _tasks() if task not in numbers]
-        names = [name for name in map(_name_of, tasks) if name and not name.startswith(_FORK_SAFE_THREADS)]
-        if len(names) <= 1 or time.monotonic() > until:
-            return names[1:]
-        time.sleep(0.001)
-
-
-def _tasks() -> list[str]:
-    own = str(os.getpid())
-    try:
-        # Its own thread comes first, so that it is the one that is left out of the names.
-        return [own, *(task for task in os.listdir("/proc/self/task") if task != own)]  # noqa: PTH208
-    except OSError:
-        return [own]
-
-
-def _name_of(task: str) -> str:
-    try:
-        with open("/proc/self/task/" + task + "/comm", encoding="utf-8", errors="replace") as name:  # noqa: PTH123
-            return name.read().strip()
-    except OSError:
-        return ""
 
 
 def _has_frameworks() -> bool:

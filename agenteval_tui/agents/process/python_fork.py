@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _PR_SET_PDEATHSIG, _PR_SET_NAME, _PR_SET_CHILD_SUBREAPER = 1, 15, 36
 _GRACE_S = 0.5  # forks of level 1 may be levels, which end their own forks first
-_BUSY_S = 0.05
 _CHUNK = 1 << 18
 _PAGE = 4096
 _MORE_LIKELY = "300"  # when memory runs out, the system ends the largest of these, and not who asks
@@ -125,7 +124,6 @@ class Requests:
         if self._wake is None:
             self._become_level()
         parent = os.getpid()
-        _until_threads_wait()
         try:
             pid = os.fork()
         except OSError as error:
@@ -304,17 +302,6 @@ def _noted(number: int, frame: FrameType | None) -> None:
     return None
 
 
-def _until_threads_wait() -> None:
-    """Return when all other threads wait for something: a lock that one of them holds would stay locked in the fork."""
-    own = threading.get_ident()
-    until = time.monotonic() + _BUSY_S
-    while threading.active_count() > 1 and time.monotonic() < until:
-        others = [frame for thread, frame in sys._current_frames().items() if thread != own]
-        if all(frame.f_code.co_filename == threading.__file__ for frame in others):
-            return
-        time.sleep(0.001)
-
-
 def _prctl() -> Callable[..., int] | None:
     if sys.platform != "linux":
         return None
@@ -401,13 +388,18 @@ def _noting(module: Any, name: str) -> Callable[[], None]:
 
 _random_state: tuple[Any, ...] | None = None
 _opened: list[tuple[int, str, int]] = []
+_connections: list[int] = []
 
 
-def remember(opened: list[tuple[int, str, int]]) -> None:
-    """Before forks: what they need of this process. `opened`: its open files, as (fd, path, flags)."""
+def remember(opened: list[tuple[int, str, int]], connections: list[int]) -> None:
+    """Before forks: what they need of this process.
+
+    `opened`: its open files, as (fd, path, flags); `connections`: those that are ended in a fork.
+    """
     global _random_state
     _random_state = random.getstate() if "random" in _seeded else None
     _opened[:] = opened
+    _connections[:] = connections
 
 
 def _after_fork() -> None:
@@ -423,3 +415,10 @@ def _after_fork() -> None:
             os.lseek(own, os.lseek(fd, 0, os.SEEK_CUR), os.SEEK_SET)
             os.dup2(own, fd, os.get_inheritable(fd))
             os.close(own)
+    for fd in _connections:
+        # To the client, it looks as if the server had closed it.
+        with contextlib.suppress(OSError):
+            ended, other = socket.socketpair()
+            os.dup2(ended.fileno(), fd, inheritable=False)
+            ended.close()
+            other.close()

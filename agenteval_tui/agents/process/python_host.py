@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from agenteval_tui.agents.permission import Permission
-from agenteval_tui.agents.process.child_process import DRAIN_S, GRACE_S, STDERR_KEPT, kill_group, start
+from agenteval_tui.agents.process.child_process import DRAIN_S, EXIT_S, GRACE_S, STDERR_KEPT, kill_group, start
 from agenteval_tui.agents.process.framework_readers import reader_files
 from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.core.errors import AgentevalError
@@ -353,7 +353,7 @@ class PythonHost:
         try:
             if politely and (self.alive or self.program.returncode is None):
                 self._channel.end_input()
-                await self.program.exited(GRACE_S)
+                await self.program.exited(EXIT_S)
         finally:
             try:
                 await self.program.end()
