@@ -426,7 +426,9 @@ def _do_find_agent(request: dict[str, Any]) -> str:
     # Only a plain function can do without an event loop.
     if runner is not None or not inspect.isfunction(agent) or agent.__code__.co_flags & _ASYNC:
         import asyncio  # noqa: F401 - each fork would import it
-    _sibling("python_model_requests").add_hooks()  # and this, too
+    # And these, too: to change a class is to copy all that knows it.
+    _sibling("python_model_requests").add_hooks()
+    _sibling("python_http_clients").add_hooks()
     return getattr(agent, "__name__", type(agent).__name__)
 
 

@@ -71,13 +71,18 @@ def begin(proxy: str, network: dict[str, str] | None = None) -> Any:
     global _proxy, _network_before
     if network is not None:
         _network_before = network
-    for name in _HOOKS:
-        if name in sys.modules:
-            _add(name)
+    add_hooks()
     if _late not in sys.meta_path:
         sys.meta_path.insert(0, _late)
     _proxy = proxy
     return _late
+
+
+def add_hooks() -> None:
+    """See the requests of the libraries that are imported by now. They stay as they are while there is no proxy."""
+    for name in _HOOKS:
+        if name in sys.modules:
+            _add(name)
 
 
 def _add(name: str) -> None:

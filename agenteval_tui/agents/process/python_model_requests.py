@@ -67,7 +67,7 @@ class _Requests:
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
-        self._open: dict[object, tuple[float, dict[str, Any]]] = {}
+        self._open: dict[object, tuple[float, dict[str, Any] | Callable[[], dict[str, Any]]]] = {}
         self._places: dict[str, int] = {}  # of each message that was told, by its JSON
         self._lock = threading.Lock()
         self._began = time.perf_counter()
@@ -75,23 +75,32 @@ class _Requests:
     def asked(self, key: object, read: Callable[[], dict[str, Any]]) -> None:
         """A request begins, or it is known better now. `read` gives its fields as the event has them, with messages as
         python_pieces makes them."""
+        self._open[key] = self._began_at(key), self._read(read)
+
+    def asks(self, key: object, read: Callable[[], dict[str, Any]]) -> None:
+        """The same, of a framework that tells the whole request again with its answer: it is read only then."""
+        self._open[key] = self._began_at(key), read
+
+    def _began_at(self, key: object) -> float:
         # A request that is only known better keeps the time at which it began.
-        began = self._open[key][0] if key in self._open else time.perf_counter()
-        self._open[key] = began, self._read(read)
+        return self._open[key][0] if key in self._open else time.perf_counter()
 
     def answered(self, key: object, read: Callable[[], list[Message]] | None = None, error: str = "") -> None:
         """It has its answer: `read` gives the messages of that. Or it failed."""
         # Hooks also tell the ends of requests that began before this call.
         if key not in self._open:
             return
+        ended = time.perf_counter()
         began, event = self._open.pop(key)
+        if callable(event):
+            event = self._read(event)
         if event:
             answer = {"messages": []} if read is None else self._read(lambda: _answer(read()))
             about = {"answer": (*answer.get("messages", ()), None)[0], "error": error}
             if answer.get("usage"):
                 about["usage"] = answer["usage"]
             about["started_ms"] = (began - self._began) * 1000
-            about["duration_ms"] = (time.perf_counter() - began) * 1000
+            about["duration_ms"] = (ended - began) * 1000
             event = dict(event, **about) if answer else {}
         with self._lock:
             if event:
@@ -260,7 +269,7 @@ def _add_to_pydantic_ai() -> None:
     def ask(ctx: Any, request: Any) -> None:
         requests = _current()
         if requests is not None:
-            requests.asked(key_of(ctx), lambda: _pydantic_request(ctx, request))
+            requests.asks(key_of(ctx), lambda: _pydantic_request(ctx, request))
 
     # All other ways to run an agent go through this one.
     capability, iterate = Told(), agent.iter
