@@ -64,6 +64,8 @@ class Watch:
         self._plan = plans()
         self._built: dict[str, BuiltProgram] = {}
         """The programs that are built from sources, by the agent's hash."""
+        self._projects: dict[str, Path] = {}
+        """The folder of each agent's project, by the agent's hash."""
         self._recorded = self._look()
         self._check = CodeCheck(self._plan, store, tools_recorded=tools_recorded)
         self._contents = Contents()
@@ -184,7 +186,7 @@ class Watch:
         """The runs whose agents these files change."""
         affected = {
             agent: any(self._affects(path, agent, folder, unbuilt) for path in paths)
-            for agent, folder in self._agents().items()
+            for agent, folder in self._projects.items()
         }
         return tuple([run for run in self._recorded.runs if affected[run.plan.agent.hash]])
 
@@ -207,11 +209,6 @@ class Watch:
                 return str(folder) in read
         return False
 
-    def _agents(self) -> dict[str, Path]:
-        """The folder of each agent's project, by the agent's hash."""
-        agents = {run.plan.agent.hash: run.plan.agent for run in self._recorded.runs}
-        return {name: working_copy_of(agent.base_dir) for name, agent in agents.items()}
-
     async def _planned_again(self, paths: tuple[str, ...]) -> bool:
         """Plan the runs as the suites are now; gives whether they can be."""
         try:
@@ -228,9 +225,9 @@ class Watch:
     def _look(self) -> RecordedRuns:
         recorded = recorded_runs(self._store, self._plan.runs)
         agents = {run.plan.agent.hash: run.plan.agent for run in recorded.runs}
+        self._projects = {name: working_copy_of(agent.base_dir) for name, agent in agents.items()}
         programs = {
-            name: built_program(agent.config, agent.base_dir, working_copy_of(agent.base_dir))
-            for name, agent in agents.items()
+            name: built_program(agent.config, agent.base_dir, self._projects[name]) for name, agent in agents.items()
         }
         self._built = {name: program for name, program in programs.items() if program is not None}
         return recorded
@@ -286,7 +283,7 @@ class Watch:
                 change = with_runs(beside, change)
             self.last = change
         # After the runs: what they imported is known only now, and a later save is told from these contents.
-        for agent in self._agents():
+        for agent in self._projects:
             known = self._known.get(agent, frozenset())
             files_read = with_targets(self._check.files(agent) - known)
             # Never fewer: a run that failed early has read less than its code needs.
@@ -319,10 +316,9 @@ class Watch:
 
     def _folders(self) -> frozenset[Path]:
         """The folders to watch."""
-        agents = self._agents()
-        files = [file for agent in agents for file in self._known.get(agent, ())]
+        files = [file for agent in self._projects for file in self._known.get(agent, ())]
         suites = [key for key in self._plan.suite_keys if Path(key).is_absolute()]
-        whole = {folder for agent, folder in agents.items() if not self._known.get(agent)}
+        whole = {folder for agent, folder in self._projects.items() if not self._known.get(agent)}
         # A build writes into a folder that is passed over elsewhere.
         whole |= {program.folder for program in self._built.values()}
         self._watched = folders_of(whole, [*files, *suites])
@@ -337,7 +333,7 @@ class Watch:
             failing=sum(run.failed for run in runs),
             missing=len(self._recorded.missing),
             not_programs=len(self._plan.runs) - programs,
-            projects=tuple(sorted({str(folder) for folder in self._agents().values()})),
+            projects=tuple(sorted({str(folder) for folder in self._projects.values()})),
             real_tools=self._check.real_tools(runs),
         )
 
