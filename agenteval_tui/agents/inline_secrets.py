@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -30,7 +31,7 @@ def without_keys(config: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Place
 
 def put_back(config: Mapping[str, Any], places: tuple[Place, ...], source: Mapping[str, Any]) -> dict[str, Any] | None:
     """The configuration with what `source` has at these places; None where it has nothing at one of these places."""
-    restored: Any = _copied(config)
+    restored: Any = deepcopy(dict(config))
     for path in places:
         current: Any = source
         for name in path:
@@ -69,12 +70,6 @@ def is_key(name: str, value: str, sent: bool) -> bool:
         except ValueError:
             return False
     return bool(_SECRET_NAME.search(name) if sent else _PLAIN_NAME.fullmatch(name))
-
-
-def _copied(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {key: _copied(item) for key, item in value.items()}
-    return [_copied(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _step(value: object, name: str) -> object:

@@ -371,8 +371,3 @@ def _score_moved(was: float | None, now: float | None) -> bool:
     return abs(now - was) > LEAST_CHANGE + 1e-12  # a hair more: 0.501 - 0.5 is a little over 0.001 in binary
 
 
-def to_json_value(value: object) -> object:
-    """Tuples as lists, all the way down."""
-    if isinstance(value, dict):
-        return {key: to_json_value(item) for key, item in value.items()}
-    return [to_json_value(item) for item in value] if isinstance(value, list | tuple) else value

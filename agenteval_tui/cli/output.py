@@ -17,6 +17,7 @@ from msgspec import to_builtins
 
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import InfrastructureError
+from agenteval_tui.core.json_values import with_leaves
 from agenteval_tui.views import terminal
 from agenteval_tui.views.model import ASCII, OUTCOMES, Text, View
 
@@ -194,17 +195,13 @@ def json_text(value: object, *, indent: int | None = 2, ascii_only: bool = False
     try:
         text = json.dumps(value, ensure_ascii=ascii_only, indent=indent, allow_nan=False)
     except ValueError:
-        text = json.dumps(_finite(value), ensure_ascii=ascii_only, indent=indent)
+        text = json.dumps(with_leaves(value, _finite), ensure_ascii=ascii_only, indent=indent)
     # Lone surrogates have no UTF-8; JSON can still say them.
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _finite(value: object) -> object:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _is_terminal(stream: IO[str]) -> bool:

@@ -17,7 +17,8 @@ from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.registry import is_model
 from agenteval_tui.core.entry_points import is_local_agent
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.ids import canonical_json, content_hash
+from agenteval_tui.core.ids import content_hash
+from agenteval_tui.grading.spec import json_like
 from agenteval_tui.runs.program_code import ProgramCode
 from agenteval_tui.suites.tool_files import load_tools
 from agenteval_tui.transcripts.model import known_by
@@ -41,7 +42,7 @@ def fingerprint(
     relevant = {key: value for key, value in config.items() if key not in _WITHOUT}
     tools = _tools(config.get("tools"), base_dir, trusted)
     files = dict(sorted(_files([relevant, tools], base_dir)))
-    return content_hash([_plain(relevant), _plain(tools), files, code.hash])
+    return content_hash([json_like(relevant), json_like(tools), files, code.hash])
 
 
 def uses_environment(config: Mapping[str, Any]) -> bool:
@@ -64,7 +65,7 @@ def request_hash(agent: str, request: AgentRequest, turns: tuple[str, ...], *, v
     try:
         return content_hash(parts)
     except TypeError:  # a date in the context, as YAML has them
-        return content_hash(_plain(parts))
+        return content_hash(json_like(parts))
 
 
 def _tools(tools: Any, base_dir: Path, trusted: bool) -> object:
@@ -103,16 +104,3 @@ def _places(text: str) -> Iterator[str]:
     module, colon, _ = text.partition(":")
     if colon and module.replace(".", "").replace("_", "").isalnum():
         yield module.replace(".", "/") + ".py"
-
-
-def _plain(value: object) -> object:
-    """The value as JSON has it; what JSON has not as text."""
-    try:
-        canonical_json(value)
-    except (TypeError, ValueError):
-        if isinstance(value, Mapping):
-            return {str(key): _plain(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [_plain(item) for item in value]
-        return str(value)
-    return value

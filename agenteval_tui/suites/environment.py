@@ -12,6 +12,7 @@ from typing import Any, overload
 from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.json_values import with_texts
 from agenteval_tui.suites.env_files import env_files
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
@@ -32,13 +33,7 @@ def expand(value: object, env: Mapping[str, str]) -> object:
     `${VAR:-default}` takes the default where VAR is not set or empty, `${VAR-default}` where it is not set. `$${`
     stands for `${` itself. Raises `AgentevalError` when a variable is not set and has no default.
     """
-    if isinstance(value, str):
-        return _REFERENCE.sub(lambda match: _value_of(match, env), value) if "${" in value else value
-    if isinstance(value, Mapping):
-        return {key: expand(item, env) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [expand(item, env) for item in value]
-    return value
+    return with_texts(value, lambda text: _REFERENCE.sub(lambda match: _value_of(match, env), text))
 
 
 def _value_of(match: re.Match[str], env: Mapping[str, str]) -> str:

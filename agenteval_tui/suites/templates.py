@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.errors import AgentevalError, line_and_column
+from agenteval_tui.core.json_values import with_texts
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -50,13 +51,10 @@ def is_template(text: str) -> bool:
 
 def literal(value: object) -> object:
     """Texts, also those within lists and mappings, as templates that say just that: braces in them are text."""
-    if isinstance(value, str):
-        if not is_template(value):
-            return value
-        return "{% raw %}" + value.replace("{% endraw %}", "") + "{% endraw %}"
-    if isinstance(value, Mapping):
-        return {key: literal(item) for key, item in value.items()}
-    return [literal(item) for item in value] if isinstance(value, list) else value
+    return with_texts(
+        value,
+        lambda text: f"{{% raw %}}{text.replace('{% endraw %}', '')}{{% endraw %}}" if is_template(text) else text,
+    )
 
 
 class TemplateTooLargeError(AgentevalError):
@@ -131,6 +129,24 @@ def render_value(text: str, variables: Mapping[str, Any]) -> object:
     except (jinja2.TemplateError, TooLargeError, TypeError, ValueError, ArithmeticError, LookupError, RecursionError):
         return render(text, variables)  # fails the same way, and says so
     return render(text, variables) if isinstance(value, jinja2.Undefined) else value
+
+
+def render_option(place: str, value: object, variables: Mapping[str, Any], *, typed: bool = True) -> Any:
+    """An option of an agent with its templates rendered. `typed`: a text that is one expression becomes its value.
+
+    Raises `AgentevalError`, which names the place that is wrong.
+    """
+    if isinstance(value, Mapping):
+        return {key: render_option(f"{place}.{key}", item, variables, typed=typed) for key, item in value.items()}
+    if isinstance(value, list):
+        return [render_option(f"{place}.{at}", item, variables, typed=typed) for at, item in enumerate(value)]
+    if not isinstance(value, str):
+        return value
+    try:
+        return (render_value if typed else render)(value, variables)
+    except AgentevalError as error:
+        where = f"{place}, {error.where}" if error.where else place
+        raise AgentevalError(f"`{place}`: {error.what}", where=where, fix=error.fix) from None
 
 
 def template_problems(text: str, known: Collection[str] | Mapping[str, Any]) -> list[TemplateProblem]:

@@ -50,10 +50,11 @@ from agenteval_tui.agents.options import options_for, prefix_refusal, read_optio
 from agenteval_tui.agents.think_tags import without_thinking
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.json_values import with_texts
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.grading.json_paths import Path, PathFailedError, compile_path, walk
-from agenteval_tui.suites.templates import render, render_value
+from agenteval_tui.suites.templates import render_option
 from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import Message, Note, Transcript, Usage
 from agenteval_tui.transcripts.observed import NO_CALLS_OPTION, NOTHING_AT_PATH
@@ -251,19 +252,21 @@ def make_request(options: HttpOptions, request: AgentRequest, session: Any) -> H
     """The request for one turn. Raises `AgentevalError` when a template can't be filled."""
     messages = with_system(request, None)
     variables = _variables(request, messages, session)
-    url = _filled("url", options.url, {name: _escaped(value) for name, value in variables.items()})
+    url = render_option("url", options.url, with_texts(variables, lambda text: quote(text, safe="")), typed=False)
     # Trust was given for the host in the file: a variable of a test must not send the keys to another one.
     configured, target = urlsplit(options.url), urlsplit(url)
     if (target.scheme, target.netloc) != (configured.scheme, configured.netloc):
         raise AgentevalError("the template of `url` changes the host", where="url", fix="put templates into its path")
-    headers = {name: _filled(f"headers.{name}", text, variables) for name, text in options.headers.items()}
+    headers = {
+        name: render_option(f"headers.{name}", text, variables, typed=False) for name, text in options.headers.items()
+    }
     for name, text in headers.items():
         # A text of a test with a line end would add headers to the request.
         if "\n" in text or "\r" in text or "\0" in text:
             raise AgentevalError(
                 f"the header {name} would have several lines", where=f"headers.{name}", fix="put such text into `body`"
             )
-    query = {name: _filled(f"query.{name}", text, variables) for name, text in options.query.items()}
+    query = {name: render_option(f"query.{name}", text, variables, typed=False) for name, text in options.query.items()}
     content, content_type = _content(options, variables)
     return HttpRequest(url, headers, query, content, content_type, messages)
 
@@ -303,42 +306,13 @@ def _content(options: HttpOptions, variables: Mapping[str, Any]) -> tuple[bytes 
     # The default body is for POST; a GET has one only where it is written.
     if options.body is None or (options.method == "GET" and "body" not in options.model_fields_set):
         return None, ""
-    value = _value("body", options.body, variables)
+    value = render_option("body", options.body, variables)
     if isinstance(value, str):
         return value.encode(), "text/plain; charset=utf-8"
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace"), "application/json"
     except (TypeError, ValueError, RecursionError) as error:
         raise AgentevalError(f"`body` is not JSON: {error}", where="body", fix="check its templates") from None
-
-
-def _value(place: str, value: object, variables: Mapping[str, Any]) -> object:
-    if isinstance(value, str):
-        return _filled(place, value, variables, typed=True)
-    if isinstance(value, Mapping):
-        return {key: _value(f"{place}.{key}", inner, variables) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_value(f"{place}.{number}", inner, variables) for number, inner in enumerate(value)]
-    return value
-
-
-def _filled(place: str, text: str, variables: Mapping[str, Any], *, typed: bool = False) -> Any:
-    try:
-        return render_value(text, variables) if typed else render(text, variables)
-    except AgentevalError as error:
-        where = f"{place}, {error.where}" if error.where else place
-        raise AgentevalError(f"`{place}`: {error.what}", where=where, fix=error.fix) from None
-
-
-def _escaped(value: object) -> object:
-    """The same value with every text in it fit for an address."""
-    if isinstance(value, str):
-        return quote(value, safe="")
-    if isinstance(value, Mapping):
-        return {key: _escaped(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_escaped(inner) for inner in value]
-    return value
 
 
 # The kind `http`: finding the answer, the calls and the figures in whatever an endpoint replies

@@ -12,7 +12,7 @@ from agenteval_tui.agents.process.options import PythonOptions
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.json_paths import PathFailedError, compile_path
 from agenteval_tui.suites.model import Context
-from agenteval_tui.suites.templates import render_value
+from agenteval_tui.suites.templates import render_option
 
 
 def mapping_of(options: PythonOptions, document: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,16 +26,16 @@ def mapping_of(options: PythonOptions, document: Mapping[str, Any]) -> dict[str,
     if options.context_factory:
         how["factory"] = options.context_factory
     elif options.context is not None:
-        how["context"] = _filled("context", options.context, variables)
+        how["context"] = render_option("context", options.context, variables)
     written = {name: value for name, value in document["context"].items() if name not in Context.model_fields}
-    own = _filled("context", written, variables)
+    own = render_option("context", written, variables)
     row = document["variables"].get("context")
     # A context that is no object, such as a text, can't be added to.
     for fields in (own, row if isinstance(row, Mapping) else {}):
         if fields and isinstance(how.get("context", {}), dict):
             how["context"] = {**how.get("context", {}), **fields}
     if options.input is not None:
-        how["input"] = _filled("input", options.input, variables)
+        how["input"] = render_option("input", options.input, variables)
     how.update({name: path for name in ("output", "messages") if (path := getattr(options, name)) is not None})
     return how
 
@@ -102,17 +102,4 @@ def _at(option: str, path: str, state: object) -> object:
             f"`{option}: {path}` finds nothing in the agent's state, {has}",
             fix=f"write a path into that state in `{option}`",
         )
-    return value
-
-
-def _filled(place: str, value: object, variables: Mapping[str, Any]) -> Any:
-    if isinstance(value, str):
-        try:
-            return render_value(value, variables)
-        except AgentevalError as error:
-            raise AgentevalError(f"`{place}`: {error.what}", where=place, fix=error.fix) from None
-    if isinstance(value, Mapping):
-        return {key: _filled(f"{place}.{key}", inner, variables) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_filled(f"{place}.{number}", inner, variables) for number, inner in enumerate(value)]
     return value

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.recording.answers import Difference, common_start
 from agenteval_tui.agents.recording.exchange import Question
 from agenteval_tui.agents.recording.protocols import without_system
+from agenteval_tui.core.json_values import with_texts
 
 ANY = "any"
 # What no answer depends on.
@@ -131,8 +133,8 @@ def without_clock(question: Question, today: date) -> Question:
     body = question.body
     if not isinstance(body, Mapping):
         return question
-    days = [today + timedelta(days=offset) for offset in (-1, 0, 1)]
-    changed = {key: _map_texts(part, days) if key in _SYSTEM else part for key, part in body.items()}
+    without_now = partial(_without_now, days=[today + timedelta(days=offset) for offset in (-1, 0, 1)])
+    changed = {key: with_texts(part, without_now) if key in _SYSTEM else part for key, part in body.items()}
     for key in _CONVERSATION & body.keys():
         items = body[key]
         first = len(items) if isinstance(items, list) else 0
@@ -140,19 +142,13 @@ def without_clock(question: Question, today: date) -> Question:
             if not isinstance(message, Mapping) or message.get("role", _OF_MODELS[0]) in _OF_MODELS:
                 first = number
                 break
-        changed[key] = [*(_map_texts(message, days) for message in items[:first]), *items[first:]] if first else items
+        changed[key] = (
+            [*(with_texts(message, without_now) for message in items[:first]), *items[first:]] if first else items
+        )
         # The Responses API takes a text for a conversation of one message.
         if isinstance(items, str):
-            changed[key] = _map_texts(items, days)
+            changed[key] = without_now(items)
     return replace(question, body=changed)
-
-
-def _map_texts(value: object, days: Sequence[date]) -> object:
-    if isinstance(value, str):
-        return _without_now(value, days)
-    if isinstance(value, list):
-        return [_map_texts(item, days) for item in value]
-    return {key: _map_texts(item, days) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def _without_now(text: str, days: Sequence[date]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.core.json_values import with_texts
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
@@ -145,18 +146,12 @@ def _in_json(source: str, text: str) -> str | None:
         return None
     done = False
 
-    def planted(node: Any) -> object:
+    def planted(string: str) -> str:
         nonlocal done
-        if done:
-            return node
-        if isinstance(node, str):
-            done = True
-            return f"{node} {text}".lstrip()
-        if isinstance(node, dict):
-            return {key: planted(item) for key, item in node.items()}
-        return [planted(item) for item in node] if isinstance(node, list) else node
+        done, was_done = True, done
+        return string if was_done else f"{string} {text}".lstrip()
 
-    changed = planted(value)
+    changed = with_texts(value, planted)
     return json.dumps(changed, ensure_ascii=False) if done else None
 
 

@@ -24,6 +24,7 @@ from agenteval_tui.agents.recording.conversation import Asked
 from agenteval_tui.agents.recording.told_requests import asked_in, with_requests
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.json_values import with_texts
 from agenteval_tui.extensions.inspect.zip_file import Archive, DamagedMember, Member, open_archive
 from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
@@ -917,11 +918,10 @@ def _references(value: Any) -> set[str]:
 
 
 def _resolved(value: object, attachments: Mapping[str, str]) -> Any:
-    if isinstance(value, str):
-        return attachments.get(value.partition("://")[2], value) if value.startswith(_PREFIXES) else value
-    if isinstance(value, Mapping):
-        return {key: _resolved(item, attachments) for key, item in value.items()}
-    return [_resolved(item, attachments) for item in value] if isinstance(value, list) else value
+    def resolved(text: str) -> str:
+        return attachments.get(text.partition("://")[2], text) if text.startswith(_PREFIXES) else text
+
+    return with_texts(value, resolved)
 
 
 # Inspect's scores as criterion results: `inspect match`, `inspect includes`

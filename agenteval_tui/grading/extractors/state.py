@@ -10,6 +10,7 @@ from pydantic import Field
 
 from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.ids import canonical_json
+from agenteval_tui.core.json_values import with_leaves
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import PROBE_NAME
 from agenteval_tui.grading.extracted_value import ExtractionError, JsonValue, Value
@@ -143,12 +144,5 @@ def _beyond(items: list[Any], keys: list[str], others: list[str]) -> list[Any]:
 
 def _key(value: object) -> str:
     """Equal for values that are equal as JSON: 1 is 1.0."""
-    return canonical_json(json_like(_plain(value)))
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+    whole = with_leaves(value, lambda leaf: int(leaf) if isinstance(leaf, float) and leaf.is_integer() else leaf)
+    return canonical_json(json_like(whole))

@@ -17,6 +17,7 @@ from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash, new_id, short_id
+from agenteval_tui.grading.spec import json_like
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec
@@ -302,7 +303,7 @@ def question_of(source: Source, conversation: Conversation, answers: int | None 
         asked.append(["tape", answers])
     if run.user is not None:
         asked.append([run.user.agent.hash, to_builtins(run.user.brief, enc_hook=str)])
-    return content_hash(_plain(asked))[:16]
+    return content_hash(json_like(asked))[:16]
 
 
 def title_of(row: RunRow, purpose: Purpose = "fork") -> str:
@@ -441,15 +442,6 @@ def _environment(agent: AgentPlan) -> Mapping[str, str]:
         return environment_for(agent.base_dir, config=agent.config)
     except AgentevalError:  # the .env can't be read: the run will say so
         return dict(os.environ)
-
-
-def _plain(value: object) -> object:
-    """As JSON has it; dates of YAML as text."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
 def _answers_before(store: Store, row: RunRow, agent: AgentPlan) -> Mapping[int, int]:

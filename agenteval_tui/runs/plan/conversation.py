@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.tools.changes import NO_CHANGES, ToolChanges
 from agenteval_tui.core.attachment_files import keep
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.json_values import with_texts
 from agenteval_tui.runs.plan.agents import UserBrief
 from agenteval_tui.suites.datasets import messages_of, prompt_of
 from agenteval_tui.suites.message_files import attached, is_address
@@ -95,7 +96,7 @@ class Conversations:
         """
         user = self._given.user
         if user is not None and not self._constant_user:
-            user = UserBrief(**_rendered_value(user.as_dict(), variables))
+            user = UserBrief(**with_texts(user.as_dict(), lambda text: render(text, variables)))
         if not self._given.messages:
             return _of_row(row or {}, user)
         if self._constant and not self._parts:
@@ -266,17 +267,7 @@ def _with(message: Message, content: str) -> Message:
 
 def _rendered_call(call: ToolCall, variables: Mapping[str, Any]) -> ToolCall:
     result = None if call.result is None else render(call.result, variables)
-    return replace(call, arguments=_rendered_value(call.arguments, variables), result=result)
-
-
-def _rendered_value(value: object, variables: Mapping[str, Any]) -> Any:
-    if isinstance(value, str):
-        return render(value, variables)
-    if isinstance(value, Mapping):
-        return {key: _rendered_value(item, variables) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rendered_value(item, variables) for item in value]
-    return value
+    return replace(call, arguments=with_texts(call.arguments, lambda text: render(text, variables)), result=result)
 
 
 # Putting variables into one text, for many rows: most texts only name variables, and need no template engine

@@ -16,6 +16,7 @@ from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.core.directories import bundled
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
+from agenteval_tui.core.json_values import with_leaves
 from agenteval_tui.extensions.demo.agent import DemoAgent
 from agenteval_tui.extensions.demo.shop.assistant import VERSIONS
 from agenteval_tui.suites.load import load_suite
@@ -68,7 +69,7 @@ async def _lines(suite: Suite, version: str) -> str:
     for test in suite.tests:
         for repetition in range(1, (test.repeat or suite.defaults.repeat) + 1):
             transcript = await _record(test, version, repetition)
-            item = {"test": test.id, "repetition": repetition, "transcript": _rounded(to_json(transcript))}
+            item = {"test": test.id, "repetition": repetition, "transcript": _rounded(transcript)}
             lines.append(json.dumps(item, ensure_ascii=False) + "\n")
     return "".join(lines)
 
@@ -86,7 +87,7 @@ async def _labelled(path: Path) -> str:
         if repetition in _LABELS:
             passed, comment = _LABELS[repetition]
             item["label"] = {"passed": passed, "comment": comment, "who": "Ada (sample)"}
-        item["transcript"] = _rounded(to_json(transcript))
+        item["transcript"] = _rounded(transcript)
         lines.append(json.dumps(item, ensure_ascii=False) + "\n")
     return "".join(lines)
 
@@ -103,13 +104,9 @@ async def _record(test: Test, version: str, repetition: int) -> Transcript:
     return recorder.transcript()
 
 
-def _rounded(value: object) -> object:
+def _rounded(transcript: Transcript) -> object:
     """Times to the microsecond: sums of floats have digits behind it that say nothing."""
-    if isinstance(value, float):
-        return round(value, 3)
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value
+    return with_leaves(to_json(transcript), lambda leaf: round(leaf, 3) if isinstance(leaf, float) else leaf)
 
 
 def main() -> None:

@@ -1,0 +1,21 @@
+"""JSON values with other texts and numbers in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def with_leaves(value: object, change: Callable[[Any], object]) -> Any:
+    """A copy of a value with `change` made to everything in it that is neither an object nor a list. Keys stay as they
+    are, and tuples become lists."""
+    if isinstance(value, Mapping):
+        return {key: with_leaves(item, change) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [with_leaves(item, change) for item in value]
+    return change(value)
+
+
+def with_texts(value: object, change: Callable[[str], object]) -> Any:
+    """The same, with `change` made to texts only."""
+    return with_leaves(value, lambda leaf: change(leaf) if isinstance(leaf, str) else leaf)
