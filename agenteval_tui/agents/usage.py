@@ -5,14 +5,16 @@ What can't be so is not counted, and noted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from agenteval_tui.agents.process.python_usage import dollars_in, figures_in, is_usage_attribute, tokens_in
 from agenteval_tui.transcripts.model import Note, Usage
 from agenteval_tui.transcripts.possible_figures import shown_figure
+
+T = TypeVar("T", int, float)
 
 
 class UsageSum:
@@ -92,19 +94,18 @@ class UsageReader:
 
     def tokens(self, raw: object, key: str) -> int | None:
         """The number of tokens at a key; None where there is none."""
-        value = raw.get(key) if isinstance(raw, Mapping) else None
-        count: int | None = tokens_in(value)
-        if count is None and value is not None:
-            self.odd[key] = value
-        return count
+        return self._at(raw, key, tokens_in)
 
     def cost(self, raw: object, key: str = "cost") -> float | None:
         """The cost at a key; None where there is none."""
+        return self._at(raw, key, dollars_in)
+
+    def _at(self, raw: object, key: str, read: Callable[[Any], T | None]) -> T | None:
         value = raw.get(key) if isinstance(raw, Mapping) else None
-        dollars: float | None = dollars_in(value)
-        if dollars is None and value is not None:
+        figure = read(value)
+        if figure is None and value is not None:
             self.odd[key] = value
-        return dollars
+        return figure
 
     @property
     def notes(self) -> tuple[Note, ...]:

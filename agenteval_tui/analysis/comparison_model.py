@@ -369,5 +369,3 @@ def _score_moved(was: float | None, now: float | None) -> bool:
     if was is None or now is None:
         return was is not now
     return abs(now - was) > LEAST_CHANGE + 1e-12  # a hair more: 0.501 - 0.5 is a little over 0.001 in binary
-
-

@@ -14,6 +14,7 @@ from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import listed, quoted, shown
+from agenteval_tui.grading.config.diagnostics import marked_range
 from agenteval_tui.grading.metrics.matchers import LITERAL, is_literal, is_matcher, type_of
 from agenteval_tui.grading.observed_tools import AgentFacts, ArgumentFacts, ToolFacts, with_declared
 from agenteval_tui.grading.placeholders import PlaceholderError, fill, has_placeholders
@@ -338,12 +339,4 @@ def _place(document: Document, path: Path) -> tuple[int, int]:
         if member is not None:
             return member.key_start, member.key_end
         path = path[:-1]
-    node = node_of(document, path)
-    while node is None and path:
-        path = path[:-1]
-        node = node_of(document, path)
-    if node is None:
-        return 0, min(1, len(document.text))
-    if node.kind in ("object", "array") and node.end > node.start:
-        return node.start, node.start + 1
-    return node.start, node.end
+    return marked_range(document, path)

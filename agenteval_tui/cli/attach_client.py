@@ -90,24 +90,36 @@ async def _watch(live: Live, take: Callable[[Event], None], leaves: bool, stream
     return AttachResult(None, left=True, stops=stops)
 
 
+class Interrupts(Struct):
+    """How often somebody asked this process to stop."""
+
+    count: int = 0
+
+
 @contextmanager
 def handle_interrupt(
     loop: asyncio.AbstractEventLoop, stop: Callable[[], None], *, at_hangup: bool = True
-) -> Iterator[None]:
+) -> Iterator[Interrupts]:
     """While this lasts, call `stop` on Ctrl-C and SIGTERM, and `at_hangup` also when the terminal closes (not below
-    nohup)."""
+    nohup). Gives how often that was."""
     added = []
+    interrupts = Interrupts()
+
+    def interrupted() -> None:
+        interrupts.count += 1
+        stop()
+
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number == signal.SIGHUP and (not at_hangup or signal.getsignal(number) is signal.SIG_IGN):
             continue
         try:
-            loop.add_signal_handler(number, stop)
+            loop.add_signal_handler(number, interrupted)
             signal.signal(number, _let_go)  # the loop is woken all the same
             added.append(number)
         except (NotImplementedError, RuntimeError, ValueError):
             break  # not the main thread: whoever called us has the signals
     try:
-        yield
+        yield interrupts
     finally:
         for number in added:
             loop.remove_signal_handler(number)

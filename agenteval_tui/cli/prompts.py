@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.core.atomic_write import is_special
+from agenteval_tui.core.errors import AgentevalError
 
 
 def can_ask(invocation: Invocation) -> bool:
@@ -21,6 +24,17 @@ def can_ask(invocation: Invocation) -> bool:
 def confirm(invocation: Invocation, question: str) -> bool:
     """Whether the answer begins with y; anything else, also no answer, is a no."""
     return choose(invocation, question, ("y", "N")) == "y"
+
+
+def agree_to_overwrite(invocation: Invocation, file: Path) -> bool:
+    """Whether there is a file that is to be overwritten. Raises `AgentevalError` where it is not to be."""
+    if not file.exists() or is_special(file):
+        return False
+    if not can_ask(invocation):
+        raise AgentevalError("this file already exists", where=str(file), fix="--force overwrites it")
+    if not confirm(invocation, f"{file} already exists. Overwrite it?"):
+        raise AgentevalError("nothing was written", where=str(file))
+    return True
 
 
 def choose(invocation: Invocation, question: str, answers: Sequence[str]) -> str:

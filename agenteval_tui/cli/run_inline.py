@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.invocation import Invocation
@@ -51,12 +52,6 @@ async def _run(plan: Plan, store: Store, progress: RunProgress) -> tuple[Ended, 
 
     # Others see it and can steer it, as if it had a process of its own; where no socket can be made it runs as well.
     host = Host(plan, store, progress.apply)
-    stops = 0
-
-    def stop() -> None:
-        nonlocal stops
-        stops += 1
-        host.engine.command(Command("cancel"))
-
-    with handle_interrupt(asyncio.get_running_loop(), stop):
-        return await host.run(), stops > 0
+    cancel = partial(host.engine.command, Command("cancel"))
+    with handle_interrupt(asyncio.get_running_loop(), cancel) as interrupts:
+        return await host.run(), interrupts.count > 0

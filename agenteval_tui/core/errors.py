@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -185,3 +185,12 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 def line_of(text: str, offset: int) -> int:
     """The line (from 1) of a character."""
     return line_and_column(text, offset)[0]
+
+
+def raise_first(problems: Sequence[Problem]) -> None:
+    """Raise `AgentevalError` for the first problem, with how many more there are; nothing where there is none."""
+    if problems:
+        first = problems[0]
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        where = f"{first.file}:{first.line}:{first.column}"
+        raise AgentevalError(first.message + more, where=where, fix=first.fix or "")

@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.core.common_ends import common_start
 from agenteval_tui.core.errors import line_of
 from agenteval_tui.grading.extracted_value import Value, lower_offsets, unfolded
 
@@ -91,18 +92,6 @@ def nearest(value: Value, needle: str, side: str, ignore_case: bool) -> NearMatc
     return NearMatch(near_match.start + offset, near_match.end + offset, near_match.fields, near_match.likeness)
 
 
-def text_difference(expected: str, actual: str) -> int:
-    """The first character that differs; the length of the shorter text when it is the beginning of the other."""
-    low, high = 0, min(len(expected), len(actual))
-    while low < high:  # halves are compared as a whole: texts may have megabytes
-        middle = (low + high + 1) // 2
-        if expected[low:middle] == actual[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
 def would_match(expected: str, actual: str) -> list[str]:
     """The fewest normalisations that make two texts equal (keys of `sentences.STEPS`); [] when none do."""
     if len(expected) > TEXT_LIMIT or len(actual) > TEXT_LIMIT:
@@ -161,7 +150,7 @@ def _normalised(text: str, needle: str, side: str) -> NearMatch | None:
                     "steps": [_STEPS[number][0] for number in steps],
                 }
                 if end - start > _SAID:
-                    fields["at"] = text_difference(needle, text[start:end])
+                    fields["at"] = common_start(needle, text[start:end])
                     fields["text"] = part_around(text, start + fields["at"], start, end)
                 return NearMatch(start, end, fields, 0.98 - 0.01 * size)
     return None
@@ -349,7 +338,7 @@ def _first_difference(
     text_places = lower_offsets(text) if searched is not text else None
     needle_places = lower_offsets(needle) if target is not needle else None
     piece = searched[start:end]
-    common = text_difference(target, piece)
+    common = common_start(target, piece)
     is_whole_piece, is_whole_needle = common == len(piece), common == len(target)
     # Lower case makes several characters of some, such as İ: a place between them is none in the text.
     while _within_a_character(text_places, start + common) or _within_a_character(needle_places, common):

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.core.errors import AgentevalError, Problem, raise_first
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.runs.criteria import specs_of
 from agenteval_tui.suites.decode import read_model
@@ -41,11 +41,7 @@ def read_criteria(path: Path, data: bytes | None = None) -> list[CriterionSpec]:
     if criteria is None:
         root, _ = compose(text, report)
         criteria = [] if problems or root is None or is_null(root) else _from_yaml(root, report)
-    if problems:
-        first = problems[0]
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        where = f"{first.file}:{first.line}:{first.column}"
-        raise AgentevalError(first.message + more, where=where, fix=first.fix or "")
+    raise_first(problems)
     if not criteria:
         raise AgentevalError(
             "there are no criteria in this file",

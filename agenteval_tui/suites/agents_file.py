@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agenteval_tui.core.did_you_mean import did_you_mean
-from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.core.errors import AgentevalError, Problem, raise_first
 from agenteval_tui.core.private_files import read_small_bytes
 from agenteval_tui.suites.files import decode_utf8
 from agenteval_tui.suites.load import read_agents
@@ -26,11 +26,7 @@ def load_agents(config_dir: Path) -> dict[str, AgentConfig]:
     Raises `AgentevalError` with the first problem (and how many more there are); `read_agents_file` gives them all.
     """
     agents, problems = read_agents_file(agents_path(config_dir))
-    if problems:
-        first = problems[0]
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        where = f"{first.file}:{first.line}:{first.column}"
-        raise AgentevalError(first.message + more, where=where, fix=first.fix or "")
+    raise_first(problems)
     return agents
 
 

@@ -45,15 +45,21 @@ _TRUE = {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"}
 _FALSE = {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"}
 
 
+class _Counted:
+    """Reports problems, and counts them."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self.problems = 0
+
+    def __call__(self, code: str, start: int, end: int, message: str, fix: str | None) -> None:
+        self.problems += 1
+        self._report(code, start, end, message, fix)
+
+
 def read_model(model: type[M], node: Node, name: str, report: Report) -> M | None:
     """`node` as a `model`, or None when something is wrong; all that is wrong was reported."""
-    problems = 0
-
-    def counted(code: str, start: int, end: int, message: str, fix: str | None) -> None:
-        nonlocal problems
-        problems += 1
-        report(code, start, end, message, fix)
-
+    counted = _Counted(report)
     data = reader_of(model)(node, name, counted)
     if data is WRONG:
         return None
@@ -62,20 +68,14 @@ def read_model(model: type[M], node: Node, name: str, report: Report) -> M | Non
     except ValidationError as error:
         _say(error, node, name, counted)
         return None
-    return value if problems == 0 else None
+    return None if counted.problems else value
 
 
 def read_value(value_type: Any, node: Node, name: str, report: Report) -> object:
     """`node` as a value of this type, with its models; `WRONG` when something is wrong, which was reported."""
-    problems = 0
-
-    def counted(code: str, start: int, end: int, message: str, fix: str | None) -> None:
-        nonlocal problems
-        problems += 1
-        report(code, start, end, message, fix)
-
+    counted = _Counted(report)
     data = reader_of(value_type)(node, name, counted)
-    if data is WRONG or problems:
+    if data is WRONG or counted.problems:
         return WRONG
     try:
         value = TypeAdapter(value_type).validate_python(data, strict=True, context=COMPLAINED)

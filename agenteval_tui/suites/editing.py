@@ -34,7 +34,7 @@ from agenteval_tui.suites.yaml.tree import (
     Node,
     ScalarNode,
     SequenceNode,
-    compose,
+    flawless,
     is_null,
     plain_data,
     resolve,
@@ -116,7 +116,7 @@ def _put_back(loaded: LoadedSuite, place: int, alone: str | None) -> str | None:
         return None
     start = spans(loaded.text, resolve(loaded.node()).get("tests"))[place][0]  # type: ignore[union-attr, arg-type, index]
     text = loaded.text[:start] + alone[len(head) : len(alone) - len(tail)] + loaded.text[start + len(own) :]
-    edited, root = _read_tree(alone), _read_tree(text)
+    edited, root = flawless(alone), flawless(text)
     if edited is None or root is None:
         return None
     meant = plain_data(loaded.root)
@@ -346,7 +346,7 @@ class TreeEdit:
     def __init__(self, text: str, where: str) -> None:
         """`where` names the file in errors. Raises `SaveFailed` when the text has a YAML error."""
         self.where = where
-        root = _read_tree(text)
+        root = flawless(text)
         if root is None:
             raise SaveFailed("the file has a YAML error, so it can't be edited here", where=where, fix="fix that first")
         self.text = text
@@ -481,14 +481,14 @@ class TreeEdit:
         if isinstance(real, ScalarNode) and real.text == value and not is_null(node):
             return
         result = splice(self.text, self.root, node, value)
-        root = _read_tree(result) if result is not None else None
+        root = flawless(result) if result is not None else None
         if result is None or root is None:
             raise self._cant(path)
         self.text, self.root, self.data = result, root, plain_data(root)
 
     def _take(self, ways: Iterator[str], meant: Any, path: KeyPath) -> None:
         for text in ways:
-            root = _read_tree(text)
+            root = flawless(text)
             if root is not None and same(plain_data(root), meant):
                 self.text, self.root, self.data = text, root, meant
                 return
@@ -523,18 +523,6 @@ def _words(path: KeyPath) -> str:
     """A path for people: tests[2].criteria[1].name."""
     parts = [f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in path]
     return "".join(parts).lstrip(".") or "this"
-
-
-def _read_tree(text: str) -> Node | None:
-    """The tree of a text; None when there is the least wrong with it."""
-    broken = False
-
-    def report(*_: Any) -> None:
-        nonlocal broken
-        broken = True
-
-    root, whole = compose(text, report)
-    return root if whole and not broken else None
 
 
 # An edit of a test, made again for the present file, when others changed the file meanwhile
@@ -726,14 +714,8 @@ def _ended(text: str, eol: str) -> str:
 
 def _holds(loaded: LoadedSuite, text: str, test: dict[str, Any]) -> bool:
     """Does `text` say all that the file says, with the test behind its tests, and nothing else?"""
-    broken = False
-
-    def report(*_: Any) -> None:
-        nonlocal broken
-        broken = True
-
-    root, whole = compose(text, report)
-    if root is None or not whole or broken:
+    root = flawless(text)
+    if root is None:
         return False
     assert loaded.root is not None
     before, after = plain_data(loaded.root), plain_data(root)

@@ -57,6 +57,17 @@ def _plain(text: str) -> bool:
     return (text.isascii() and text.isprintable()) or _narrow(text)
 
 
+def between(spans: Iterable[Cell], start: int, end: int) -> list[Cell]:
+    """The characters `start` to `end` of a text of several styles."""
+    pieces: list[Cell] = []
+    at = 0
+    for text, style in spans:
+        piece = text[max(start - at, 0) : max(end - at, 0)]
+        pieces += [(piece, style)] if piece else []
+        at += len(text)
+    return pieces
+
+
 def cell_len(text: str) -> int:
     """Terminal cells that a text takes. Most texts are plain, and need not be looked at letter by letter."""
     return len(text) if _plain(text) else cells.cell_len(text)

@@ -15,11 +15,12 @@ from unicodedata import name as unicode_name
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.core.common_ends import common_end, common_start
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import cut, listed, nth
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.matchers import same_json
-from agenteval_tui.grading.near_miss import BEFORE, text_difference
+from agenteval_tui.grading.near_miss import BEFORE
 from agenteval_tui.grading.results import FOUND, Evidence, may_be_cut
 from agenteval_tui.grading.sentences import LITERAL_NOTE, dotted_path, would_match
 
@@ -192,7 +193,7 @@ def _value(name: str, expected: object, actual: object, *, steps: Sequence[str] 
     if may_be_cut(expected) or may_be_cut(actual):
         return _cut(name, expected, actual, {})
     if isinstance(expected, str) and isinstance(actual, str):
-        at = text_difference(expected, actual)
+        at = common_start(expected, actual)
         comparison = Comparison(name, _written(expected), _written(actual), at + 1, parting_note(expected, actual))
         return _of_form(comparison, steps, expected, actual) if steps else comparison
     if depth < MOST and isinstance(expected, Mapping) and isinstance(actual, Mapping):
@@ -234,7 +235,7 @@ def _cut(name: str, expected: object, actual: object, hint: Mapping[str, Any]) -
     else:
         note = "the difference is after the stored part" if expected_text == actual_text else ""
     if around := hint.get("around"):
-        at = text_difference(*around) + 1
+        at = common_start(*around) + 1
         return Comparison(
             name, _written(around[0]), _written(around[1]), at, note, short=note if "steps" in hint else ""
         )
@@ -297,12 +298,12 @@ def _text(expected: str, near: Mapping[str, Any], stored: Any) -> Comparison:
     whole = actual is stored or "at" not in near
     form = near["is"] == "form"
     if whole and (form or actual is stored or "column" not in near):
-        at = text_difference(expected, actual)
+        at = common_start(expected, actual)
         comparison = Comparison("", _written(expected), _written(actual), at + 1, parting_note(expected, actual), where)
         return _of_form(comparison, near["steps"], expected, actual) if form else comparison
     # A part around the place that differs, with the characters before it that a near miss keeps (`near_miss`).
     excerpt = expected if whole else _around(expected, near["at"])
-    at = BEFORE + 1 if actual.startswith("…") else near.get("at", text_difference(expected, actual))
+    at = BEFORE + 1 if actual.startswith("…") else near.get("at", common_start(expected, actual))
     note = would_match_note(near["steps"]) if form else _near_note(near)
     return Comparison("", _written(excerpt), _written(actual), at + 1, note, where, short=note if form else "")
 
@@ -351,7 +352,7 @@ def _of_form(comparison: Comparison, steps: Sequence[str], expected: str, actual
 
 def _first_pieces(expected: str, actual: str) -> tuple[str, str]:
     """The first characters on both sides that are not the same, up to the place where the texts are equal again."""
-    at = text_difference(expected, actual)
+    at = common_start(expected, actual)
     left, right = expected[at : at + _AGAIN + _PIECE], actual[at : at + _AGAIN + _PIECE]
     sizes = sorted(
         ((i, j) for i in range(_PIECE + 1) for j in range(_PIECE + 1) if i or j), key=lambda size: (sum(size), size)
@@ -364,8 +365,8 @@ def _first_pieces(expected: str, actual: str) -> tuple[str, str]:
 
 def parting_note(expected: str, actual: str) -> str:
     """What differs between two texts, in a few words: "'#' is missing", "'5.' instead of '5'"."""
-    start = text_difference(expected, actual)
-    end = text_difference(expected[start:][::-1], actual[start:][::-1])
+    start = common_start(expected, actual)
+    end = common_end(expected, actual, start)
     return _parted(expected[start : len(expected) - end], actual[start : len(actual) - end])
 
 

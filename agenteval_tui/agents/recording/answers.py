@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from agenteval_tui.agents.recording.exchange import Answer, Question
+from agenteval_tui.core.common_ends import common_start
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import quoted, shown
 from agenteval_tui.transcripts.request_changes import RequestChange
@@ -87,11 +88,6 @@ class RecordedAnswers(Struct, frozen=True):
     live: bool = False
     max_cost: float | None = None
     stands: int = 0
-
-
-def common_start(text: str, other: str) -> int:
-    """How many characters two texts begin with in common."""
-    return next((n for n, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other)))
 
 
 def _around(value: object, other: object, width: int = 24) -> tuple[str, str]:

@@ -16,9 +16,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.agents.recording.answers import Difference, common_start
+from agenteval_tui.agents.recording.answers import Difference
 from agenteval_tui.agents.recording.exchange import Question
 from agenteval_tui.agents.recording.protocols import without_system
+from agenteval_tui.core.common_ends import common_end, common_start
 from agenteval_tui.core.json_values import with_texts
 
 ANY = "any"
@@ -317,5 +318,5 @@ def _in_common(differences: Sequence[Difference]) -> float:
     if not differences or not isinstance(differences[0].recorded, str) or not isinstance(differences[0].now, str):
         return 0.0
     recorded, other = differences[0].recorded, differences[0].now
-    same = common_start(recorded, other) + common_start(recorded[::-1], other[::-1])
+    same = common_start(recorded, other) + common_end(recorded, other)
     return min(1.0, same / max(1, len(recorded), len(other)))

@@ -12,9 +12,9 @@ import click
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import json_text
-from agenteval_tui.cli.prompts import can_ask, confirm
+from agenteval_tui.cli.prompts import agree_to_overwrite
 from agenteval_tui.core import entry_points
-from agenteval_tui.core.atomic_write import is_special, write_pieces
+from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.entry_points import EXPORTERS, SUITE_EXPORTERS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
@@ -105,10 +105,5 @@ def _write(invocation: Invocation, file: Path, pieces: Iterator[str], force: boo
             invocation.out.plain_line(rest)
         return
 
-    if file.exists() and not is_special(file) and not force:
-        if not can_ask(invocation):
-            raise AgentevalError("this file already exists", where=str(file), fix="--force overwrites it")
-        if not confirm(invocation, f"{file} already exists. Overwrite it?"):
-            raise AgentevalError("nothing was written", where=str(file))
-        force = True
+    force = force or agree_to_overwrite(invocation, file)
     write_pieces(file, pieces, force=force)

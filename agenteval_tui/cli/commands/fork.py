@@ -181,15 +181,8 @@ def _stored(invocation: Invocation, store: Store, row: RunRow, *, as_json: bool)
 
 
 async def _ask(oracle: Oracle, questions: Sequence[Question], count: int) -> tuple[tuple[Outcomes, ...], bool]:
-    stops = 0
-
-    def stop() -> None:
-        nonlocal stops
-        stops += 1
-        oracle.stop()
-
-    with handle_interrupt(asyncio.get_running_loop(), stop):
-        return await oracle.asking(questions, count), stops > 0
+    with handle_interrupt(asyncio.get_running_loop(), oracle.stop) as interrupts:
+        return await oracle.asking(questions, count), interrupts.count > 0
 
 
 def _title(row: RunRow, questions: Sequence[Question]) -> str:

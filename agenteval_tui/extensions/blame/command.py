@@ -97,13 +97,6 @@ def _sampled(invocation: Invocation, reference: str, options: BlameOptions, aski
 
 
 async def _ask(invocation: Invocation, sampling: Sampling, *, silent: bool) -> tuple[SampledAnswer, bool]:
-    stops = 0
-
-    def stop() -> None:
-        nonlocal stops
-        stops += 1
-        sampling.oracle.stop()
-
     def tell(sampled: SampledAnswer) -> None:
         if not (silent or invocation.quiet) and sampled.rates:
             newest = sampling.newest
@@ -112,5 +105,5 @@ async def _ask(invocation: Invocation, sampling: Sampling, *, silent: bool) -> t
             )
             invocation.out.line((f"  {rate_text(rate)}", "dim"))
 
-    with handle_interrupt(asyncio.get_running_loop(), stop):
-        return await sampling.asking(tell), stops > 0
+    with handle_interrupt(asyncio.get_running_loop(), sampling.oracle.stop) as interrupts:
+        return await sampling.asking(tell), interrupts.count > 0

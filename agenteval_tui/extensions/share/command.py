@@ -10,9 +10,8 @@ import click
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.prompts import can_ask, confirm
-from agenteval_tui.core.atomic_write import is_special, write_pieces
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.cli.prompts import agree_to_overwrite
+from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.numbers import count, file_size
 from agenteval_tui.extensions.share.page import ShareOptions, share, share_name
 
@@ -35,12 +34,7 @@ def command(invocation: Invocation, /, what: str, file: Path | None, force: bool
     with invocation.store(to_look=True) as store:
         target = invocation.references(store).either(what)
         file = file or Path(share_name(target))
-        if file.exists() and not is_special(file) and not force:
-            if not can_ask(invocation):
-                raise AgentevalError("this file already exists", where=str(file), fix="give --force")
-            if not confirm(invocation, f"{file} exists. Overwrite it?"):
-                raise AgentevalError("nothing was written", where=str(file))
-            force = True
+        force = force or agree_to_overwrite(invocation, file)
         page = share(store, target, ShareOptions(**options))
         write_pieces(file, page.pieces, force=force)
     if page.missing:

@@ -105,13 +105,6 @@ def _find_smallest(
 async def _shrink(
     invocation: Invocation, question: ShrinkQuestion, oracle: Oracle, options: ShrinkOptions
 ) -> tuple[Shrunk, bool]:
-    stops = 0
-
-    def stop() -> None:
-        nonlocal stops
-        stops += 1
-        oracle.stop()
-
     def show(progress: Progress) -> None:
         invocation.err.status(progress_text(progress))
 
@@ -127,13 +120,13 @@ async def _shrink(
             errors.append(error)
         loop.call_soon_threadsafe(ended.set)
 
-    with handle_interrupt(loop, stop):
+    with handle_interrupt(loop, oracle.stop) as interrupts:
         threading.Thread(target=work, name="shrink", daemon=True).start()
         await ended.wait()
     invocation.err.status("")
     if errors:
         raise errors[0]
-    return done[0], stops > 0
+    return done[0], interrupts.count > 0
 
 
 def _keep(

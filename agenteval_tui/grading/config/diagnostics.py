@@ -65,7 +65,7 @@ def _meaning(document: Document, model: Any) -> Iterator[Diagnostic]:
         yield from _findings(document, prototype.findings(), ())
     listed = value.get("metrics")
     if not listed and prototype is not None and not prototype.can_find_nothing:
-        start, end = _range(document, ("metrics",) if listed is not None else ())
+        start, end = marked_range(document, ("metrics",) if listed is not None else ())
         yield Diagnostic("warning", "checks-nothing", "There is no metric: this criterion checks nothing.", start, end)
     for number, entry in enumerate(listed if isinstance(listed, list) else ()):
         name = registry.known_metric(entry["type"]) if _has_type(entry) else None
@@ -74,7 +74,7 @@ def _meaning(document: Document, model: Any) -> Iterator[Diagnostic]:
         try:
             metric_model = registry.metric(name)
         except AgentevalError as broken:
-            start, end = _range(document, ("metrics", number, "type"))
+            start, end = marked_range(document, ("metrics", number, "type"))
             yield Diagnostic("error", "unknown-type", str(broken), start, end)
             continue
         metric, errors = _validated(metric_model, {key: item for key, item in entry.items() if key != "type"})
@@ -84,7 +84,7 @@ def _meaning(document: Document, model: Any) -> Iterator[Diagnostic]:
             if prototype is not None:
                 yield from _findings(document, prototype.findings_of(metric), ("metrics", number))
             if metric.alone_because and len(listed) > 1:
-                start, end = _range(document, ("metrics", number, "type"))
+                start, end = marked_range(document, ("metrics", number, "type"))
                 yield Diagnostic("error", "not-alone", _sentence(metric.alone_because), start, end)
 
 
@@ -94,7 +94,7 @@ def _findings(
     for finding in findings:
         # A message about a metric as a whole is placed at its type.
         path = (*where, *finding.path) if finding.path or not where else (*where, "type")
-        start, end = _range(document, path)
+        start, end = marked_range(document, path)
         yield Diagnostic(finding.severity, finding.code, _sentence(finding.message), start, end)
 
 
@@ -151,7 +151,7 @@ def _at(
     node = _node(document, path)
     if node is not None and isinstance(node.value, str) and "{{" in node.value and code != "judge-prompt":
         return  # its final value is not known yet
-    start, end = _range(document, path)
+    start, end = marked_range(document, path)
     fix = None
     if node is not None and node.kind == "string" and position is not None:
         start = document.string_offset(node, position)
@@ -243,7 +243,7 @@ def _node(document: Document, path: Sequence[str | int]) -> Node | None:
 _OTHER_NAMES = {"tools": ("tool",)}
 
 
-def _range(document: Document, path: Sequence[str | int]) -> tuple[int, int]:
+def marked_range(document: Document, path: Sequence[str | int]) -> tuple[int, int]:
     """The characters to mark for `path`: a plain value as a whole, of an object or a list the bracket."""
     node = _node(document, path)
     cut = list(path)

@@ -285,18 +285,18 @@ def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: 
     properties = schema.get("properties", {})
     others = list(schema.get("patternProperties", {}))
     extras = [key for key in instance if key not in properties and not any(_found(pattern, key) for pattern in others)]
-    if isinstance(allowed, dict):
-        for extra in extras:
-            yield from validator.descend(instance[extra], allowed, path=extra)
-    elif not allowed and extras:
-        yield _unexpected(extras)
+    yield from _extras(validator, allowed, instance, extras)
 
 
 def _unevaluated_properties(validator: Any, allowed: Any, instance: object, schema: object) -> Iterator[Any]:
     if not isinstance(instance, dict):
         return
     evaluated = _evaluated(validator, instance, schema)
-    extras = [key for key in instance if key not in evaluated]
+    yield from _extras(validator, allowed, instance, [key for key in instance if key not in evaluated])
+
+
+def _extras(validator: Any, allowed: Any, instance: Any, extras: list[str]) -> Iterator[Any]:
+    """What is wrong with the properties that the schema does not name."""
     if isinstance(allowed, dict):
         for extra in extras:
             yield from validator.descend(instance[extra], allowed, path=extra)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from msgspec import Struct, field
 from pydantic import AliasChoices, BaseModel, Field, field_validator
 
+from agenteval_tui.core.common_ends import common_start
 from agenteval_tui.core.phrasing import quoted, shown
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import EXACT, TOOL_ARGUMENTS, TOOL_NAMES, no_null
@@ -27,7 +28,7 @@ from agenteval_tui.grading.metrics.matchers import (
     usable_arguments,
 )
 from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric
-from agenteval_tui.grading.near_miss import part_around, text_difference, would_match
+from agenteval_tui.grading.near_miss import part_around, would_match
 from agenteval_tui.grading.results import Evidence, MetricResult, Span, kept_value
 from agenteval_tui.grading.sentences import wanted_phrase
 from agenteval_tui.transcripts.model import ToolCall
@@ -683,7 +684,7 @@ def _leaf(name: str, path: str, expected: object, actual: object) -> ArgumentDif
     if not (isinstance(expected, str) and isinstance(actual, str)):
         hint = _other_form(lambda value: same_json(expected, value), actual)
         return difference(hint=hint, cost=0.3 if hint else 0.9)
-    at = text_difference(expected, actual)
+    at = common_start(expected, actual)
     steps = would_match(expected, actual)
     if steps:
         return difference(hint={"steps": steps, **_around(expected, actual, at)}, cost=0.1, at=at)

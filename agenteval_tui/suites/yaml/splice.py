@@ -21,7 +21,7 @@ from agenteval_tui.suites.yaml.tree import (
     Node,
     ScalarNode,
     SequenceNode,
-    compose,
+    flawless,
     is_null,
     plain_data,
     resolve,
@@ -60,14 +60,8 @@ def _first(text: str, root: Node, node: Node, ways: Iterator[list[TextEdit]], ex
 
 
 def _holds(result: str, meant: list[Any], expected: object) -> bool:
-    broken = False
-
-    def report(*_: Any) -> None:
-        nonlocal broken
-        broken = True
-
-    root, whole = compose(result, report)
-    if root is None or not whole or broken:
+    root = flawless(result)
+    if root is None:
         return False
     matches: list[Node] = []
     if not _matches(meant, root, matches) or len(matches) != 1:

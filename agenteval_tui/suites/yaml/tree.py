@@ -123,6 +123,13 @@ def compose(text: str, report: Report) -> tuple[Node | None, bool]:
     return composer.root, True
 
 
+def flawless(text: str) -> Node | None:
+    """The tree of a text; None when there is the least wrong with it."""
+    problems: list[str] = []
+    root, whole = compose(text, lambda code, *_: problems.append(code))
+    return root if whole and not problems else None
+
+
 # What YAML does not allow in a file. (Three sets: one big set takes 8 ms to compile.)
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]|[\ud800-\udfff]|[\ufffe\uffff]")
 

@@ -63,6 +63,25 @@ class BlockColumn:
     # Shape
 
     @property
+    def margin(self) -> int:
+        """Cells before the text of a row."""
+        raise NotImplementedError
+
+    def text_between(self, first: int, first_cell: int, last: int, last_cell: int) -> str:
+        """The text without what is before it, from cell `first_cell` of row `first` to `last_cell` (-1: the end) of row
+        `last`."""
+        parts: list[str] = []
+        for row in range(first, min(last + 1, self.height)):
+            spot = self.spot(row)
+            if spot is None or spot.row is None or spot.row.fold:
+                continue
+            text = "".join(cell for cell, _ in spot.row.cells)
+            begin = max(first_cell - self.margin, 0) if row == first else 0
+            end = len(text) if row != last or last_cell < 0 else max(last_cell - self.margin, 0)
+            parts.append(text[begin:end] + ("" if row == last else " " if spot.row.soft else "\n"))
+        return "".join(parts)
+
+    @property
     def height(self) -> int:
         """Rows of all of it; partly an estimate."""
         return self._heights.total

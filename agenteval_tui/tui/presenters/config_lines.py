@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.core.common_ends import common_end, common_start
 from agenteval_tui.core.errors import Severity
 from agenteval_tui.tui.presenters.status_style import WARNING, glyph
 from agenteval_tui.tui.styled_text import Cell
@@ -204,28 +205,3 @@ def painted(text: str, offsets: Sequence[int] | None, layers: Sequence[Layer]) -
         for index in range(where[start], where[end]):
             styles[index].append(style)
     return tuple((text[bounds[index] : bounds[index + 1]], " ".join(styles[index])) for index in range(len(bounds) - 1))
-
-
-def common_start(text: str, other: str) -> int:
-    """How many characters are the same at the start of both."""
-    # Halving compares slices, which is far quicker than a loop over characters.
-    low, high = 0, min(len(text), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if text[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def common_end(text: str, other: str, start: int) -> int:
-    """How many characters are the same at the end of both, behind the first `start`."""
-    low, high = 0, min(len(text), len(other)) - start
-    while low < high:
-        middle = (low + high + 1) // 2
-        if text[len(text) - middle : len(text) - low] == other[len(other) - middle : len(other) - low]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from agenteval_tui.core.common_ends import common_end, common_start
 from agenteval_tui.core.errors import TextEdit
-from agenteval_tui.tui.presenters.config_lines import common_end, common_start
 from agenteval_tui.tui.presenters.wrapped_lines import shown_line
 from agenteval_tui.tui.styled_text import Cell, Line, wrap
 from agenteval_tui.uxon.tokens import Token, tokenize

@@ -58,19 +58,10 @@ class JsonDocument(BlockColumn):
         """The colours of JSON."""
         return [Range(*style) for style in json_styles(self.text(block), start, end)]
 
-    def text_between(self, first: int, first_cell: int, last: int, last_cell: int) -> str:
-        """The text (no names) from cell `first_cell` of row `first` to `last_cell` (-1: the end) of row `last`."""
-        margin = 2 if self._heads else LABEL
-        parts: list[str] = []
-        for row in range(first, min(last + 1, self.height)):
-            spot = self.spot(row)
-            if spot is None or spot.row is None or spot.row.fold:
-                continue
-            text = "".join(cell for cell, _ in spot.row.cells)
-            begin = max(first_cell - margin, 0) if row == first else 0
-            end = len(text) if row != last or last_cell < 0 else max(last_cell - margin, 0)
-            parts.append(text[begin:end] + ("" if row == last else " " if spot.row.soft else "\n"))
-        return "".join(parts)
+    @property
+    def margin(self) -> int:
+        """Cells before the text of a row."""
+        return 2 if self._heads else LABEL
 
 
 def parts_of(document: Mapping[str, Any], listed: str) -> list[tuple[str, Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from agenteval_tui.core.display import displayable
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
-from agenteval_tui.tui.styled_text import Line, cell_len, fit, left, wrap
+from agenteval_tui.tui.styled_text import Line, between, cell_len, fit, left, wrap
 
 LABEL = 11
 LONGEST = 8_000
@@ -46,15 +46,9 @@ def hanging(line: Line, width: int) -> list[Line]:
     indent = len(whole) - len(whole.lstrip(" "))
     if cell_len(whole) <= width or width <= indent + 8:
         return [line]
-    lines: list[Line] = []
-    for start, end in wrap(whole[indent:], width - indent):
-        cells, at = [(" " * indent, "")] if indent else [], -indent
-        for text, style in line:
-            piece = text[max(start - at, 0) : max(end - at, 0)]
-            cells += [(piece, style)] if piece else []
-            at += len(text)
-        lines.append(tuple(cells))
-    return lines
+    margin = ((" " * indent, ""),) if indent else ()
+    places = wrap(whole[indent:], width - indent)
+    return [(*margin, *between(line, start + indent, end + indent)) for start, end in places]
 
 
 def indented(lines: Iterable[Line], by: int = 1) -> list[Line]:

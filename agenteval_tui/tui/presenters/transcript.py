@@ -198,21 +198,10 @@ class TranscriptDocument(BlockColumn):
             label = left(block.label, LABEL)
         return self._with_aside((sign, (label, block.label_style), *spot.row.cells), block.aside)
 
-    def text_between(self, first: int, first_cell: int, last: int, last_cell: int) -> str:
-        """The text (no roles) from cell `first_cell` of row `first` to `last_cell` (-1: the end) of row `last`."""
-        parts: list[str] = []
-        margin = SIGN + self._indent
-        for row in range(first, min(last + 1, self.height)):
-            spot = self.spot(row)
-            if spot is None or spot.row is None or spot.row.fold:
-                continue
-            text = "".join(cell for cell, _ in spot.row.cells)
-            begin = max(first_cell - margin, 0) if row == first else 0
-            end = len(text) if row != last or last_cell < 0 else max(last_cell - margin, 0)
-            parts.append(text[begin:end])
-            if row != last:
-                parts.append(" " if spot.row.soft else "\n")
-        return "".join(parts)
+    @property
+    def margin(self) -> int:
+        """Cells before the text of a row."""
+        return SIGN + self._indent
 
     # Marks and found words
 

@@ -8,7 +8,7 @@ from functools import cache
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import LABEL, LONGEST
-from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, width_of, wrap
+from agenteval_tui.tui.styled_text import Cell, Line, between, cell_len, fit, left, width_of, wrap
 from agenteval_tui.views.model import (
     ASCII,
     Difference,
@@ -113,7 +113,7 @@ def wrapped(words: Text, width: int, indent: int = 0, hang: int = 0) -> list[Lin
     lines: list[Line] = []
     for start, end in _breaks(whole, room, hang):
         before = space + " " * (hang if lines else 0)
-        lines.append(((before, ""), *_between(spans, start, end)) if before else tuple(_between(spans, start, end)))
+        lines.append(((before, ""), *between(spans, start, end)) if before else tuple(between(spans, start, end)))
     if (more := len(plain(words)) - LONGEST) > 0:
         lines.append(fit(((space, ""), cell(f"… {more:,} more characters", "dim")), width))
     return [fit(each, width) for each in lines]
@@ -131,16 +131,6 @@ def _breaks(whole: str, room: int, hang: int) -> list[tuple[int, int]]:
         spaces = len(whole[start:end]) - len(whole[start:end].lstrip(" "))
         breaks.append((start if whole[start - 1] == "\n" else start + spaces, end))
     return breaks
-
-
-def _between(spans: Sequence[Cell], start: int, end: int) -> list[Cell]:
-    pieces: list[Cell] = []
-    at = 0
-    for part, style in spans:
-        piece = part[max(start - at, 0) : max(end - at, 0)]
-        pieces += [(piece, style)] if piece else []
-        at += len(part)
-    return pieces
 
 
 def _beside(items: Sequence[Text], width: int) -> list[Line]:

@@ -11,7 +11,7 @@ from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import about_dollars
 from agenteval_tui.runs.change.model import CodeChange, RunChange
 from agenteval_tui.tui.presenters.status_style import glyph, token
-from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, spread, wrap
+from agenteval_tui.tui.styled_text import Cell, Line, between, cell_len, fit, left, spread, wrap
 from agenteval_tui.views.code_change import EFFECTS, change_text
 
 _ORDER = ("passes", "fails", "needs_model", "unchanged")
@@ -66,16 +66,7 @@ def change_spans(change: CodeChange, folder: Path, width: int) -> list[Line]:
         (displayable(text).replace("\n", " "), STYLES.get(meaning, "")) for text, meaning in change_text(change, folder)
     ]
     whole = "".join(text for text, _ in spans)
-    lines: list[Line] = []
-    for start, end in wrap(whole, max(width, 10)):
-        cells: list[Cell] = []
-        at = 0
-        for text, style in spans:
-            piece = text[max(start - at, 0) : max(end - at, 0)]
-            cells += [(piece, style)] if piece else []
-            at += len(text)
-        lines.append(fit(cells, width))
-    return lines
+    return [fit(between(spans, start, end), width) for start, end in wrap(whole, max(width, 10))]
 
 
 def _name(run: RunChange) -> str:

@@ -22,6 +22,7 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 from textual.widgets.text_area import Location, Selection
 
+from agenteval_tui.core.common_ends import common_end, common_start
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import Fix
 from agenteval_tui.tui.actions import bindings
@@ -30,8 +31,6 @@ from agenteval_tui.tui.presenters.config_lines import (
     HighlightedLines,
     Layer,
     changed_lines,
-    common_end,
-    common_start,
     moved,
     painted,
     partner,

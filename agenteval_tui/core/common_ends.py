@@ -1,0 +1,20 @@
+"""What two texts have in common at their start and end. Slices are compared as wholes: texts may have megabytes."""
+
+from __future__ import annotations
+
+
+def common_start(text: str, other: str) -> int:
+    """How many characters are the same at the start of both."""
+    low, high = 0, min(len(text), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if text[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def common_end(text: str, other: str, start: int = 0) -> int:
+    """How many characters are the same at the end of both, behind the first `start`."""
+    return common_start(text[start:][::-1], other[start:][::-1])
