@@ -20,6 +20,7 @@ from agenteval_tui.agents.process import project_environment as module
 from agenteval_tui.agents.process import python_imports, python_start
 from agenteval_tui.agents.process.framework_readers import reader_files
 from agenteval_tui.agents.process.project_environment import project_environment
+from agenteval_tui.agents.process.project_interpreter import is_older
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import make_agent
@@ -574,6 +575,41 @@ async def test_a_package_that_is_missing_names_the_environment_and_the_line(proj
     assert f"it ran with {prefix}/bin/python (3.11.7), of {prefix}" in error.fix
     assert "uv sync, or uv add pydantic_absent" in error.fix
     assert "`python: PATH`" in error.fix
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["def f[T](x: T = 1 2) -> T: ...", "from typing import newer", "import compression.zstd"],
+)
+@pytest.mark.parametrize(
+    ("settings", "versions"),
+    [
+        ('[project]\nname = "shop"\nrequires-python = ">=3.99,<4"\n', ">=3.99,<4"),
+        ('[tool.poetry.dependencies]\npython = "^3.99"\n', "^3.99"),
+        ('[project]\nname = "shop"\nrequires-python = ">=3.8"\n', ""),
+        ("", ""),
+    ],
+)
+async def test_a_python_that_is_too_old_for_the_project_is_named(
+    project: Path, text: str, settings: str, versions: str
+) -> None:
+    environment(project / ".venv")
+    (project / "pyproject.toml").write_text(settings)
+    fail(text + "\ndef f(prompt): return ''\n", project)
+    error = (await run(project / "evals", callable="mine:f")).error
+    assert error is not None
+    assert (f"pyproject.toml asks for Python {versions}; make the project's" in error.fix) == bool(versions)
+
+
+def test_how_projects_write_which_python_they_ask_for() -> None:
+    assert is_older("3.11.7", ">=3.12")
+    assert is_older("3.9", "~=3.10")
+    assert is_older("3.8.1", "==3.11.*")
+    assert is_older("2.7.18", "<4,>=3.8")
+    assert not is_older("3.12.1", ">=3.12,<4")
+    assert not is_older("3.13", "^3.9")
+    assert not is_older("", ">=3.12")
+    assert not is_older("3.8.1", "*")
 
 
 @pytest.mark.parametrize(

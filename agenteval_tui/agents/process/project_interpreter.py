@@ -448,6 +448,25 @@ _TOOLS: tuple[Callable[[Path, Mapping[str, str]], Iterator[Interpreter]], ...] =
 # Reading
 
 
+def required_python(folders: Sequence[Path]) -> tuple[str, Path] | None:
+    """Which versions of Python the project asks for (">=3.12,<4"), and the file that says so; None: none does."""
+    for folder in folders:
+        file = folder / "pyproject.toml"
+        content = toml_of(file)
+        poetry = _table(_table(_table(content, "tool"), "poetry"), "dependencies")
+        for versions in (_table(content, "project").get("requires-python"), poetry.get("python")):
+            if isinstance(versions, str):
+                return versions, file
+    return None
+
+
+def is_older(version: str, versions: str) -> bool:
+    """Whether a Python is older than the oldest one of `versions` (PEP 440, or as Poetry writes them)."""
+    oldest = re.search(r"(?:>=?|\^|~=?|==)\s*(\d+)\.(\d+)", versions)
+    own = re.match(r"(\d+)\.(\d+)", version)
+    return oldest is not None and own is not None and tuple(map(int, own.groups())) < tuple(map(int, oldest.groups()))
+
+
 def tables_of(folder: Path) -> Mapping[str, Any]:
     """The tables below `tool` in the folder's pyproject.toml."""
     return _table(toml_of(folder / "pyproject.toml"), "tool")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment
-from agenteval_tui.agents.process.project_interpreter import Interpreter
+from agenteval_tui.agents.process.project_interpreter import Interpreter, is_older, required_python
 from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.env_files import EnvFiles
 
@@ -39,7 +39,15 @@ def python_in_words(environment: ProjectEnvironment) -> str:
     """Which Python is used, and why."""
     used = environment.interpreter
     version = f" ({used.version})" if used.version else ""
-    return f"{used.program}{version}, {_reason(used, environment)}"
+    return f"{used.program}{version}, {_reason(used, environment)}{_too_old(environment)}"
+
+
+def _too_old(environment: ProjectEnvironment) -> str:
+    """ "; pyproject.toml asks for Python >=3.12" where the Python that is used is older; else ""."""
+    required = required_python(environment.around)
+    if required is None or not is_older(environment.interpreter.version, required[0]):
+        return ""
+    return f"; {required[1]} asks for Python {required[0]}"
 
 
 def _reason(used: Interpreter, environment: ProjectEnvironment) -> str:
@@ -82,6 +90,13 @@ def remedy(clues: Mapping[str, Any], environment: ProjectEnvironment, env: Mappi
     module, variables = clues.get("module"), clues.get("variables")
     if isinstance(module, str) and module:
         return _install(module, environment, has_top=bool(clues.get("has_top")))
+    if clues.get("language"):
+        if not _too_old(environment):
+            return ""
+        return (
+            f"it ran with {python_in_words(environment)}; make the project's environment with a Python that is new "
+            "enough, or name one: `python: PATH`"
+        )
     if isinstance(variables, list) and variables:
         return _set([str(variable) for variable in variables], environment.env_files)
     if key := clues.get("state_key"):

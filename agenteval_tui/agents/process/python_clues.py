@@ -34,13 +34,15 @@ _CLIENTS = {
 }
 _BY_TYPE = {"OpenAIError", "GroqError", "UserError", "NoCredentialsError", "DefaultCredentialsError"}
 _CHECKS = {"_validate_headers", "__init__", "_validate_auth", "auth_headers", "validate_environment"}
+_NEWER = ("tomllib", "zoneinfo", "graphlib", "annotationlib", "compression", "concurrent.interpreters")
 _MOST = 10  # exceptions of a chain
 
 
 def clues_of(error: BaseException, is_own: Callable[[str], bool]) -> dict[str, Any]:
     """What an exception lacks in the environment, as far as its type, its fields and the code that raised it tell:
-    {"module": name of a module that is not installed}, {"variables": [names that are not set]}, {"refused": True}
-    where a server answered 401, {"state_key": name of what a graph's state has not}; {} if nothing. `is_own` tells
+    {"module": name of a module that is not installed}, {"language": True} where the code may be for a newer Python,
+    {"variables": [names that are not set]}, {"refused": True} where a server answered 401, {"state_key": name of what
+    a graph's state has not}; {} if nothing. `is_own` tells
     whether a file is the project's.
     """
     try:
@@ -57,8 +59,17 @@ def _chain(error: BaseException | None) -> list[BaseException]:
     return causes
 
 
+def _is_of_python(module: str) -> bool:
+    """Whether a module is one of Python's own, which newer versions have more of."""
+    return module.partition(".")[0] in getattr(sys, "stdlib_module_names", ()) or module in _NEWER
+
+
 def _clues(error: BaseException, outermost: BaseException, is_own: Callable[[str], bool]) -> dict[str, Any]:
+    if isinstance(error, SyntaxError):
+        return {"language": True}
     if isinstance(error, ImportError):
+        if error.name and _is_of_python(error.name):
+            return {"language": True}
         # A fallback for a package that is not there is no cause of what went wrong then.
         if isinstance(error, ModuleNotFoundError) and error.name and isinstance(outermost, ImportError):
             top = error.name.partition(".")[0]
