@@ -48,6 +48,9 @@ from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.views.code_change import REAL, REAL_LIVE, change_lines, needed_text, not_built_text, saved_text
 
+_BEHIND_KEYS = 5
+"""Hundreds of runs after a save take all cores: the keys of the app that steers them come first."""
+
 
 class WatchOptions(Struct, frozen=True):
     """How to watch. `live`: changed requests are asked at once; `once`: check once, and end."""
@@ -125,6 +128,8 @@ class _Session:
 
     async def run(self) -> int:
         """Watch, and give the exit code."""
+        if self._options.steered:
+            os.nice(_BEHIND_KEYS)
         watch = self._new_watch()
         # Who steers it, as the app does, asked to watch, and not to run anything that may cost.
         if watch.recorded.missing and not self._options.steered:

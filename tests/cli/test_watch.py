@@ -231,3 +231,19 @@ STOP_OUTPUT = b"\x13"
 def waits_in(pid: int) -> str:
     """The function of the system that the main thread of a process waits in; of a terminal it is `wait_woken`."""
     return Path(f"/proc/{pid}/wchan").read_text()
+
+
+def test_runs_of_a_watch_that_the_app_steers_let_its_keys_go_first(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("import os\ndef answer(prompt):\n    return f'HELLO {os.nice(0)}'\n")
+    (tmp_path / "echo.suite.yaml").write_text(SUITE.replace(", capture: model", ""))
+    db = tmp_path / "h.db"
+    agenteval.run(tmp_path, db=db, trust=True)
+    command = [sys.executable, "-m", "agenteval_tui", "--db", str(db), "run", "--watch", "--once", "--steer"]
+    with subprocess.Popen(
+        [*command, "--json", "-", "--trust", str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as watch:
+        assert watch.stdout is not None
+        events = [json.loads(line) for line in watch.stdout]
+    runs = [event["change"]["after"] for event in events if event["event"] == "run"]
+    with Store.open(db) as store:
+        assert [store.transcript(run).final_output for run in runs] == [f"HELLO {os.nice(0) + 5}"] * 2

@@ -174,6 +174,21 @@ async def test_rows_that_are_set_anew_are_painted_where_they_look_different() ->
         assert [text.strip("▌ ") for text in seen()[:3]] == ["old 0", "old 1", ""]
 
 
+async def test_a_list_that_was_taller_paints_no_row_again_that_looks_as_before() -> None:
+    app = ListApp(Rows())
+    view = app.list = CountedList(Rows())
+    rows = [(f"row-{n}", ((f"number {n}", ""),)) for n in range(50)]
+    async with app.run_test(size=(40, 20)) as pilot:
+        await pilot.pause()
+        await pilot.resize_terminal(40, 10)
+        view.set_source(Rows(rows))
+        await pilot.pause()
+        view.lines.clear()
+        view.set_source(Rows(rows), keep_key=view.cursor_key)
+        await pilot.pause()
+        assert view.lines == []
+
+
 async def test_an_empty_list_says_what_to_do() -> None:
     app = ListApp(Rows(), empty=[(("No runs yet.", ""),), (("r", "accent"), (" runs the samples", "dim"))])
     async with app.run_test(size=(40, 10)) as pilot:

@@ -175,6 +175,25 @@ async def test_the_screen(pictures: Pictures, tmp_path: Path) -> None:
         await pictures.take("watch[{size}]")
 
 
+async def test_the_chosen_run_is_the_one_that_is_shown_though_others_have_ended_since(tmp_path: Path) -> None:
+    app = app_on(tmp_path, tmp_path / "h.db")
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        app.navigation.go("watch")
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, WatchScreen)
+        screen.controller = controller(*EVENTS, Saved(files=("/shop/agent.py",), runs=4))
+        screen._show()
+        await pilot.press("down")
+        await settle(pilot)
+        assert "cancel, run 1  fails now" in text_of(app)
+        screen.controller.take(RunChecked(change=replace(RUN, effect="unchanged")))
+        screen._detail()
+        await settle(pilot)
+        assert "cancel, run 1  fails now" in text_of(app)
+
+
 AGENT = "def answer(prompt):\n    return prompt.lower()\n"
 SUITE = """
 name: Echo

@@ -14,7 +14,7 @@ from agenteval_tui.tui.presenters.status_style import glyph, token
 from agenteval_tui.tui.styled_text import Cell, Line, between, cell_len, fit, left, spread, wrap
 from agenteval_tui.views.code_change import EFFECTS, change_text
 
-_ORDER = ("passes", "fails", "needs_model", "unchanged")
+_ORDER = {"passes": 0, "fails": 1, "needs_model": 2, "unchanged": 3}
 STYLES = {"good": "passed", "bad": "failed", "warn": "review", "dim": "dim", "": ""}
 _EFFECT = 16
 _NAMES = 40  # cells of a run's name at most
@@ -25,8 +25,8 @@ class WatchRows:
 
     def __init__(self, runs: Sequence[RunChange], *, everything: bool) -> None:
         listed = [run for run in runs if everything or run.effect != "unchanged"]
-        self.runs = sorted(listed, key=lambda run: _ORDER.index(run.effect))
-        self._names = max((cell_len(name) for name in set(map(_name, self.runs))), default=0)
+        self.runs = sorted(listed, key=lambda run: _ORDER[run.effect])
+        self._names = max((_named(*_words(run))[1] for run in listed), default=0)
 
     def count(self) -> int:
         """How many there are."""
@@ -70,11 +70,17 @@ def change_spans(change: CodeChange, folder: Path, width: int) -> list[Line]:
 
 
 def _name(run: RunChange) -> str:
-    return _named(run.test, run.repetition, run.row_key, run.variation)
+    return _named(*_words(run))[0]
 
 
-@lru_cache(10_000)  # the rows are put together anew 20 times in a second, while runs are made
-def _named(test: str, repetition: int, row_key: str, variation: str) -> str:
+def _words(run: RunChange) -> tuple[str, int, str, str]:
+    return run.test, run.repetition, run.row_key, run.variation
+
+
+@lru_cache(10_000)  # the rows are put together anew ten times in a second, while runs are made
+def _named(test: str, repetition: int, row_key: str, variation: str) -> tuple[str, int]:
+    """A run's name, and its cells."""
     row = f" {row_key.partition(':')[2]}" if row_key else ""
     variations = f" ({variation})" if variation else ""
-    return one_line(f"{test}#{repetition}{row}{variations}", 80)
+    name = one_line(f"{test}#{repetition}{row}{variations}", 80)
+    return name, cell_len(name)

@@ -12,6 +12,7 @@ from agenteval_tui.runs.change.model import RunChange, RunChecked
 from agenteval_tui.tui.actions import bindings, named_keys
 from agenteval_tui.tui.code_watch import CodeWatch, WatchRequest
 from agenteval_tui.tui.one_shot_timer import call_after
+from agenteval_tui.tui.presenters.watch_rows import WatchRows
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.watch_controller import MessageDifference, WatchController, read_difference
 from agenteval_tui.tui.styled_text import Cell
@@ -20,7 +21,7 @@ from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 
-_GATHER_S = 0.05
+_GATHER_S = 0.1
 
 
 class WatchScreen(FrameScreen):
@@ -113,7 +114,7 @@ class WatchScreen(FrameScreen):
         self._watch = None
 
     def _show_gathered(self) -> None:
-        """Runs end by the hundred in a second: what ends within 50 ms is shown at once."""
+        """Runs end by the hundred in a second: what ends within a tenth of it is shown at once."""
         if not self._gathers:
             self._gathers = True
             call_after(self, _GATHER_S, self._show)
@@ -164,8 +165,9 @@ class WatchScreen(FrameScreen):
         return self.query_one("#runs", VirtualList)
 
     def _run(self) -> RunChange | None:
-        rows, place = self.controller.rows(), self._list.cursor
-        return rows.runs[place] if 0 <= place < rows.count() else None
+        # Of the rows that are shown: more runs may have ended since.
+        rows, place = self._list.source, self._list.cursor
+        return rows.runs[place] if isinstance(rows, WatchRows) and 0 <= place < rows.count() else None
 
     def _chosen(self) -> RunChange | None:
         run = self._run()

@@ -370,11 +370,13 @@ class VirtualList(ScrollView, can_focus=True):
 
     def _refresh_changed(self) -> None:
         """Repaint the rows in view that look different now: some lists are set anew many times in a second."""
-        if not self._count or None in self._painted.values():
+        # Of what is in view: a list that was taller has painted more lines.
+        painted = [self._painted.get(y) for y in range(self.size.height)]
+        if not self._count or None in painted:
             self.refresh()
             return
         width = self.scrollable_content_region.width
-        changed = [y for y in range(self.size.height) if self._painted.get(y) != self._row_at(y, width)]
+        changed = [y for y, row in enumerate(painted) if row != self._row_at(y, width)]
         if len(changed) > self.size.height // 2:
             self.refresh()
         elif changed:
