@@ -16,13 +16,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fcntl import ioctl
 from pathlib import Path
 from termios import TIOCSWINSZ
 from types import TracebackType
 
 import pyte
+from pyte import Screen
 
 from benchmarks.history import filled
 from benchmarks.table import Row
@@ -132,6 +133,23 @@ class Terminal:
             got, last = self.read(quiet)
             found.append((len(got), (first - began) * 1e3, max(last - began, 0.0) * 1e3))
         return found
+
+    def pressed(self, key: str, seconds: float, seen: Callable[[Screen], object]) -> float | None:
+        """The milliseconds from a key until what is `seen` on the screen is another than before, with output that comes
+        meanwhile for other reasons; None: it was not for so many seconds."""
+        _ = self.text
+        before, pieces = seen(self.screen), list[tuple[float, bytes]]()
+        began = time.perf_counter()
+        os.write(self._master, key.encode())
+        while (left := began + seconds - time.perf_counter()) > 0:
+            if select.select([self._master], [], [], left)[0]:
+                pieces.append((time.perf_counter(), os.read(self._master, 65536)))
+        shown = None
+        for at, piece in pieces:
+            self._stream.feed(piece)
+            if shown is None and seen(self.screen) != before:
+                shown = (at - began) * 1e3
+        return shown
 
     def cost(self, keys: list[str], quiet: float = QUIET_S) -> tuple[list[int], list[float]]:
         """For each key, the bytes and the milliseconds until the last byte of its answer, as in `answers`."""

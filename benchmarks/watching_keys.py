@@ -1,10 +1,12 @@
-"""The longest time in which the app can take no key while 2,000 recorded runs are checked on the Watch screen.
+"""How long a key takes, and the longest time in which the app can take none, while 2,000 recorded runs are checked on
+the Watch screen.
 
     python -m benchmarks --only watching_keys [--quick]
 
-The real app at 120x40 without a terminal; the runs are made by a process of its own, as always. After each save of the
-agent's file, the cursor moves over the runs as they come, and a task asks for its turn every millisecond. The figures
-are processor time, so other work of the machine doesn't count.
+The program at 120x40 in a pseudo-terminal: from a key that moves the cursor until another run is the chosen one on the
+screen. Then the same app without a terminal, where a task asks for its turn every millisecond; these figures are
+processor time, so other work of the machine doesn't count. The runs are made by a process of its own, as always. After
+each save of the agent's file, the cursor moves over the runs as they come.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from pyte import Screen
 from textual.pilot import Pilot
 
 from agenteval_tui.cli.start import AppStart
@@ -26,9 +29,11 @@ from agenteval_tui.runs.change.model import CodeChange
 from agenteval_tui.suites.projects import SCOPE
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.screens.watch import WatchScreen
+from agenteval_tui.tui.widgets.virtual_list import CURSOR
 from benchmarks.blocking import DUE_MS, KEY_S, turns
+from benchmarks.keystrokes import DOWN, UP
 from benchmarks.table import Row
-from benchmarks.terminal import environment_in
+from benchmarks.terminal import QUIET_S, Terminal, environment_in
 from benchmarks.watching import FUNCTION, MANY_TESTS, RUNS, made
 
 _WAIT_S = 300.0
@@ -45,8 +50,55 @@ def run(quick: bool = False) -> list[Row]:
         environment = {**environment_in(folder), SCOPE: "all", "AGENTEVAL_TRUST": "1"}
         command = [sys.executable, "-m", "agenteval_tui", "run", "--db", str(db), "--trust", str(suite)]
         subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+        runs = tests * RUNS
+        program = [sys.executable, "-m", "agenteval_tui", "--db", str(db), str(suite)]
+        with Terminal(program, environment) as terminal:
+            rows = _in_terminal(terminal, file, runs)
         os.environ.update(environment)
-        return asyncio.run(_measured(suite, db, file, tests * RUNS))
+        return [*rows, *asyncio.run(_measured(suite, db, file, runs))]
+
+
+def _saves(text: str) -> tuple[tuple[str, str], ...]:
+    """What each save changes, and what it leaves in the agent's file."""
+    return (
+        ("no verdict changes", f"{text}# saved\n"),
+        ("all verdicts change", text.replace("way", "road")),
+        ("all are as before", text),
+    )
+
+
+def _in_terminal(terminal: Terminal, file: Path, runs: int) -> list[Row]:
+    text = file.read_text("utf-8")
+    terminal.until("Saved")
+    terminal.press("g")
+    terminal.press("W", f"{runs:,} unchanged")
+    terminal.press("F")  # unchanged runs are listed, too
+    rows, times = [], list[float]()
+    for what, saved in _saves(text):
+        file.write_text(saved, "utf-8")
+        end = time.monotonic() + _WAIT_S
+        own: list[float] = []
+        while "running" in terminal.text or not own:
+            if time.monotonic() > end:
+                raise TimeoutError(f"the check never ended:\n{terminal.text}")
+            took = terminal.pressed(UP if len(own) % 3 == 2 else DOWN, KEY_S, _chosen)
+            own.append(KEY_S * 1e3 if took is None else took)
+        terminal.read(QUIET_S)
+        times += own
+        measured = f"{statistics.median(own):.1f} ms (95 % under {_most_of(own):.1f}, {len(own)} keys)"
+        rows.append(Row(f"  {what}", measured, f"< {DUE_MS} ms", statistics.median(own) < DUE_MS))
+    head = f"key on Watch until the cursor is painted, {runs:,} recorded runs are checked, 120x40"
+    middle = statistics.median(times)
+    return [Row(head, f"{middle:.1f} ms (95 % under {_most_of(times):.1f})", f"< {DUE_MS} ms", middle < DUE_MS), *rows]
+
+
+def _most_of(times: list[float]) -> float:
+    return sorted(times)[int(len(times) * 0.95)]
+
+
+def _chosen(screen: Screen) -> str:
+    """The row that the cursor is on."""
+    return next((line[:60] for line in screen.display if line.startswith(CURSOR)), "")
 
 
 async def _measured(suite: Path, db: Path, file: Path, runs: int) -> list[Row]:
@@ -59,11 +111,7 @@ async def _measured(suite: Path, db: Path, file: Path, runs: int) -> list[Row]:
         screen = await _watch_screen(app)
         before = await _change_after(screen, None)
         await pilot.press("F")  # unchanged runs are listed, too
-        for what, saved in (
-            ("no verdict changes", f"{text}# saved\n"),
-            ("all verdicts change", text.replace("way", "road")),
-            ("all are as before", text),
-        ):
+        for what, saved in _saves(text):
             file.write_text(saved, "utf-8")
             longest, keys, before = await _while_checked(pilot, screen, before)
             assert len(before.runs) == runs, before.error
