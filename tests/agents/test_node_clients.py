@@ -25,6 +25,7 @@ HEADERS = "{'content-type': 'application/json', authorization: `Bearer ${process
 READ = """
 import http, { request } from 'node:http';
 import https from 'node:https';
+import { createRequire } from 'node:module';
 const url = process.env.SHOP_MODEL + '/chat/completions?version=1';
 const body = JSON.stringify(BODY);
 const headers = HEADERS;
@@ -69,6 +70,21 @@ CODES = {
     "superagent": """
         const reply = await (await import('superagent')).default.post(url).set(headers).send(body);
         told(reply.body, pathname + search);
+    """,
+    "undici: request": """
+        const { request: ask } = await import('undici');
+        const reply = await ask(url, { method: 'POST', headers: Object.entries(headers).flat(), body });
+        told(await reply.body.json(), pathname + search);
+    """,
+    "undici: request, required": """
+        const undici = createRequire(import.meta.url)('undici');
+        const reply = await undici.request(new URL(url), { method: 'POST', headers, body: Buffer.from(body) });
+        told(await reply.body.json(), pathname + search);
+    """,
+    "undici: fetch": """
+        const undici = await import('undici');
+        const reply = await undici.fetch(url, { method: 'POST', headers: new undici.Headers(headers), body });
+        told(await reply.json(), reply.url.slice(url.indexOf(pathname)));
     """,
     "openai-4": """
         const OpenAI = (await import('openai-4')).default;

@@ -1,20 +1,21 @@
 // Leads the requests to models of a program for Node to agenteval's proxy, whatever address its code has for them.
 //
 // NODE_OPTIONS makes each Node that a recorded command starts run this file first. The clients of model servers stand on
-// `fetch`, or on `http` and `https` (axios, node-fetch, got): below them, a request leaves for the proxy with the address
-// that it was meant for, and the answer comes back in its place. `python_http_clients.py` does the same for Python, and
-// has the same paths.
+// `fetch`, on `http` and `https` (axios, node-fetch, got), or on the package undici: below them, a request leaves for the
+// proxy with the address that it was meant for, and the answer comes back in its place. `python_http_clients.py` does the
+// same for Python, and has the same paths.
 'use strict';
 
 const http = require('node:http');
 const https = require('node:https');
-const { syncBuiltinESMExports } = require('node:module');
+const Module = require('node:module');
 const { urlToHttpOptions } = require('node:url');
 
 const proxy = process.env.AGENTEVAL_PROXY;
 const plain = http.request;
 const SERVER = 'x-agenteval-server';
 const UNREACHED = 'x-agenteval-unreached';
+const IS_UNDICI = /(?:^|[\\/]node_modules[\\/])undici(?:[\\/]index(?:\.js)?)?$/;
 const MOST = 32_000_000; // characters, or bytes, of a request
 const OPENAI = /^(.*?)(\/chat\/completions|\/completions|\/responses|\/embeddings)$/;
 const ANTHROPIC = /^(.*?)(\/v1\/messages)$/;
@@ -51,11 +52,16 @@ function detour(url) {
 
 // fetch
 
+/** Whether undici, on which `fetch` stands, goes straight to the server: what has a way of its own to the network would
+ * reach another one through us. */
+function goesStraight(options) {
+  const common = globalThis[Symbol.for('undici.globalDispatcher.1')];
+  return !options?.dispatcher && (!common || common.constructor.name === 'Agent');
+}
+
 /** The same request at the proxy; null where it is left alone. */
 async function led(input, options) {
-  // What has a way of its own to the network would reach another server through us.
-  const common = globalThis[Symbol.for('undici.globalDispatcher.1')];
-  if (options?.dispatcher || (common && common.constructor.name !== 'Agent')) return null;
+  if (!goesStraight(options)) return null;
   const request = input instanceof Request ? input : null;
   const method = options?.method ?? request?.method ?? 'GET';
   if (method.toUpperCase() !== 'POST') return null;
@@ -72,9 +78,9 @@ async function led(input, options) {
   return { address: way.address, url: url.href, options: { ...options, method: 'POST', headers, body, signal } };
 }
 
-function leadFetch() {
-  const send = globalThis.fetch;
-  globalThis.fetch = async function fetch(input, options) {
+/** `fetch`, by way of the proxy. */
+function ledFetch(send) {
+  return async function fetch(input, options) {
     const there = await led(input, options).catch(() => null);
     if (!there) return send(input, options);
     let response;
@@ -91,6 +97,72 @@ function leadFetch() {
     }
     Object.defineProperty(response, 'url', { value: there.url });
     return response;
+  };
+}
+
+// undici
+
+/** The names and values of headers as undici takes them: an object, pairs, or a list of both in turns. */
+function pairsOf(headers) {
+  if (!headers) return [];
+  if (!headers[Symbol.iterator]) return Object.entries(headers);
+  const list = [...headers];
+  if (list.every(Array.isArray)) return list;
+  return list.flatMap((name, place) => (place % 2 ? [] : [[String(name), list[place + 1]]]));
+}
+
+/** Where a request goes at the proxy, as `undici.request` takes it; null where it is left alone. */
+function wayOfUndici(address, options) {
+  const { body, headers, method, path, query, responseHeaders } = options ?? {};
+  if (!goesStraight(options) || method !== 'POST' || path || query || responseHeaders) return null;
+  if (!(typeof body === 'string' || body instanceof Uint8Array) || !body.length || body.length > MOST) return null;
+  const pairs = pairsOf(headers);
+  const way = detour(new URL(String(address)));
+  const names = pairs.map(([name]) => name.toLowerCase());
+  if (!way?.isModels(Buffer.from(body), (name) => names.includes(name))) return null;
+  const own = Object.fromEntries(pairs.filter(([name]) => name.toLowerCase() !== 'host'));
+  return { address: way.address, options: { ...options, headers: { ...own, [SERVER]: way.server } } };
+}
+
+function leadUndici(undici) {
+  const send = undici.request;
+  undici.fetch = ledFetch(undici.fetch);
+  undici.request = async function request(...about) {
+    let there = null;
+    try {
+      if (about.length < 3) there = wayOfUndici(...about); // the third is a callback
+    } catch {
+      // What is wrong with it, undici says.
+    }
+    if (!there) return send(...about);
+    let response;
+    try {
+      response = await send(there.address, there.options);
+    } catch (error) {
+      if (error?.code !== 'ECONNREFUSED') throw error;
+      return send(...about);
+    }
+    if (!(UNREACHED in response.headers)) return response;
+    await response.body.dump();
+    return send(...about);
+  };
+}
+
+/** The package is part of the program, and is seen when it is loaded. */
+function leadPackages() {
+  const load = Module._load;
+  const seen = new Set();
+  Module._load = function _load(name, ...more) {
+    const loaded = load.call(this, name, ...more);
+    if (IS_UNDICI.test(name) && !seen.has(loaded)) {
+      seen.add(loaded);
+      try {
+        leadUndici(loaded);
+      } catch {
+        // A version of another shape: its requests are not seen.
+      }
+    }
+    return loaded;
   };
 }
 
@@ -261,8 +333,9 @@ function leadModule(module) {
 }
 
 if (proxy) {
-  if (typeof globalThis.fetch === 'function') leadFetch();
+  if (typeof globalThis.fetch === 'function') globalThis.fetch = ledFetch(globalThis.fetch);
   leadModule(http);
   leadModule(https);
-  syncBuiltinESMExports();
+  Module.syncBuiltinESMExports();
+  leadPackages();
 }
