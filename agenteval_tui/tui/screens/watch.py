@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -100,6 +101,8 @@ class WatchScreen(FrameScreen):
                 if isinstance(event, RunChecked):
                     self._show_gathered()
                 else:
+                    # To read a change of thousands of runs took its time: a key may wait.
+                    await asyncio.sleep(0)
                     self._show()
             if self._watch is watch:
                 self.controller.ended = "This is not watched any more."
