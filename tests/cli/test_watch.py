@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import npm_mcp
 import prestarted
 import pytest
 from jsonschema import Draft202012Validator
@@ -247,3 +249,66 @@ def test_runs_of_a_watch_that_the_app_steers_let_its_keys_go_first(tmp_path: Pat
     runs = [event["change"]["after"] for event in events if event["event"] == "run"]
     with Store.open(db) as store:
         assert [store.transcript(run).final_output for run in runs] == [f"HELLO {os.nice(0) + 5}"] * 2
+
+
+ASKS_TOOLS = """
+from mcp.client.session import ClientSession
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from agent import ask
+async def answer(prompt):
+    with open("mcp.json") as file:
+        server = json.load(file)["mcpServers"]["everything"]
+    started = StdioServerParameters(command=server["command"], args=server["args"], env=server["env"])
+    async with stdio_client(started, sys.__stderr__) as (read, write), ClientSession(read, write) as client:
+        await client.initialize()
+        total = await client.call_tool("get-sum", {"a": 2, "b": 3})
+    return ask(f"Say: {prompt} {total.content[0].text}")
+"""
+
+
+@pytest.mark.parametrize("kind", ["python", "command"])
+def test_the_reference_server_of_mcp_is_answered_for_and_a_save_of_its_configuration_is_one(
+    folder: Path, kind: str
+) -> None:
+    try:
+        words = [*npm_mcp.server("mcp-server-everything"), "stdio"]
+    except npm_mcp.NotAvailable as reason:
+        pytest.skip(str(reason))
+    (folder / "tools.py").write_text(
+        "import asyncio, json, sys\n" + ASKS_TOOLS + "if __name__ == '__main__':\n"
+        "    print(asyncio.run(answer(sys.stdin.read())))\n"
+    )
+    starts = ["sh", "-c", f"echo started >> {folder.parent / 'starts'}; exec {shlex.join(words)}"]
+    shim = ["-m", "agenteval_tui", "record", "--mcp", "--server", "everything", "--", *starts]
+    place = {"PYTHONPATH": str(Path(agenteval.__file__).parents[1])}
+    server = {"command": sys.executable, "args": shim, "env": place}
+    configuration = folder / "mcp.json"
+    configuration.write_text(json.dumps({"mcpServers": {"everything": server}}))
+    agent = {
+        "python": '{kind: python, callable: "tools:answer", capture: model}',
+        "command": f"{{kind: command, command: [{sys.executable}, tools.py], input: text, capture: model}}",
+    }[kind]
+    (folder / "echo.suite.yaml").write_text(
+        SUITE.replace('{kind: python, callable: "agent:answer", capture: model}', agent)
+        .replace("repeat: 2", "timeout: 100")
+        .replace("contains: HELLO", "contains: is 5")
+    )
+    db = folder.parent / "h.db"
+    assert agenteval.run(folder, db=db, trust=True).passed
+    assert (folder.parent / "starts").read_text() == "started\n"
+    command = [sys.executable, "-m", "agenteval_tui", "--db", str(db), "run", "--watch", "--recorded-tools"]
+    with subprocess.Popen([*command, "--json", "-", "--trust", str(folder)], stdout=subprocess.PIPE) as watch:
+        assert watch.stdout is not None
+        changes = (
+            event["change"] for event in map(json.loads, iter(watch.stdout.readline, b"")) if event["event"] == "change"
+        )
+        assert next(changes)["unchanged"] == 1
+        configuration.write_text(json.dumps({"mcpServers": {"everything": server, "other": server}}))
+        saved = next(changes)
+        assert (saved["files"], saved["unchanged"]) == ([str(configuration)], 1)
+        (folder / "tools.py").write_text((folder / "tools.py").read_text().replace('"b": 3', '"b": 4'))
+        asked = next(changes)
+        assert (asked["needs_model"], asked["requests"]) == (1, 0)
+        assert "recorded 3, now 4" in asked["runs"][0]["reason"]
+        watch.terminate()
+    assert (folder.parent / "starts").read_text() == "started\n"
