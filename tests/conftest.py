@@ -17,11 +17,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
+import forked_python
 import prestarted
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
+from agenteval_tui.agents.process import child_process
 from agenteval_tui.history import connections, open_database
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.store import Store
@@ -165,7 +167,8 @@ OF_THE_MACHINE = (
     *("AGENTEVAL_NOTIFY", "TERM_PROGRAM", "LC_TERMINAL", "KITTY_WINDOW_ID", "GHOSTTY_RESOURCES_DIR", "WEZTERM_PANE"),
     *("ITERM_SESSION_ID", "VTE_VERSION"),
     *("CI", "STY", "NO_COLOR", "FORCE_COLOR", "COLORTERM", "TEXTUAL_DRIVER", "TEXTUAL_COLOR_SYSTEM", "TEXTUAL_THEME"),
-    *("AGENTEVAL_DB", "AGENTEVAL_REPAINT", "DASK_SCHEDULER_ADDRESS", "EDITOR", "VISUAL", "PYTHONDONTWRITEBYTECODE"),
+    *("AGENTEVAL_DB", "AGENTEVAL_REPAINT", "DASK_SCHEDULER_ADDRESS", "EDITOR", "VISUAL"),
+    *("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"),
     *("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"),
 )
 
@@ -297,10 +300,20 @@ def executions_are_forked() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def pythons_of_agents_are_forked() -> Iterator[None]:
+    """So is the process that imports an agent's modules, but where tests are about its start (`started_anew`)."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "agenteval_tui.agents.process.python_host" in sys.modules:
+            patch.setattr("agenteval_tui.agents.process.python_host.start", forked_python.start)
+        yield
+
+
 @pytest.fixture
 def started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process of an execution is started as the program does it."""
+    """The process of an execution, and the one that imports an agent's modules, are started as the program does it."""
     monkeypatch.setattr("agenteval_tui.runs.client.subprocess", subprocess)
+    monkeypatch.setattr("agenteval_tui.agents.process.python_host.start", child_process.start)
 
 
 @pytest.fixture(scope="session")

@@ -341,6 +341,7 @@ async def test_a_run_that_hangs_and_ignores_signals_ends_with_its_task(play: Any
     assert (await played.levels())[:2] == (first, second)
 
 
+@pytest.mark.usefixtures("started_anew")  # its place is all that was called
 async def test_a_crash_names_its_place(play: Any) -> None:
     played = play("import ctypes\ndef f(prompt):\n    ctypes.string_at(0)")
     _, error = await played.ended()
@@ -366,6 +367,7 @@ def f(prompt):
 """
 
 
+@pytest.mark.usefixtures("started_anew")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGABRT])
 async def test_only_a_fatal_signal_has_a_place(play: Any, number: signal.Signals) -> None:
     _, error = await play(DUMPS).ended(str(int(number)))

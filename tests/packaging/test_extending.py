@@ -25,6 +25,7 @@ COPIED_TESTS = (
     "extensions/conftest.py",
     "formats/conftest.py",
     "grading/test_metric_pages.py",
+    "servers/forked_python.py",
     "servers/prestarted.py",
     "sweeps.py",
     "tui/conftest.py",

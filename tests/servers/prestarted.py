@@ -5,8 +5,9 @@ has arguments, an environment, a folder, standard streams, a session and signals
 as any process. For tests that look at what the program does once it runs. Where its start is the subject (imports,
 options of the interpreter, streams that are closed, the installed command), a test starts it itself.
 
-Run as a program, this is the server: it listens at the socket of its argument, imports when it is first asked, and ends
-with its standard input.
+Run as a program, this is the server: it listens at the sockets of its arguments, each of another process: one that has
+imported the program, or what an agent's Python imports (`forked_python.py`). Each imports when it is first asked, and
+ends with its standard input.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import atexit
 import fcntl
 import gc
+import importlib
 import io
 import json
 import os
@@ -25,11 +27,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, NoReturn
 
 WHERE = "AGENTEVAL_TESTS_PRESTARTED"
@@ -43,6 +45,22 @@ SERVERS_OWN = {
     "TEXTUAL_ANIMATIONS": "none", "LANG": "C.UTF-8", "PYTHONPATH": str(Path(__file__).parents[2]),
 }  # fmt: skip
 PYTHON = sys.executable
+AGENTS_PYTHON = str(Path(__file__).parents[2] / "agenteval_tui" / "agents" / "process" / "python_child.py")
+PROGRAM = "program"
+"""The process that has imported the program. The others, "python ...", have what an agent's Python imports."""
+FRAMEWORKS = {
+    "agents": ("agents",),
+    "langgraph": ("langgraph.graph", "langgraph.prebuilt"),
+    "openai": ("openai",),
+    "pydantic_ai": ("pydantic_ai", "pydantic_ai.models.function", "pydantic_ai.models.test"),
+    "streamlit": ("streamlit.testing.v1",),
+}
+"""Of agents: what an agent's Python imports."""
+OF_THE_LIBRARY = (
+    *("asyncio", "atexit", "contextvars", "dataclasses", "email.parser", "faulthandler", "http.client", "inspect"),
+    *("logging", "resource", "ssl", "tempfile", "traceback", "typing", "urllib.parse"),
+)
+PYTHONS = {"python": (), **{f"python {name}": modules for name, modules in FRAMEWORKS.items()}}
 DIGITS = 10
 MOST_PASSED = 8
 
@@ -70,6 +88,10 @@ class Prestarted:
     stdout: Any = None
     stderr: Any = None
     returncode: int | None = None
+
+    def fileno(self) -> int:
+        """What can be read once it has ended."""
+        return self._status.fileno()
 
     def poll(self) -> int | None:
         """What it ended with (after a signal: its number, negative). None while it runs."""
@@ -132,17 +154,21 @@ def start(
     session: bool = False,
     passed: Sequence[int] = (),
     folder: Path | None = None,
+    of: str = PROGRAM,
 ) -> Prestarted | None:
     """Run `python ARGV...` with these three streams, and what is `passed` by its numbers, in a `session` of its own if
-    that is wanted, or if they are a `terminal`; in this folder, or in that of this process.
+    that is wanted, or if they are a `terminal`; in this folder, or in that of this process. It is forked off `of`.
 
     None if there is no server, or its environment is another one where that matters: start it yourself.
     """
-    where = json.loads(os.environ.get(WHERE, "null"))
-    if where is None or read_early(env, terminal=terminal) != read_early(where["env"], terminal=terminal):
+    servers = json.loads(os.environ.get(WHERE, "null"))
+    if servers is None:
+        return None
+    where = servers["program" if of == PROGRAM else "python"]
+    if read_early(env, terminal=terminal) != read_early(where["env"], terminal=terminal):
         return None
     server = socket.socket(socket.AF_UNIX)
-    server.connect(where["address"])
+    server.connect(f"{servers['folder']}/{of}")
     asked = json.dumps(
         {
             "argv": list(argv),
@@ -258,21 +284,46 @@ def stand_in_for(*words: str) -> NoReturn:
 @contextmanager
 def server() -> Iterator[None]:
     """The server, for this process and all that it starts."""
-    no_test_has = ("TEXTUAL", "NO_COLOR", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE")  # see conftest.py
-    env = {name: value for name, value in os.environ.items() if not name.startswith(no_test_has)} | SERVERS_OWN
-    with TemporaryDirectory(prefix="ae-") as folder, socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(f"{folder}/s")
-        listening.listen(64)
-        command = [sys.executable, __file__, str(listening.fileno())]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, env=env, pass_fds=[listening.fileno()]):
-            os.environ[WHERE] = json.dumps({"address": f"{folder}/s", "env": read_early(env)})
-            yield
-            del os.environ[WHERE]
+    no_test_has = (*OF_SCREENS, "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")  # see conftest.py
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(no_test_has)}
+    env = plain | SERVERS_OWN
+    with TemporaryDirectory(prefix="ae-") as folder, ExitStack() as running:
+        for own, options, names in ((env, [], [PROGRAM]), (plain, ["-P"], PYTHONS)):
+            sockets = {name: running.enter_context(socket.socket(socket.AF_UNIX)) for name in names}
+            for name, listening in sockets.items():
+                listening.bind(f"{folder}/{name}")
+                listening.listen(64)
+            files = [listening.fileno() for listening in sockets.values()]
+            words = [f"{name}={file}" for name, file in zip(names, files, strict=True)]
+            command = [sys.executable, *options, __file__, *words]
+            running.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE, env=own, pass_fds=files))
+        servers = {"program": env, "python": plain}
+        os.environ[WHERE] = json.dumps(
+            {"folder": folder} | {name: {"env": read_early(its)} for name, its in servers.items()}
+        )
+        yield
+        del os.environ[WHERE]
 
 
-def import_all() -> None:
+def import_all(name: str) -> None:
+    """What is imported ahead."""
+    if name == PROGRAM:
+        import_program()
+    else:
+        import_of_agents(PYTHONS[name])
+    gc.collect()
+    gc.freeze()
+
+
+def import_of_agents(modules: Sequence[str]) -> None:
+    """What an agent's Python imports, and most modules of agents: no client of HTTP, as its import is looked at."""
+    CODE[AGENTS_PYTHON] = compile(Path(AGENTS_PYTHON).read_bytes(), AGENTS_PYTHON, "exec")
+    for module in (*OF_THE_LIBRARY, *modules):
+        importlib.import_module(module)
+
+
+def import_program() -> None:
     """What the program imports until its screens are shown."""
-    import importlib
     import pkgutil
 
     import agenteval_tui.cli.commands
@@ -282,20 +333,33 @@ def import_all() -> None:
     for package in (agenteval_tui.cli.commands, agenteval_tui.runs, agenteval_tui.tui):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
-    gc.collect()
-    gc.freeze()
+    import forked_python
+
+    forked_python.take()
 
 
-def serve(listening: socket.socket) -> dict[str, Any]:
-    """Fork for each that asks. Gives, in the process that is to be the program, what was asked."""
+def serve_all(sockets: dict[str, socket.socket]) -> dict[str, Any]:
+    """Fork, for each socket once it is asked, a process that serves it. Gives what `serve` does."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait
+    while True:
+        asked, _, _ = select.select([*sockets.values(), 0], [], [])
+        if 0 in asked:
+            os._exit(0)
+        for name in [name for name, listening in sockets.items() if listening in asked]:
+            if len(sockets) == 1 or os.fork() == 0:
+                return serve(name, sockets[name])
+            sockets.pop(name).close()
+
+
+def serve(name: str, listening: socket.socket) -> dict[str, Any]:
+    """Fork for each that asks. Gives, in the process that is to be the program, what was asked."""
     ready = False
     while True:
         found, _, _ = select.select([listening, 0], [], [])
         if 0 in found:
             os._exit(0)
         if not ready:
-            import_all()
+            import_all(name)
             ready = True
         asking, _ = listening.accept()
         head, streams, _, _ = socket.recv_fds(asking, 4, MOST_PASSED)
@@ -311,10 +375,13 @@ def serve(listening: socket.socket) -> dict[str, Any]:
 def fork_again(asking: socket.socket, streams: Sequence[int], asked: dict[str, Any]) -> dict[str, Any]:
     """A process of its own for the program, and this one waits for it and tells how it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    leads, led = os.pipe()
     pid = os.fork()
+    os.close(led if pid else leads)
     if pid:
         for stream in (0, 1, 2, *streams):
             os.close(stream)
+        os.read(leads, 1)  # whoever is told its number may send its group a signal
         asking.send(f"{pid:{DIGITS}}".encode())
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         asking.send(f"{code:{DIGITS}}".encode())
@@ -322,6 +389,7 @@ def fork_again(asking: socket.socket, streams: Sequence[int], asked: dict[str, A
     asking.close()
     if asked["session"]:
         os.setsid()
+    os.close(led)
     if asked["terminal"]:
         import termios
 
@@ -370,8 +438,9 @@ def be(asked: dict[str, Any]) -> NoReturn:
 
 def run_python(first: str, *words: str) -> None:
     """What `python FIRST WORDS...` runs."""
-    if first == "-P":
-        assert words[0] == "-m", words  # what we start so
+    if first == "-P" and words[0] != "-m":
+        run_script(*words)
+    elif first == "-P":
         del sys.path[0]
         sys.argv = ["", *words[2:]]
         runpy.run_module(words[1], run_name="__main__", alter_sys=True)
@@ -391,5 +460,19 @@ def run_python(first: str, *words: str) -> None:
         runpy.run_path(first, run_name="__main__")
 
 
+CODE: dict[str, CodeType] = {}
+"""Scripts that were compiled ahead."""
+
+
+def run_script(file: str, *words: str) -> None:
+    """What `python -P FILE WORDS...` runs: Python compiles a script whenever it starts."""
+    sys.argv = [file, *words]
+    main = ModuleType("__main__")
+    main.__file__ = file
+    sys.modules["__main__"] = main
+    exec(CODE.get(file) or compile(Path(file).read_bytes(), file, "exec"), vars(main))
+
+
 if __name__ == "__main__":
-    be(serve(socket.socket(fileno=int(sys.argv[1]))))
+    named = dict(word.split("=") for word in sys.argv[1:])
+    be(serve_all({name: socket.socket(fileno=int(file)) for name, file in named.items()}))
