@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -53,6 +54,12 @@ def run_in(folder: Path) -> Run:
         return Ran(events, recorder.transcript(), recorder.stored())
 
     return run
+
+
+def skip_without(package: str) -> None:
+    """Skip the test if the package is not installed. This process need not import it: some take seconds."""
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
 
 
 @pytest.fixture

@@ -23,6 +23,8 @@ from agenteval_tui.agents.recording.cassette import of_documents
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.transcripts.model import Message
 
+from .conftest import skip_without
+
 ALLOWED = permission_for((), everything=True)
 KEY = "planted-key-of-the-user-0001"
 CLIENTS = """
@@ -99,7 +101,7 @@ async def test_every_http_client_is_recorded_and_sees_its_own_address(
     server: ScriptedServer, tmp_path: Path, way: str, at_import: bool
 ) -> None:
     library = way.removesuffix("_async")
-    pytest.importorskip(library)
+    skip_without(library)
     imported = f"import {'urllib.request' if library == 'urllib' else library}\n" if at_import else ""
     env = {"SHOP_MODEL": server.url, "OPENAI_API_KEY": KEY}
     config = python(tmp_path, imported + CLIENTS, f"with_{way}")
@@ -227,7 +229,7 @@ SETS_PROXIES = f"import os\nos.environ.update({PROXIES})\n"
 async def test_an_agent_with_proxies_of_its_own_reaches_its_model_through_them(
     server: ScriptedServer, tmp_path: Path, way: str, where: str
 ) -> None:
-    pytest.importorskip(way.removesuffix("_async"))
+    skip_without(way.removesuffix("_async"))
     env = {"SHOP_MODEL": server.url, "OPENAI_API_KEY": KEY, **(PROXIES if where == "environment" else {})}
     source = CLIENTS if where == "environment" else SETS_PROXIES + CLIENTS
     transcript, events = await run(python(tmp_path, source, f"with_{way}"), tmp_path, env, "Where is it?")

@@ -28,6 +28,8 @@ from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message, RunError
 from agenteval_tui.views.traceback import traceback_block
 
+from .conftest import skip_without
+
 ALLOWED = permission_for((), everything=True)
 linux = pytest.mark.skipif(sys.platform != "linux", reason="on other systems, runs are seldom forks")
 
@@ -683,7 +685,7 @@ async def test_exit_handlers_run_after_an_error_too(play: Any, tmp_path: Path) -
 
 @linux
 async def test_clients_that_were_made_at_import_work_in_each_fork(play: Any, server: Any) -> None:
-    pytest.importorskip("httpx")
+    skip_without("httpx")
     module = f"""
 import asyncio, os
 import httpx
@@ -737,14 +739,14 @@ def f(prompt):
     ],
 )  # fmt: skip
 async def test_what_packages_start_does_not_break_runs(play: Any, package: str, module: str, safe: bool) -> None:
-    pytest.importorskip(package)
+    skip_without(package)
     played = play(module)
     assert await asyncio.gather(*(played.said() for _ in range(4))) == ["ok"] * 4
     assert (played.unsafe == []) == safe, played.unsafe
 
 
 async def test_numpy_has_random_numbers_of_its_own_in_each_run(play: Any) -> None:
-    pytest.importorskip("numpy")
+    skip_without("numpy")
     played = play("import numpy\ndef f(prompt): return str(numpy.random.rand())")
     assert len({await played.said() for _ in range(3)}) == 3
     played = play("import numpy\nnumpy.random.seed(3)\ndef f(prompt): return str(numpy.random.rand())")
@@ -1054,7 +1056,7 @@ async def _version(name: str) -> str | None:
     ],
 )
 async def test_runs_import_nothing_that_packages_import_at_their_first_call(play: Any, begin: str, call: str) -> None:
-    pytest.importorskip(begin.split()[1].strip(",;"))
+    skip_without(begin.split()[1].strip(",;"))
     module = f"import sys\n{begin}\nbefore = set(sys.modules)\nasync def f(prompt):\n    {call}\n"
     played = play(module + "    return ' '.join(sorted(set(sys.modules) - before)) or 'nothing'")
     assert await played.said() == "nothing"
@@ -1063,7 +1065,7 @@ async def test_runs_import_nothing_that_packages_import_at_their_first_call(play
 
 @linux
 async def test_an_agent_of_pydantic_ai_has_run_before_runs_are_forked(play: Any) -> None:
-    pytest.importorskip("pydantic_ai")
+    skip_without("pydantic_ai")
     played = play("import pydantic_ai, sys\ndef f(prompt): return str('pydantic_ai.models.test' in sys.modules)")
     assert await played.said() == "True"
     assert played.unsafe == []
@@ -1071,7 +1073,7 @@ async def test_an_agent_of_pydantic_ai_has_run_before_runs_are_forked(play: Any)
 
 @linux
 async def test_hooks_of_frameworks_are_added_before_runs_are_forked(play: Any) -> None:
-    pytest.importorskip("pydantic_ai")
+    skip_without("pydantic_ai")
     module = "import gc\nfrom pydantic_ai import Agent\n"
     # What was there before the fork is frozen: the collector does not list it.
     module += "def f(prompt): return str((hasattr(Agent.iter, '__wrapped__'), Agent.iter in gc.get_objects()))"

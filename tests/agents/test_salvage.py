@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Run
+from .conftest import Run, skip_without
 
 PYDANTIC = """
 from pydantic_ai import Agent, ModelRetry
@@ -112,7 +112,7 @@ FRAMEWORKS = {"pydantic_ai": PYDANTIC, "langgraph": LANGGRAPH, "agents": AGENTS}
 @pytest.mark.parametrize("function", ["answer", "later"])
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 async def test_calls_before_the_one_that_raised(framework: str, function: str, tmp_path: Path, run_agent: Run) -> None:
-    pytest.importorskip(framework)
+    skip_without(framework)
     (tmp_path / "shop_agent.py").write_text(FRAMEWORKS[framework])
     ran = await run_agent({"kind": "python", "callable": f"shop_agent:{function}"})
     assert ran.transcript.error is not None
@@ -127,7 +127,7 @@ async def test_calls_before_the_one_that_raised(framework: str, function: str, t
 
 @pytest.mark.parametrize("target", ["agent"])
 async def test_an_object_whose_model_cannot_stream(target: str, tmp_path: Path, run_agent: Run) -> None:
-    pytest.importorskip("pydantic_ai")
+    skip_without("pydantic_ai")
     (tmp_path / "shop_agent.py").write_text(PYDANTIC)
     ran = await run_agent({"kind": "python", "callable": f"shop_agent:{target}"})
     assert [(call.name, call.status) for call in ran.transcript.tool_calls][0::2] == [
