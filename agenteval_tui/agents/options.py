@@ -12,8 +12,7 @@ from agenteval_tui.agents.base import AgentRequest, AgentSetup, Failed
 from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.model import Service
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.model import ErrorCode, RunError
 
 
 class OptionGroup(BaseModel):

@@ -1,4 +1,4 @@
-"""JSON values with other texts and numbers in them."""
+"""JSON values: other texts and numbers in them, and how deep they may be nested."""
 
 from __future__ import annotations
 
@@ -19,3 +19,23 @@ def with_leaves(value: object, change: Callable[[Any], object]) -> Any:
 def with_texts(value: object, change: Callable[[str], object]) -> Any:
     """The same, with `change` made to texts only."""
     return with_leaves(value, lambda leaf: change(leaf) if isinstance(leaf, str) else leaf)
+
+
+DEEPEST = 200
+"""Levels of lists and objects in one another, in everything that is read from elsewhere: the same for every version of
+Python, whose decoders go 1,000 to 10,000 levels deep."""
+
+
+def is_too_deep(value: object) -> bool:
+    """Whether a value of JSON is nested deeper than `DEEPEST`."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for item in level
+            if isinstance(item, dict | list)
+            for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not level:
+            return False
+    return True

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from agenteval_tui.core.json_depth import DEEPEST
+from agenteval_tui.core.json_values import DEEPEST
 from agenteval_tui.core.key_shapes import STAND_IN, open_key, without_keys, without_keys_in
 
 SHORTEST = 8

@@ -27,8 +27,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.fork.model import ForkOrigin, read_origin
 from agenteval_tui.suites.commits import Commit, read_commits
 from agenteval_tui.transcripts.codec import VERSION, from_json, read_attachments, to_json
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, last_answer
+from agenteval_tui.transcripts.model import ErrorCode, Message, RunError, ToolCall, Transcript, last_answer
 
 KEY = "agenteval"
 RUN_FIELDS = ("name", "agent", "variables", "started")

@@ -5,7 +5,7 @@ the metric's type, the condition, what it is about (a tool, an argument, a missi
 was missed. What was found, where, and how near it was is in no cause; neither is the criterion's hash, nor the test: an
 edit of anything else and another test leave the cause what it is. The order in which a criterion lists texts, keys or
 tools is in no cause either: of several that are missed, the first in the order of their names counts. A run whose
-agent failed has a cause of its own, by the error's kind, code and fields (`transcripts.error_codes`).
+agent failed has a cause of its own, by the error's kind, code and fields (`transcripts.model.ErrorCode`).
 
 What a line of evidence is about, and how it was missed, are read from its code and fields, never from a sentence. Of
 metrics that are not known here, a plug-in's, the condition alone is taken.
@@ -33,9 +33,8 @@ from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.placeholders import names_in
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.grading.sentences import MEASURES, dotted_path
-from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.finish_reason import SAID as ENDINGS
-from agenteval_tui.transcripts.model import SETUP, USER, RunError
+from agenteval_tui.transcripts.model import SETUP, USER, ErrorCode, RunError
 
 Kind = Literal["failed", "error", "agent", "threshold", "ending"]
 """`failed`: a criterion; `error`: a check that could not run; `agent`: the agent did not finish; `threshold`: every

@@ -23,8 +23,7 @@ from agenteval_tui.grading.config_variables import (
     variables_of,
     without_templates,
 )
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import ExtractionError, Value
+from agenteval_tui.grading.extracted_value import Context, ExtractionError, Value
 from agenteval_tui.grading.placeholders import PlaceholderError, fill, fill_config, has_placeholders, look_up, names_in
 from agenteval_tui.grading.regex_search import SlowPatternError
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply

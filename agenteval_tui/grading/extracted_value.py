@@ -1,8 +1,9 @@
-"""What a prototype class took out of a transcript: the value that metrics look at, and where it came from."""
+"""What a metric looks at: the value that a prototype class took out of a transcript, where it came from, and what a
+check may know beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,7 @@ from msgspec import Struct, field
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.json_reading import JsonSource, SpanMap, compact
+from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import Fields, Span
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.model_request import ModelRequest
@@ -146,3 +148,21 @@ class ListValue(Value):
             if at >= end or len(spans) > _SPANS:
                 break
         return tuple(dict.fromkeys(spans))
+
+
+class Context(Struct, frozen=True):
+    """The expected value (the criterion's, else the row's variable `expected_value`) and the row's variables.
+
+    `explain` is False when thousands of transcripts are graded at once: the metric then leaves evidence out and
+    gives outcome and score only. `replies` holds what judges and other respondents said, by the hash of the question
+    (`grading.remote`); None: nothing was asked. `criterion` is the name of the criterion that checks, `negate` and
+    `pass_threshold` are what it makes of its metrics.
+    """
+
+    expected_value: Any = None
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    explain: bool = True
+    replies: Mapping[str, Reply] | None = None
+    criterion: str = ""
+    negate: bool = False
+    pass_threshold: float | None = None

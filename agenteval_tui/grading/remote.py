@@ -12,8 +12,7 @@ from typing import ClassVar
 
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.metrics.metric import Metric
 from agenteval_tui.grading.remote_requests import AskKind, RemoteCall, RemoteRequest, Reply
 from agenteval_tui.grading.results import Evidence, Fields, MetricResult, Outcome

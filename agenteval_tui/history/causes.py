@@ -23,8 +23,7 @@ from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.scope import runs_in
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.writer import Totals
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.model import ErrorCode, RunError
 
 ENDED = ("passed", "failed", "error", "needs_review")
 _LAST = 2**63 - 1  # no execution has this number

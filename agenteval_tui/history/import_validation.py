@@ -23,7 +23,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import fields
 
-from agenteval_tui.core.json_depth import is_too_deep
+from agenteval_tui.core.json_values import is_too_deep
 from agenteval_tui.core.outcomes import OUTCOMES, STATUSES
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history import schema

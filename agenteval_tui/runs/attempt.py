@@ -49,9 +49,8 @@ from agenteval_tui.runs.retries import Retries
 from agenteval_tui.runs.run_stream import Stream, last_parts
 from agenteval_tui.runs.simulated_user import SimulatedUser
 from agenteval_tui.runs.state_probes import StateProbes
-from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.finish_reason import ending_of
-from agenteval_tui.transcripts.model import SETUP, HookRun, Message, Note, RunError, Transcript, Usage
+from agenteval_tui.transcripts.model import SETUP, ErrorCode, HookRun, Message, Note, RunError, Transcript, Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 from agenteval_tui.transcripts.state import ProbeState
 

@@ -19,8 +19,7 @@ from agenteval_tui.core.ids import new_id
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import Configured, make_configured, redactor_of
 from agenteval_tui.runs.pricing import price_for
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import Message, RunError, Timing, Transcript, Usage
+from agenteval_tui.transcripts.model import ErrorCode, Message, RunError, Timing, Transcript, Usage
 
 CANCELLED = "cancelled"
 

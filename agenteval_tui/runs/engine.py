@@ -51,12 +51,11 @@ from agenteval_tui.runs.execution_state import ExecutionState
 from agenteval_tui.runs.executors.base import Executor, executor_of
 from agenteval_tui.runs.grading_pool import CANCELLED, GradedRun, GradingPool, judge
 from agenteval_tui.runs.plan.model import Plan, RunPlan
-from agenteval_tui.runs.request_room import RequestRoom
 from agenteval_tui.runs.run_queue import WaitingRuns
 from agenteval_tui.runs.simulated_user import SimulatedUsers
 from agenteval_tui.runs.state_probes import StateProbes
 from agenteval_tui.runs.store_records import begin, places_of_plan
-from agenteval_tui.runs.throttle import Refusals
+from agenteval_tui.runs.throttle import Refusals, RequestRoom
 from agenteval_tui.suites.commits import COMMITS_S, Commit, CommitReading
 from agenteval_tui.transcripts.model import RunError, Transcript, Usage
 

@@ -72,8 +72,7 @@ from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.suites.slugs import slug
 from agenteval_tui.suites.trust import Sending, repository_of
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import RunError, Transcript
+from agenteval_tui.transcripts.model import ErrorCode, RunError, Transcript
 
 _NAME = 60
 _SEPARATORS = re.compile(r"[\s,;:|&<>()'\"`=]+")  # of file names in an argument

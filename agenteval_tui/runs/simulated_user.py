@@ -29,8 +29,7 @@ from agenteval_tui.runs.plan.agents import UserBrief
 from agenteval_tui.runs.plan.model import RunPlan
 from agenteval_tui.runs.shared_calls import SharedCalls
 from agenteval_tui.runs.single_answer import SingleAnswer, ask_once, cost_of
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import USER, Message, RunError, Transcript, Usage
+from agenteval_tui.transcripts.model import USER, ErrorCode, Message, RunError, Transcript, Usage
 
 GREETING = "Hi! How can I help you today?"
 """What the tested agent is said to have said before the user's first message: a model answers a message."""

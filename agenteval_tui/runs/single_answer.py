@@ -11,8 +11,7 @@ from msgspec import Struct
 from agenteval_tui.agents.base import Agent, AgentRequest, Done, Failed
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.runs.pricing import Price
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import RunError, Transcript, Usage
+from agenteval_tui.transcripts.model import ErrorCode, RunError, Transcript, Usage
 
 T = TypeVar("T")
 

@@ -28,7 +28,7 @@ from agenteval_tui.core.delimited_text import (
     text_form,
 )
 from agenteval_tui.core.errors import AgentevalError, Problem
-from agenteval_tui.core.json_depth import DEEPEST, is_too_deep
+from agenteval_tui.core.json_values import DEEPEST, is_too_deep
 from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.dataset_folders import shards_of
 from agenteval_tui.suites.files import decode_utf8, read_bytes

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from agenteval_tui.core.errors import Problem
-from agenteval_tui.core.json_depth import DEEPEST, is_too_deep
+from agenteval_tui.core.json_values import DEEPEST, is_too_deep
 from agenteval_tui.suites.files import decode_utf8, read_bytes
 from agenteval_tui.suites.yaml.line_index import LineIndex
 

@@ -10,6 +10,7 @@ from a factory is written all the same: the JSON has always had that field.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct, field
@@ -17,10 +18,70 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.document import Figure, one_of
 from agenteval_tui.core.fingerprint import fingerprint
-from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model_request import ModelRequests
 from agenteval_tui.transcripts.state import ProbeState
 from agenteval_tui.transcripts.traceback import Traceback
+
+
+class ErrorCode(StrEnum):
+    """Why an agent did not finish: a closed set, finer than an error's kind. Each code lists its fields; `fingerprint`
+    is one of foreign text.
+
+    Errors are told apart and grouped by these and by their fields, never by their sentences (`grading.causes`). A code
+    stays what it is: histories hold it, and decisions are made about it.
+    """
+
+    TOLD = "told"  # an agent, a program, a server or a file said it in words of its own: fingerprint
+
+    # The connection.
+    NO_CONNECTION = "no_connection"  # why: unknown_host, lookup_failed, refused, no_route, closed
+    CONNECT_TIMEOUT = "connect_timeout"
+    REQUEST_TIMEOUT = "request_timeout"
+    CLOSED_WITHOUT_ANSWER = "closed_without_answer"
+    CUT_OFF = "cut_off"
+    PROXY_UNREACHABLE = "proxy_unreachable"  # why: as of no_connection, or no_answer
+    PROXY_PASSWORD = "proxy_password"  # noqa: S105 - no password, but that one is wanted
+    TLS_EXPECTED = "tls_expected"
+    NO_TLS = "no_tls"
+    NOT_HTTP = "not_http"
+    CERTIFICATE = "certificate"  # why: expired, not_yet_valid, other_host, self_signed, unknown_authority
+
+    # What a server answers.
+    STATUS = "status"  # status
+    REDIRECT = "redirect"
+    KEY_REFUSED = "key_refused"
+    NO_PERMISSION = "no_permission"
+    REGION = "region"
+    NO_EMBEDDING = "no_embedding"
+    NOT_AN_OBJECT = "not_an_object"
+    TOO_LONG = "too_long"
+    SILENCE = "silence"  # after: first_token, silence
+    KEY_MISSING = "key_missing"  # variable
+
+    # The agent, its program, and what runs it.
+    NO_PROMPT = "no_prompt"
+    MAX_STEPS = "max_steps"
+    EXIT = "exit"  # status
+    INPUT_ENDED = "input_ended"  # a program read on after the prompt, which was all there is: status
+    NO_ANSWER = "no_answer"
+    NOT_RECORDED = "not_recorded"  # a run from its recording asks something else: request (from 1), at, change
+    PROMPT_ONLY = "prompt_only"  # it can't be told the answers that the conversation has already
+    NOT_DONE = "not_done"  # it stopped without saying that it was done
+    RUN_TIMEOUT = "run_timeout"
+    CANCELLED = "cancelled"
+    HOOK = "hook"  # a hook failed: phase, hook, why (exit, timeout, start, output, raised), status
+    SERVICE = "service"  # a service that the run needs: service, why (exit, timeout, start, port)
+    WORKDIR = "workdir"  # the run's working folder can't be made: why
+    ENDING = "ending"  # ending: what `error_on_finish` names
+    WORKER_LOST = "worker_lost"
+    SCHEDULER_LOST = "scheduler_lost"
+    NO_REASON = "no_reason"  # no reason was given
+
+    # The simulated user: nothing that the agent did.
+    USER_FAILED = "user_failed"  # its agent did not answer: why (a code of this list)
+    USER_SILENT = "user_silent"  # it said nothing: when: opening, answer
+    USER_TIMEOUT = "user_timeout"  # the run's time was over while it was asked
+
 
 CallStatus = Literal["ok", "error", "pending"]
 OK: CallStatus = "ok"
@@ -198,7 +259,7 @@ USER = "user"
 class RunError(Struct, frozen=True, omit_defaults=True):
     """Why an agent did not finish: a class of error ("timeout", "connection", ...), one sentence, how to fix it.
 
-    `code` (one of `error_codes.ErrorCode`) and `fields` say what exactly went wrong: errors are told apart and grouped
+    `code` (an `ErrorCode`) and `fields` say what exactly went wrong: errors are told apart and grouped
     by them, nothing reads the sentence. "": of a history, a file or a program without codes. `traceback`: where code
     raised it, if that is known.
     """

@@ -47,7 +47,6 @@ from agenteval_tui.tui.keymap import read_keymap
 from agenteval_tui.tui.live_executions import LiveExecutions
 from agenteval_tui.tui.navigation import Navigation, first_screen
 from agenteval_tui.tui.notifications import Notifier
-from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.presenters.navigation_strip import Tab
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.screen_registry import read_screen
@@ -58,7 +57,7 @@ from agenteval_tui.tui.terminal.output_filters import AsciiOnly, Colourless, Dis
 from agenteval_tui.tui.terminal.terminal_app import TerminalApp
 from agenteval_tui.tui.theme_controller import ThemeController
 from agenteval_tui.tui.themes import variable_defaults, with_tokens
-from agenteval_tui.tui.workers import is_busy, start_worker, until_painted
+from agenteval_tui.tui.workers import call_after, is_busy, start_worker, until_painted
 
 if TYPE_CHECKING:
     from agenteval_tui.tui.execution_ends import ExecutionEnds
@@ -407,7 +406,7 @@ class AgentevalApp(TerminalApp):
         self.post_message(Notify(note))
 
     def on_notify(self, event: Notify) -> None:
-        """A note goes when its time is over. The timer of Textual's toast may never fire (`one_shot_timer.py`)."""
+        """A note goes when its time is over. The timer of Textual's toast may never fire (`workers.call_after`)."""
         call_after(self, event.notification.timeout, partial(self._take_away, event.notification))
 
     def _take_away(self, note: Notification) -> None:

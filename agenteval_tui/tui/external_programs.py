@@ -22,9 +22,8 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import make_private
 from agenteval_tui.transcripts.model import Attachment
 from agenteval_tui.tui.notifications import Notifier
-from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.terminal.terminal_app import TerminalApp
-from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.tui.workers import call_after, start_worker
 
 TMUX_S = 2.0  # so long may tmux take
 _DAY_S = 86_400.0

@@ -30,7 +30,7 @@ from textual.widgets import Input, TextArea
 from textual.worker import Worker
 
 from agenteval_tui.tui.navigation import MOVES
-from agenteval_tui.tui.one_shot_timer import call_after
+from agenteval_tui.tui.workers import call_after
 
 PATIENCE_S = 0.5
 """The longest wait for a key whose action waits for something itself, or whose widget was removed. A busy machine does

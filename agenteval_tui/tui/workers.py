@@ -1,12 +1,14 @@
-"""Work beside a screen that waits for something: begun here only, so that all of it is begun in one way."""
+"""Work beside a screen: what waits for something, in threads, or some seconds from now. It is begun here only, so that
+all of it is begun in one way."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
+from textual.app import App
 from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.worker import Worker
@@ -84,3 +86,36 @@ class PaintedWork:
             self._timer.pause()
             if is_there(self._screen):
                 self._paint()
+
+
+T = TypeVar("T")
+
+
+class SerialWorker:
+    """Runs a function in a thread, never at the same time as the one before: a caller that is cancelled while waiting
+    leaves a thread that continues, and the next caller waits for it."""
+
+    def __init__(self) -> None:
+        self._busy: asyncio.Future[Any] | None = None
+
+    async def __call__(self, work: Callable[[], T]) -> T:
+        """What `work` gives, or raises."""
+        while self._busy is not None and not self._busy.done():
+            await asyncio.wait([self._busy])
+        future = self._busy = asyncio.ensure_future(asyncio.to_thread(work))
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(future)
+
+
+def call_after(node: DOMNode, seconds: float, callback: Callable[[], Awaitable[object] | object]) -> None:
+    """Call `callback` among the messages of `node`, `seconds` from now or later. Not if the node has gone by then.
+
+    Textual's `set_timer` skips a call that is already late, as it does for calls that repeat. If the process gets no
+    processor time while it sets up a timer of 5 ms, that timer never fires: keys wait forever, or no draft is written.
+    """
+
+    def due() -> None:
+        if node.is_running and (isinstance(node, App) or node.is_attached):
+            node.call_next(callback)
+
+    asyncio.get_running_loop().call_later(seconds, due)

@@ -11,7 +11,7 @@ import pytest
 
 from agenteval_tui.core.directories import history_file
 from agenteval_tui.history.store import Store
-from agenteval_tui.tui.run_reading import read_runs
+from agenteval_tui.tui.workspace import read_runs
 
 TEST = """\
   - id: %s

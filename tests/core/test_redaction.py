@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.core.json_depth import DEEPEST
+from agenteval_tui.core.json_values import DEEPEST
 from agenteval_tui.core.redaction import Redactor
 
 SECRET = 'p/ä"ss+w\\rd&1?'

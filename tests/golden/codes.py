@@ -15,8 +15,7 @@ from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
+from agenteval_tui.transcripts.model import ErrorCode, Message, RunError, ToolCall, Transcript
 
 ROOT = HERE.parents[1]
 

@@ -10,8 +10,17 @@ from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.history.blobs import inflated, pack_results, pack_transcript, unpack_results, unpack_transcript
 from agenteval_tui.transcripts.codec import to_json
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import Message, Note, RunError, Step, Timing, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.model import (
+    ErrorCode,
+    Message,
+    Note,
+    RunError,
+    Step,
+    Timing,
+    ToolCall,
+    Transcript,
+    Usage,
+)
 
 TRANSCRIPT = Transcript(
     messages=(

@@ -14,8 +14,7 @@ from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.blobs import pack_results, unpack_results
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
+from agenteval_tui.transcripts.model import ErrorCode, Message, RunError, ToolCall, Transcript
 
 
 def said(text: str, *calls: tuple[str, Any]) -> Transcript:

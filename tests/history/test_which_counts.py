@@ -15,7 +15,7 @@ from history_made import SUITE, ended, planned, record
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.json_depth import DEEPEST
+from agenteval_tui.core.json_values import DEEPEST
 from agenteval_tui.grading.causes import Cause
 from agenteval_tui.history import (
     baselines,

@@ -20,8 +20,7 @@ from agenteval_tui.runs.events import Command
 from agenteval_tui.runs.fork.plan import execution_plan, fork_plan, questions_of, source_of
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.resume import resume_plan
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import RunError, Transcript
+from agenteval_tui.transcripts.model import ErrorCode, RunError, Transcript
 
 from .conftest import Scripts
 

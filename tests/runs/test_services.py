@@ -18,7 +18,7 @@ from agenteval_tui.agents.base import AgentRequest, Done, TextDelta
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.around.record import decoded
 from agenteval_tui.runs.events import Command, ServiceChanged
-from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import ErrorCode
 
 from .conftest import Scripts
 

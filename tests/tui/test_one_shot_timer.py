@@ -12,7 +12,7 @@ from textual.app import App, ComposeResult
 from textual.widgets import Static
 
 import agenteval_tui.tui
-from agenteval_tui.tui.one_shot_timer import call_after
+from agenteval_tui.tui.workers import call_after
 
 
 class Small(App[None]):

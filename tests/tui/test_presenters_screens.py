@@ -45,9 +45,17 @@ from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import SuiteTree
 from agenteval_tui.tui.presenters.tabs import pane_title
 from agenteval_tui.tui.presenters.test_status import outcome_of, recent_rate
-from agenteval_tui.tui.presenters.text_layout import LONGEST, error_lines, labelled, paragraph
 from agenteval_tui.tui.presenters.view_lines import wrapped
-from agenteval_tui.tui.styled_text import Line, longest_that_fits, plain, width_of
+from agenteval_tui.tui.styled_text import (
+    LONGEST,
+    Line,
+    error_lines,
+    labelled,
+    longest_that_fits,
+    paragraph,
+    plain,
+    width_of,
+)
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.views import model
 from agenteval_tui.views.failure import Miss, failures

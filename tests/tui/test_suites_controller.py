@@ -16,9 +16,9 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.suites.editing import WrittenFile
 from agenteval_tui.tui.presenters.suite_detail import TestRuns
 from agenteval_tui.tui.presenters.suite_tree import Node
-from agenteval_tui.tui.run_reading import Offer
 from agenteval_tui.tui.screens.suites.controller import MOST_UNDONE, PlanRequest, RunRequest, SuitesController
 from agenteval_tui.tui.styled_text import plain, width_of
+from agenteval_tui.tui.workspace import Offer
 from agenteval_tui.views.failure import Failure, Miss
 
 CONFIG = "{metrics: [{type: TextMatch, contains: a}]}"

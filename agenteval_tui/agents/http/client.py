@@ -19,7 +19,7 @@ from agenteval_tui.agents.http.sse import ServerEvent, SseReader
 from agenteval_tui.agents.models.stream import CutReplyError, EmptyResponseError, ProviderError, StreamReply, decoded
 from agenteval_tui.agents.network_options import Timeouts
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
-from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import ErrorCode
 
 _ERROR_BODY = 64_000  # bytes of an error's body that are read
 _STREAM_SIGNS = ("data:", "event:", "id:", ": ")  # how a stream begins that is not called one

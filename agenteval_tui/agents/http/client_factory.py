@@ -18,8 +18,7 @@ from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.environment import key_from
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.model import ErrorCode, RunError
 from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 

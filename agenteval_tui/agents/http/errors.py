@@ -22,8 +22,7 @@ from agenteval_tui.agents.http.connection_pool import named_source
 from agenteval_tui.agents.http.proxies import PAGE, Proxy
 from agenteval_tui.core.numbers import spoken_seconds
 from agenteval_tui.core.phrasing import on_one_line
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.model import ErrorCode, RunError
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
 if TYPE_CHECKING:

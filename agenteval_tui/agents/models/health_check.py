@@ -13,7 +13,7 @@ from agenteval_tui.agents.base import AgentEvent, CheckReport, CheckStep, Failed
 from agenteval_tui.agents.models.message_mapping import ProviderMessage, arguments_object
 from agenteval_tui.agents.models.stream import ModelClient, ModelProtocol, ModelReply
 from agenteval_tui.agents.network_options import ModelOptions
-from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import ErrorCode
 
 Options = TypeVar("Options", bound=ModelOptions)
 

@@ -39,7 +39,7 @@ from agenteval_tui.agents.think_tags import split_thinking, without_thinking
 from agenteval_tui.agents.tools.mcp import ToolHost
 from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import ErrorCode
 
 Options = TypeVar("Options", bound=ModelOptions)
 # Calls of one turn that are answered at once: a model that makes thousands must not start thousands of programs.

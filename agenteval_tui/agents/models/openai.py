@@ -13,7 +13,7 @@ from agenteval_tui.agents.models.openai_options import OpenAIOptions
 from agenteval_tui.agents.models.openai_responses import ResponsesProtocol
 from agenteval_tui.agents.models.stream import ModelProtocol
 from agenteval_tui.agents.usage import read_usage
-from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import ErrorCode
 
 
 class OpenAIChatAgent(ModelAgent[OpenAIOptions]):

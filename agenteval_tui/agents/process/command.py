@@ -53,8 +53,7 @@ from agenteval_tui.agents.process.traceback_text import traceback_in
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.command_words import argv_for, argv_of, asks_in_words
 from agenteval_tui.suites.env_files import env_files
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import Note, RunError
+from agenteval_tui.transcripts.model import ErrorCode, Note, RunError
 from agenteval_tui.transcripts.observed import TEXT_ONLY
 from agenteval_tui.transcripts.traceback import raised_words
 

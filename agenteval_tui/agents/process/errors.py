@@ -7,8 +7,7 @@ import signal
 from collections.abc import Mapping
 
 from agenteval_tui.agents.process.traceback_text import OWN
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.model import ErrorCode, RunError
 from agenteval_tui.transcripts.traceback import Traceback, with_texts
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)

@@ -34,8 +34,7 @@ from agenteval_tui.core.document import Count, Document
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.transcripts.codec import OpenAIMessage, content_text, openai_messages
 from agenteval_tui.transcripts.content_parts import attachment_fields
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import Note, RunError, Transcript
+from agenteval_tui.transcripts.model import ErrorCode, Note, RunError, Transcript
 from agenteval_tui.transcripts.model_request import RequestPart
 from agenteval_tui.transcripts.possible_figures import LEFT_OUT, duration_in, shown_figure
 

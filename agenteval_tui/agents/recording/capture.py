@@ -43,8 +43,7 @@ from agenteval_tui.agents.recording.session import Cost, Session
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.tool_files import require_inside
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import Note, RunError, Transcript, Usage
+from agenteval_tui.transcripts.model import ErrorCode, Note, RunError, Transcript, Usage
 
 WAITING = 64
 """The number of events that may wait for the engine to take them."""

@@ -13,11 +13,10 @@ from agenteval_tui.extensions.blame.controller import BlameController
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.presenters.sheet_edges import Keys
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.presenters.view_lines import cell, line, view_lines, wrapped
 from agenteval_tui.tui.screens.asking_sheet import AskingSheet
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
-from agenteval_tui.tui.styled_text import Line, fit, left, spread
+from agenteval_tui.tui.styled_text import Line, error_lines, fit, left, paragraph, spread
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame

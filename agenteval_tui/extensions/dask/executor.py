@@ -27,8 +27,7 @@ from agenteval_tui.extensions.dask.task_codec import read_event, task_data
 from agenteval_tui.extensions.dask.worker import run_task
 from agenteval_tui.runs.executors.base import OnLost
 from agenteval_tui.runs.plan.agents import AgentPlan
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.model import ErrorCode, RunError
 
 CONNECT_S = 10.0
 """For the first connection, and for coming back when it broke."""

@@ -37,8 +37,7 @@ from agenteval_tui.extensions.demo.shop.protocol import Call, Talk, Turn
 from agenteval_tui.extensions.demo.shop.seeded_random import Dice
 from agenteval_tui.extensions.demo.shop.tools import TOOLS, call_tool
 from agenteval_tui.transcripts.codec import to_openai_messages
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.model import ErrorCode, Message, RunError, ToolCall, Transcript, Usage
 
 # Seconds at pace 1, so that a person can watch.
 _THINKING = 0.09

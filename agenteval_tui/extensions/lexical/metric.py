@@ -9,8 +9,7 @@ from pydantic import Field
 
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, expected_text, with_evidence
 from agenteval_tui.grading.near_miss import nearest
 from agenteval_tui.grading.results import Evidence, MetricResult, as_evidence

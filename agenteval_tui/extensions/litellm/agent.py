@@ -34,7 +34,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.extensions.litellm.options import LiteLLMOptions
 from agenteval_tui.suites.environment import key_from
-from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import ErrorCode
 
 _Piece = TypeVar("_Piece")
 

@@ -13,11 +13,10 @@ from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.extensions.otel.protobuf import require_protobuf
 from agenteval_tui.runs.client import start_verb
 from agenteval_tui.runs.live_registry import Live
-from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.form_sheet import FormSheet
 from agenteval_tui.tui.screens.record import bad_names
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, paragraph
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame

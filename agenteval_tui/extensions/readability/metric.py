@@ -10,8 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.metrics.metric import ConfigWarning, Metric, abbreviate, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.tokenization import Word, count_sentences, spoken_texts, words_without_markup

@@ -10,8 +10,7 @@ from msgspec import Struct
 from pydantic import Field
 
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import JsonValue, ListValue, Value
+from agenteval_tui.grading.extracted_value import Context, JsonValue, ListValue, Value
 from agenteval_tui.grading.metrics.metric import ConfigWarning, Metric, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
 

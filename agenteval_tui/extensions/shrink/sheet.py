@@ -13,11 +13,10 @@ from agenteval_tui.extensions.shrink.controller import ShrinkController
 from agenteval_tui.extensions.shrink.view import price_text, progress_text, shrunk_view
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.presenters.sheet_edges import Keys
-from agenteval_tui.tui.presenters.text_layout import error_lines, indented, paragraph
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.screens.asking_sheet import AskingSheet
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, error_lines, indented, paragraph
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 from agenteval_tui.tui.workers import is_busy, start_worker

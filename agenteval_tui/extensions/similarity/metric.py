@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.placeholders import text_of
 from agenteval_tui.grading.remote import RemoteMetric, UnusableError
 from agenteval_tui.grading.remote_requests import AskKind, RemoteCall, RemoteRequest, Reply

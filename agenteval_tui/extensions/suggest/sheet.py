@@ -22,12 +22,11 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.tui.presenters.config_lines import painted, token_layers, tokens_of
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.status_style import glyph
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.presenters.view_lines import line, view_lines
 from agenteval_tui.tui.presenters.wrapped_lines import shown_line
 from agenteval_tui.tui.screens.editor.screen import EditorScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
-from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, error_lines, fit, paragraph, spread, width_of
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.remote import RemoteMetric, UnusableError
 from agenteval_tui.grading.remote_requests import GOOD_FROM, AskKind, RemoteCall, RemoteRequest
 from agenteval_tui.grading.results import Evidence, MetricResult

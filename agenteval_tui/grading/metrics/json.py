@@ -11,8 +11,7 @@ from pydantic import Field, field_validator
 from agenteval_tui.core.phrasing import quoted, shown
 from agenteval_tui.grading.code_fences import fenced_blocks
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import JsonValue, ListValue, Value
+from agenteval_tui.grading.extracted_value import Context, JsonValue, ListValue, Value
 from agenteval_tui.grading.json_reading import (
     JsonSource,
     NotJsonError,

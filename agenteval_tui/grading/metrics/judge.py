@@ -12,8 +12,7 @@ from agenteval_tui.core.ids import content_hash
 from agenteval_tui.core.schema_rules import Rule, given, set_to, where
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import EXACT, RegexText, no_null
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import ExtractionError, Value
+from agenteval_tui.grading.extracted_value import Context, ExtractionError, Value
 from agenteval_tui.grading.extractors.context import last_request
 from agenteval_tui.grading.metrics.human import read_label
 from agenteval_tui.grading.metrics.judge_acceptance import LabelledScore, LabelledScores, acceptance, read_labelled

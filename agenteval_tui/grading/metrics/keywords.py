@@ -14,8 +14,7 @@ from agenteval_tui.core.errors import AgentevalError, line_of
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import ANSWER_TEXTS
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.metrics.metric import (
     Check,
     ConfigWarning,

@@ -8,8 +8,7 @@ from itertools import islice
 from pydantic import Field
 
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, quick_results, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.tokenization import count_words, words

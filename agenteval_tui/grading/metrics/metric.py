@@ -13,8 +13,7 @@ from agenteval_tui.core.phrasing import SHOWN, on_one_line
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import EXACT, no_null
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.placeholders import text_of
 from agenteval_tui.grading.remote_requests import AskKind
 from agenteval_tui.grading.results import Evidence, Fields, MetricResult, Outcome

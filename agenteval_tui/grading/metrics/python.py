@@ -14,8 +14,7 @@ from pydantic import ConfigDict, Field, model_validator
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.core.schema_rules import NAME_CHARACTERS
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.remote import RemoteMetric, UnusableError
 from agenteval_tui.grading.remote_requests import AskKind, RemoteCall, RemoteRequest
 from agenteval_tui.grading.results import Evidence, MetricResult

@@ -10,8 +10,7 @@ from pydantic import Field, field_validator
 from agenteval_tui.core.errors import line_of
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import RegexText
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.extractors.text_response import beginning
 from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, quick_results, with_evidence
 from agenteval_tui.grading.regex_search import Pattern, SlowPatternError, compile_pattern, compile_with_flags

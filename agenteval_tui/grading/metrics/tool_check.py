@@ -13,8 +13,7 @@ from agenteval_tui.core.common_ends import common_start
 from agenteval_tui.core.phrasing import quoted, shown
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import EXACT, TOOL_ARGUMENTS, TOOL_NAMES, no_null
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.hungarian import assign
 from agenteval_tui.grading.metrics.matchers import (
     MATCHER_EXAMPLES,

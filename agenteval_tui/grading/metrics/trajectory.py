@@ -14,8 +14,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import quoted, shown
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import EXACT, TOOL_ARGUMENTS, TOOL_NAMES, no_null
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.metrics.matchers import (
     Matcher,
     compile_matcher,

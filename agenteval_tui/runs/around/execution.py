@@ -26,8 +26,7 @@ from agenteval_tui.runs.around.services import ServiceError, Services
 from agenteval_tui.runs.around.workdirs import WorkdirError, make_workdir
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.suites.environment import environment_for
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import SETUP, HookRun, RunError
+from agenteval_tui.transcripts.model import SETUP, ErrorCode, HookRun, RunError
 
 Scope = tuple[str, str]
 """A suite's key, and a test's id ("": all tests of the suite)."""

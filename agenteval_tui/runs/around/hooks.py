@@ -32,8 +32,7 @@ from agenteval_tui.runs.around.plan import HookPlan
 from agenteval_tui.suites.callable_name import parse_callable
 from agenteval_tui.suites.environment import expand
 from agenteval_tui.suites.tool_files import require_inside
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import SETUP, HookRun, RunError
+from agenteval_tui.transcripts.model import SETUP, ErrorCode, HookRun, RunError
 
 OUTPUT_KEPT = 16 * 1024
 """Characters of what a hook printed: the end of it."""

@@ -29,8 +29,7 @@ from agenteval_tui.runs.around.plan import ServicePlan
 from agenteval_tui.runs.around.record import DIED, ENDED, FAILED, READY, REUSED, STARTING, ServiceState
 from agenteval_tui.suites.environment import environment_for, expand
 from agenteval_tui.suites.tool_files import require_inside
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import SETUP, RunError
+from agenteval_tui.transcripts.model import SETUP, ErrorCode, RunError
 
 OUTPUT_KEPT = 64 * 1024
 """Bytes of what a service printed: the end of it."""

@@ -26,7 +26,6 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_pool import Prepared, prepare_agents
 from agenteval_tui.runs.budget import SpendingLimit
 from agenteval_tui.runs.change.differences import first_difference
-from agenteval_tui.runs.change.idle_cores import idle_s
 from agenteval_tui.runs.change.model import CodeChange, Effect, RunChange, code_change
 from agenteval_tui.runs.change.recorded_runs import RecordedRun, Tapes
 from agenteval_tui.runs.engine import Engine
@@ -34,8 +33,7 @@ from agenteval_tui.runs.events import Command, Ended, Event, Graded
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Limits, Plan, RunPlan
 from agenteval_tui.suites.environment import environment_for
-from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import ErrorCode, Transcript
 
 WITHHELD = "agenteval-recorded"
 """The value of the keys of model servers in a run that is answered from its recording: a client that does not ask where
@@ -429,3 +427,17 @@ def _prices() -> Cost:
         return Prices.load(config_dir()).cost
     except AgentevalError:
         return lambda _model, _usage: None  # what is wrong in the list is said where an execution begins
+
+
+_STAT = Path("/proc/stat")
+_IDLE = slice(4, 6)  # of the first line, which is that of all cores: idle, and idle while a disk is waited for
+
+
+def idle_s() -> float | None:
+    """The seconds that all cores together have been idle since the start of the machine; None: not known."""
+    try:
+        with _STAT.open("rb") as stat:
+            ticks = sum(map(int, stat.readline().split()[_IDLE]))
+        return ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
+        return None

@@ -13,9 +13,19 @@ from agenteval_tui.runs.agent_factory import Configured
 from agenteval_tui.runs.agent_surroundings import Surrounding
 from agenteval_tui.runs.chat_session import Conversation
 from agenteval_tui.tui.presenters.status_style import glyph, mark
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.presenters.view_lines import view_lines
-from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_text, left, right, spread, width_of
+from agenteval_tui.tui.styled_text import (
+    Cell,
+    Line,
+    error_lines,
+    fit,
+    fit_text,
+    left,
+    paragraph,
+    right,
+    spread,
+    width_of,
+)
 from agenteval_tui.views.agents import agent_in_full, report_view
 
 _STATE = 13  # cells of what is known of an agent

@@ -15,10 +15,9 @@ from agenteval_tui.transcripts.tool_text import argument_text
 from agenteval_tui.tui.presenters.arguments import call_body
 from agenteval_tui.tui.presenters.block_layout import Range, lay_out
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark
-from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.presenters.transcript_blocks import CALL
 from agenteval_tui.tui.presenters.view_lines import cell, line, view_lines
-from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, right, spread, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, paragraph, right, spread, width_of, wrap_to
 from agenteval_tui.views.divergence import (
     FORK,
     asked_text,

@@ -16,7 +16,6 @@ from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.tui.presenters.evidence_pane import result_lines
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark
-from agenteval_tui.tui.presenters.text_layout import empty_state, nothing_ran, paragraph, wrap_to
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import (
     ELLIPSIS,
@@ -24,13 +23,17 @@ from agenteval_tui.tui.styled_text import (
     Cell,
     Line,
     cell_len,
+    empty_state,
     fit,
     fit_text,
     left,
     longest_that_fits,
+    nothing_ran,
+    paragraph,
     right,
     spread,
     width_of,
+    wrap_to,
 )
 from agenteval_tui.views.causes import cause_in_full, names_of_tests
 

@@ -19,9 +19,8 @@ from agenteval_tui.analysis.comparison_model import (
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count, moment
 from agenteval_tui.tui.presenters.status_style import UNICODE, WARNING
-from agenteval_tui.tui.presenters.text_layout import hanging
 from agenteval_tui.tui.presenters.view_lines import cell, view_lines
-from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, pad, right
+from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, hanging, left, pad, right
 from agenteval_tui.views.comparison import (
     SHARP,
     AttributedTests,

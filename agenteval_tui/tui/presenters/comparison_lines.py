@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from agenteval_tui.core.display import displayable_map, one_line
 from agenteval_tui.core.numbers import count
-from agenteval_tui.tui.presenters.text_layout import paragraph
-from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, wrap
+from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, paragraph, wrap
 from agenteval_tui.views.evidence_comparison import Comparison
 
 LINE_END = "↵"  # in a text that has room in one line

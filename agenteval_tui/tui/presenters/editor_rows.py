@@ -15,8 +15,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark
 from agenteval_tui.tui.presenters.test_form import CriterionForm
 from agenteval_tui.tui.presenters.test_status import outcome_of
-from agenteval_tui.tui.presenters.text_layout import hanging, paragraph
-from agenteval_tui.tui.styled_text import Cell, Line, fit, left, spread
+from agenteval_tui.tui.styled_text import Cell, Line, fit, hanging, left, paragraph, spread
 
 EDITED = "●" if UNICODE else "*"
 """Beside what is not saved."""

@@ -9,9 +9,8 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.traceback import Traceback
 from agenteval_tui.tui.presenters.status_style import UNICODE
-from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.presenters.view_lines import line
-from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.styled_text import Line, fit, paragraph
 from agenteval_tui.views.traceback import raised_title, traceback_lines
 
 Place = tuple[int, int, int]

@@ -22,9 +22,19 @@ from agenteval_tui.tui.presenters.error_lines import error_lines, traceback_rows
 from agenteval_tui.tui.presenters.highlights import VALUE_LINES, MarkKind, Piece, marked_text
 from agenteval_tui.tui.presenters.judge_log import asked_summary
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark, token, word
-from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.presenters.view_lines import view_lines
-from agenteval_tui.tui.styled_text import Cell, Line, fit, longest_that_fits, right, spread, width_of, wrap
+from agenteval_tui.tui.styled_text import (
+    Cell,
+    Line,
+    fit,
+    longest_that_fits,
+    paragraph,
+    right,
+    spread,
+    width_of,
+    wrap,
+    wrap_to,
+)
 from agenteval_tui.views.evidence_comparison import comparison_title, comparisons, hidden_differences
 from agenteval_tui.views.label import feedback_view, labels_view
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.status_style import UNICODE
-from agenteval_tui.tui.presenters.text_layout import paragraph
-from agenteval_tui.tui.styled_text import Cell, Line, fit, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, fit, paragraph, width_of
 
 if TYPE_CHECKING:
     # Not for the first frame: it loads what grades.

@@ -17,10 +17,9 @@ from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.tui.presenters.branch_tree import DOTS
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark
-from agenteval_tui.tui.presenters.text_layout import indented, paragraph
 from agenteval_tui.tui.presenters.transcript_blocks import CALL
 from agenteval_tui.tui.presenters.view_lines import cell
-from agenteval_tui.tui.styled_text import Cell, Line, fit, pad, right, spread
+from agenteval_tui.tui.styled_text import Cell, Line, fit, indented, pad, paragraph, right, spread
 from agenteval_tui.views.divergence import FORK
 from agenteval_tui.views.fork_origin import branch_text, edit_text
 

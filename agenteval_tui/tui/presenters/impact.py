@@ -11,8 +11,7 @@ from agenteval_tui.core.errors import line_and_column
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.tui.presenters.status_style import UNICODE, WARNING, glyph, mark, token, word
-from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
-from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, longest_that_fits, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, longest_that_fits, paragraph, width_of, wrap_to
 from agenteval_tui.uxon.diagnostics import Diagnostic
 
 STRIP = 40

@@ -13,8 +13,7 @@ from agenteval_tui.core.numbers import count, moment, short_dollars, short_durat
 from agenteval_tui.history.records import FailedAttempt
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.tui.presenters.status_style import glyph
-from agenteval_tui.tui.presenters.text_layout import paragraph
-from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.styled_text import Cell, Line, fit, paragraph
 
 _WHO = {"chat": "judge", "embed": "embedder", "call": "function", "person": "person"}
 EMBEDDING = 12

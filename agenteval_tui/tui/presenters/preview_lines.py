@@ -10,8 +10,7 @@ from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.tui.presenters.evidence_pane import looked_at
 from agenteval_tui.tui.presenters.impact import ORDER, counts, impact_lines
 from agenteval_tui.tui.presenters.status_style import mark, token, word
-from agenteval_tui.tui.presenters.text_layout import paragraph
-from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, spread, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, paragraph, spread, width_of
 
 
 def trial_lines(trial: Trial, number: int, result: CriterionResult, now_ms: int, width: int) -> list[Line]:

@@ -12,8 +12,7 @@ from agenteval_tui.runs.events import RunState
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.presenters.run_grid import RETRIED
 from agenteval_tui.tui.presenters.status_style import mark
-from agenteval_tui.tui.presenters.text_layout import paragraph
-from agenteval_tui.tui.styled_text import Cell, Line, fit, spread
+from agenteval_tui.tui.styled_text import Cell, Line, fit, paragraph, spread
 
 MOST = 20_000
 """Runs that are looked at: a key press must not wait for more."""

@@ -15,10 +15,9 @@ from agenteval_tui.transcripts.tool_text import argument_text
 from agenteval_tui.tui.presenters.block_layout import Range, lay_out
 from agenteval_tui.tui.presenters.folded_text import FoldedText
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
-from agenteval_tui.tui.presenters.text_layout import LABEL, labelled, wrap_to
 from agenteval_tui.tui.presenters.tool_results import result_body
 from agenteval_tui.tui.presenters.transcript_blocks import SIMULATED
-from agenteval_tui.tui.styled_text import Cell, Line, fit, left, width_of
+from agenteval_tui.tui.styled_text import LABEL, Cell, Line, fit, labelled, left, width_of, wrap_to
 from agenteval_tui.views.execution import around_sentence
 
 _ENDING = "ending"

@@ -20,8 +20,7 @@ from agenteval_tui.runs.plan.gates import gate_of
 from agenteval_tui.suites.model import Suite, Test
 from agenteval_tui.tui.presenters.status_style import glyph, mark, word
 from agenteval_tui.tui.presenters.suite_tree import NONE, Node, criterion_summary
-from agenteval_tui.tui.presenters.text_layout import LONGEST, labelled, paragraph, wrap_to
-from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
+from agenteval_tui.tui.styled_text import LONGEST, Cell, Line, fit, labelled, left, paragraph, right, spread, wrap_to
 from agenteval_tui.uxon.tokens import tokenize
 from agenteval_tui.views.failure import Failure, Failures
 from agenteval_tui.views.gates import gate_text, verdict_text

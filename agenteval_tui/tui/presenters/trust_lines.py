@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from agenteval_tui.agents.permission import TrustRequirement
 from agenteval_tui.tui.presenters.status_style import WARNING
-from agenteval_tui.tui.presenters.text_layout import indented, paragraph
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, indented, paragraph
 
 MOST = 200
 """Lines of one repository; how many more there are is said."""

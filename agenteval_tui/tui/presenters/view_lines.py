@@ -7,8 +7,7 @@ from functools import cache
 
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.tui.presenters.status_style import UNICODE
-from agenteval_tui.tui.presenters.text_layout import LABEL, LONGEST
-from agenteval_tui.tui.styled_text import Cell, Line, between, cell_len, fit, left, width_of, wrap
+from agenteval_tui.tui.styled_text import LABEL, LONGEST, Cell, Line, between, cell_len, fit, left, width_of, wrap
 from agenteval_tui.views.model import (
     ASCII,
     Difference,

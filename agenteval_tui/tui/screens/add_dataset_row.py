@@ -16,8 +16,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.suites.dataset_edit import Preview, RowAdded, add_row, preview_row
 from agenteval_tui.suites.datasets import EXPECTED_COLUMNS, PROMPT_COLUMNS
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, error_lines, paragraph
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock

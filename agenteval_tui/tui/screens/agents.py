@@ -21,12 +21,11 @@ from agenteval_tui.runs.agent_factory import Configured
 from agenteval_tui.runs.chat_session import Conversation
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.actions import BY_ID, bindings, key_word
-from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.agents_controller import AT_ONCE, AgentsController, FoundAgents, no_chat, read_agents
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.styled_text import width_of
+from agenteval_tui.tui.styled_text import error_lines, width_of
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.titled_pane import PaneTitle

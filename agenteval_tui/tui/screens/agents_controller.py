@@ -28,9 +28,8 @@ from agenteval_tui.suites.files import unreadable
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.presenters.agent_rows import AgentRows, agent_lines, chat_heading, chat_status, problem_lines
 from agenteval_tui.tui.presenters.tabs import Much
-from agenteval_tui.tui.presenters.text_layout import empty_state
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
-from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.styled_text import Line, empty_state, fit
 from agenteval_tui.tui.workspace import Workspace
 
 AT_ONCE = 8

@@ -14,9 +14,8 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_hash
 from agenteval_tui.core.numbers import count, interval_phrase, percent
 from agenteval_tui.tui.actions import key_of
-from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.styled_text import Cell, Line, right, spread
+from agenteval_tui.tui.styled_text import Cell, Line, paragraph, right, spread
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame

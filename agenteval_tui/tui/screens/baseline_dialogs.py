@@ -10,10 +10,9 @@ from agenteval_tui.core.numbers import count, moment
 from agenteval_tui.history.baselines import Baseline, BaselineSet, baselines_of, clear_baselines, set_baseline
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.records import ExecutionRow
-from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.confirm_dialog import ConfirmScreen
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, paragraph
 
 
 def ask_for_baseline(screen: FrameScreen, side: Side) -> None:

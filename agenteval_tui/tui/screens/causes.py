@@ -18,11 +18,6 @@ from agenteval_tui.tui.actions import bindings, named_keys
 from agenteval_tui.tui.causes_scope import CauseScope
 from agenteval_tui.tui.presenters.cause_rows import PURPOSE, CauseRow
 from agenteval_tui.tui.presenters.tabs import cause_tab_at
-from agenteval_tui.tui.presenters.text_layout import (
-    SUITES_KEY,
-    empty_state,
-    error_lines,
-)
 from agenteval_tui.tui.screen_registry import ask
 from agenteval_tui.tui.screens.causes_controller import (
     CausesController,
@@ -32,7 +27,12 @@ from agenteval_tui.tui.screens.causes_controller import (
     read_example,
 )
 from agenteval_tui.tui.screens.filterable_screen import FilteredScreen, without_runs
-from agenteval_tui.tui.styled_text import Cell
+from agenteval_tui.tui.styled_text import (
+    SUITES_KEY,
+    Cell,
+    empty_state,
+    error_lines,
+)
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList

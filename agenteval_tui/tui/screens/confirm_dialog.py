@@ -9,8 +9,7 @@ from textual.events import Key
 
 from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.actions import key_word
-from agenteval_tui.tui.presenters.text_layout import paragraph
-from agenteval_tui.tui.styled_text import Line, cell_len
+from agenteval_tui.tui.styled_text import Line, cell_len, paragraph
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame

@@ -13,10 +13,9 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_hash
 from agenteval_tui.core.numbers import count, moment
 from agenteval_tui.suites.load import LoadedSuite
-from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.file_conflict_dialog import diff_lines
-from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right
+from agenteval_tui.tui.styled_text import Cell, Line, fit, left, paragraph, right
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView

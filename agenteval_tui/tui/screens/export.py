@@ -14,9 +14,8 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.typed_path import current_folder, typed_path
 from agenteval_tui.formats.exporters.export import export_run, file_name, forms
 from agenteval_tui.history.records import RunRow
-from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.form_sheet import FormSheet
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, paragraph
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame

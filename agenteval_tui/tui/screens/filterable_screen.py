@@ -9,9 +9,8 @@ from textual.widgets import Input
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.errors import NothingRanError
 from agenteval_tui.history.references import NothingHereError
-from agenteval_tui.tui.presenters.text_layout import nothing_here, nothing_ran
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, nothing_here, nothing_ran
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 

@@ -21,8 +21,7 @@ from agenteval_tui.runs.fork.plan import ForkPrice, questions_of
 from agenteval_tui.runs.fork.sweep import blocks_of, lines_of, read_sweep
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.presenters.sheet_edges import Keys
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
-from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.styled_text import Line, error_lines, fit, paragraph
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock

@@ -14,9 +14,8 @@ from agenteval_tui.tui.action import EVERYWHERE, Action
 from agenteval_tui.tui.actions import ACTIONS, BY_ID, beside_pane, key_word, keys_of
 from agenteval_tui.tui.introductions import introduction, part_purpose
 from agenteval_tui.tui.presenters.tabs import INSPECT_TABS
-from agenteval_tui.tui.presenters.text_layout import indented, paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.styled_text import Line, left, width_of
+from agenteval_tui.tui.styled_text import Line, indented, left, paragraph, width_of
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame

@@ -26,8 +26,7 @@ from agenteval_tui.formats.import_file import ImportReport, import_file, open_so
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.notification_log import NotificationSource
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, error_lines, paragraph
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock

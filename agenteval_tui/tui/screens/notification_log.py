@@ -13,8 +13,7 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import age
 from agenteval_tui.tui.notification_log import Notice, NotificationSource
 from agenteval_tui.tui.presenters.status_style import UNICODE
-from agenteval_tui.tui.presenters.text_layout import paragraph
-from agenteval_tui.tui.styled_text import Line, fit, left
+from agenteval_tui.tui.styled_text import Line, fit, left, paragraph
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame

@@ -18,9 +18,8 @@ from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.preview import Preview
 from agenteval_tui.suites.model import Suite, Test
 from agenteval_tui.tui.presenters.plan_options import CACHES, NO, STOPS, default_agent, read_options
-from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.presenters.view_lines import view_lines
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, error_lines
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock

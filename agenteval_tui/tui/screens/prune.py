@@ -16,8 +16,7 @@ from agenteval_tui.history.pruning import Prunable, Pruning, prunable, prune
 from agenteval_tui.history.search import moment
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.sheet_edges import Keys
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, error_lines, paragraph
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock

@@ -19,9 +19,8 @@ from agenteval_tui.history.quarantines import DEFAULT_DAYS, Quarantine
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.model import Test
 from agenteval_tui.tui.presenters.sheet_edges import Keys
-from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.form_sheet import FormSheet
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, paragraph
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock, Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame

@@ -21,10 +21,9 @@ from agenteval_tui.core.typed_path import current_folder, typed_path
 from agenteval_tui.runs.proxy_options import ProxyOptions
 from agenteval_tui.runs.recording_request import RecordingRequest, ReplayRequest
 from agenteval_tui.suites.environment import environment_for
-from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.recordings import ReplayOffer
 from agenteval_tui.tui.screens.form_sheet import FormSheet
-from agenteval_tui.tui.styled_text import Line, cell_len
+from agenteval_tui.tui.styled_text import Line, cell_len, paragraph
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame

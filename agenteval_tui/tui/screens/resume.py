@@ -7,8 +7,8 @@ from textual.app import ComposeResult
 
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.tui.presenters.plan_options import read_options
-from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.form_sheet import FormSheet
+from agenteval_tui.tui.styled_text import paragraph
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame

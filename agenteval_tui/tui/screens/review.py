@@ -24,12 +24,11 @@ from agenteval_tui.history.current_user import current_user
 from agenteval_tui.tui.actions import bindings, keyed, named_keys
 from agenteval_tui.tui.presenters.highlights import marks_of
 from agenteval_tui.tui.presenters.tabs import cause_tab_at
-from agenteval_tui.tui.presenters.text_layout import error_lines, hanging
 from agenteval_tui.tui.screen_registry import ask
 from agenteval_tui.tui.screens.agreement import show_agreement
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.review_controller import ReviewController, ReviewItem
-from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.styled_text import Cell, Line, error_lines, hanging
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.rating_field import RatingField

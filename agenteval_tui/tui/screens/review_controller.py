@@ -15,10 +15,9 @@ from agenteval_tui.formats.exporters.exporter import StoredRun
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.tui.presenters.evidence_pane import result_lines
 from agenteval_tui.tui.presenters.tabs import CAUSE_TABS, tab_cells
-from agenteval_tui.tui.presenters.text_layout import empty_state
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.state import flag
-from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.styled_text import Cell, Line, empty_state
 from agenteval_tui.views.model import sentence
 from agenteval_tui.views.review import NOTHING, item_in_full, question_view
 

@@ -10,8 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.tui.presenters.text_layout import paragraph
-from agenteval_tui.tui.styled_text import Line, cell_len, fit, left
+from agenteval_tui.tui.styled_text import Line, cell_len, fit, left, paragraph
 from agenteval_tui.tui.terminal.mounting import is_there
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock

@@ -20,7 +20,6 @@ from agenteval_tui.core.numbers import moment
 from agenteval_tui.history.trends import ExecutionTime
 from agenteval_tui.tui.actions import bindings, keyed, named_keys
 from agenteval_tui.tui.presenters.plot import height_within
-from agenteval_tui.tui.presenters.text_layout import error_lines, hanging
 from agenteval_tui.tui.presenters.trend_rows import ComparisonSeries
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
@@ -32,7 +31,7 @@ from agenteval_tui.tui.screens.trends_controller import (
     read_trend,
     regrade_beside,
 )
-from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.styled_text import Cell, Line, error_lines, fit, hanging
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 

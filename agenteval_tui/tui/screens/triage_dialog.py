@@ -15,10 +15,9 @@ from agenteval_tui.core.timespan import moment_from
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.triage import UndecidedError, reopen
 from agenteval_tui.tui.presenters.cause_rows import CauseRow
-from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.form_sheet import FormSheet
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, paragraph
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame

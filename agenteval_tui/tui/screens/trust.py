@@ -10,10 +10,9 @@ from textual.binding import Binding, BindingType
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.suites.trust import kind_of
-from agenteval_tui.tui.presenters.text_layout import labelled
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion, trust_lines
 from agenteval_tui.tui.reading_time import ReadingTime
-from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.styled_text import Line, fit, labelled
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView

@@ -24,9 +24,8 @@ from agenteval_tui.runs.change.model import (
 )
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.code_watch import WatchRequest
-from agenteval_tui.tui.presenters.text_layout import empty_state, labelled, paragraph
 from agenteval_tui.tui.presenters.watch_rows import STYLES, WatchRows, change_spans
-from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.styled_text import Cell, Line, empty_state, labelled, paragraph
 from agenteval_tui.views.code_change import EFFECTS, REAL, not_built_text
 
 PURPOSE = "Edit an agent in your editor: after each save you see here which verdicts change."

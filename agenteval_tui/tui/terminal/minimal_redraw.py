@@ -15,10 +15,10 @@ from rich.console import Console
 from textual import events
 from textual.app import App
 
-from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.terminal.output_flow import Arrival, modified_f3
 from agenteval_tui.tui.terminal.screen_buffer import Mirror, Piece
 from agenteval_tui.tui.terminal.textual_support import has
+from agenteval_tui.tui.workers import call_after
 
 try:
     from textual._ansi_sequences import ANSI_SEQUENCES_KEYS

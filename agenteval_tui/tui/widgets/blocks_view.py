@@ -21,10 +21,9 @@ from textual.strip import Strip
 
 from agenteval_tui.tui.actions import keyed
 from agenteval_tui.tui.presenters.block_document import BlockPosition
-from agenteval_tui.tui.presenters.text_layout import hanging
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 from agenteval_tui.tui.style_tokens import Palette, palette_of
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, hanging
 from agenteval_tui.tui.terminal.strips import minimal_strip, selected
 from agenteval_tui.tui.widgets.virtual_list import CURSOR
 

@@ -22,9 +22,8 @@ from textual.widgets import Input, TextArea
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.status_style import UNICODE
-from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.style_tokens import palette_of
-from agenteval_tui.tui.styled_text import ELLIPSIS, Cell, Line, cell_len, fit, fit_text, pad
+from agenteval_tui.tui.styled_text import ELLIPSIS, Cell, Line, cell_len, fit, fit_text, pad, paragraph
 from agenteval_tui.tui.terminal.mounting import drop_messages, is_too_late
 from agenteval_tui.tui.widgets.line_block import LineBlock
 

@@ -12,9 +12,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.style_tokens import palette_of
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, error_lines
 
 Lines = Sequence[Line]
 

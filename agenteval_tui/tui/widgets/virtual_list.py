@@ -22,9 +22,8 @@ from textual.strip import Strip
 
 from agenteval_tui.tui.actions import keyed
 from agenteval_tui.tui.presenters.status_style import UNICODE
-from agenteval_tui.tui.presenters.text_layout import hanging
 from agenteval_tui.tui.style_tokens import Palette, palette_of
-from agenteval_tui.tui.styled_text import Line, split_lines
+from agenteval_tui.tui.styled_text import Line, hanging, split_lines
 from agenteval_tui.tui.terminal.strips import joined
 
 CURSOR = "▌" if UNICODE else ">"  # the sign of the cursor's row: colour never says it alone

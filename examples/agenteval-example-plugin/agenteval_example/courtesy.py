@@ -6,8 +6,7 @@ import re
 
 from pydantic import Field
 
-from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.metrics.metric import Metric
 from agenteval_tui.grading.results import Evidence, MetricResult
 

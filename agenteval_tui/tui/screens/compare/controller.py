@@ -22,8 +22,7 @@ from agenteval_tui.history.references import References
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.inspect_target import RunToOpen
 from agenteval_tui.tui.presenters.comparison import CompareRow, CompareRows, detail_lines, head_lines, rows_of
-from agenteval_tui.tui.presenters.text_layout import empty_state
-from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.styled_text import Cell, Line, empty_state
 from agenteval_tui.views.comparison import regressed_words
 
 MOST = 300

@@ -26,7 +26,6 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.tui.actions import bindings, keyed, named_keys
 from agenteval_tui.tui.presenters.comparison import CompareRow
 from agenteval_tui.tui.presenters.status_style import UNICODE
-from agenteval_tui.tui.presenters.text_layout import empty_state, error_lines
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.baseline_dialogs import ask_for_baseline, ask_to_clear
 from agenteval_tui.tui.screens.compare.controller import (
@@ -42,7 +41,7 @@ from agenteval_tui.tui.screens.compare.controller import (
 from agenteval_tui.tui.screens.criterion_versions import show_versions
 from agenteval_tui.tui.screens.filterable_screen import FilteredScreen, without_runs
 from agenteval_tui.tui.screens.select_dialog import Choice, SelectScreen
-from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.styled_text import Cell, Line, empty_state, error_lines
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList

@@ -11,11 +11,10 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.draft_store import StoredDraft
 from agenteval_tui.tui.presenters.test_form import CRITERION_FIELDS, TEST_FIELDS, TestForm
-from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.confirm_dialog import ConfirmScreen
 from agenteval_tui.tui.screens.editor.document import SuiteDocument
 from agenteval_tui.tui.screens.file_conflict_dialog import diff_lines
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, paragraph
 
 
 def draft_question(doc: SuiteDocument, draft: StoredDraft) -> ConfirmScreen:

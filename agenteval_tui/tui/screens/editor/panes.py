@@ -31,14 +31,13 @@ from agenteval_tui.tui.presenters.editor_rows import EDITED, CriterionRows, Test
 from agenteval_tui.tui.presenters.preview_lines import impact_below, nothing_yet, trial_lines, trial_title, verdict_line
 from agenteval_tui.tui.presenters.tabs import pane_title
 from agenteval_tui.tui.presenters.test_form import YAMLS
-from agenteval_tui.tui.presenters.text_layout import indented
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.config_assistant import ConfigAssistant
 from agenteval_tui.tui.screens.editor.controller import EditorController
 from agenteval_tui.tui.screens.relax import RelaxScreen
 from agenteval_tui.tui.screens.verdict_changes import VerdictChangesScreen
 from agenteval_tui.tui.services import services
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.styled_text import Line, indented
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock

@@ -22,10 +22,8 @@ from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.tui import draft_store
 from agenteval_tui.tui.actions import BY_ID, bindings, key_of, key_word
 from agenteval_tui.tui.draft_store import StoredDraft
-from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.presenters.editor_rows import EDITED, problem_height, problem_rows
 from agenteval_tui.tui.presenters.test_form import DATASET, TestForm
-from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.confirm_dialog import save_question
 from agenteval_tui.tui.screens.editor.controller import (
@@ -44,12 +42,12 @@ from agenteval_tui.tui.screens.rerun import again_key, run_again
 from agenteval_tui.tui.screens.select_dialog import SelectScreen
 from agenteval_tui.tui.screens.suites.file_changes import Change, change_files, undo_files
 from agenteval_tui.tui.state import text
-from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.styled_text import Cell, Line, error_lines, fit
 from agenteval_tui.tui.widgets.form import ChoiceField, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.titled_pane import TitledPane
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
-from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.tui.workers import call_after, start_worker
 
 WIDE = 190
 """From this many columns on, a test's fields and its criteria's verdicts on a run are side by side."""

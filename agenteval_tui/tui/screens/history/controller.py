@@ -27,9 +27,8 @@ from agenteval_tui.tui.presenters.execution_tests import (
     test_lines,
 )
 from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows, execution_summary, execution_version
-from agenteval_tui.tui.presenters.text_layout import nothing_here, paragraph
 from agenteval_tui.tui.state import flag, text
-from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.styled_text import Cell, Line, nothing_here, paragraph
 
 LEAST_TESTS = 6  # rows below the list that are worth having
 EXECUTIONS_KEPT = 50

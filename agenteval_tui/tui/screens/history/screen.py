@@ -27,7 +27,6 @@ from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.tui.actions import bindings, named_keys
 from agenteval_tui.tui.presenters.execution_tests import TestOutcome
 from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.baseline_dialogs import ask_to_clear, ask_to_set_baseline
@@ -42,7 +41,7 @@ from agenteval_tui.tui.screens.history.controller import (
     read_page,
     read_tests,
 )
-from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.styled_text import Cell, Line, error_lines, paragraph
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.titled_pane import PaneTitle
 from agenteval_tui.tui.widgets.virtual_list import VirtualList

@@ -25,24 +25,22 @@ from agenteval_tui.grading.criterion_templates import Starter, text_starter, too
 from agenteval_tui.transcripts.model import Attachment, ToolCall, Transcript
 from agenteval_tui.tui import draft_store
 from agenteval_tui.tui.actions import key_of, with_keys
-from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.presenters.blame_strip import blame_strip, decisive_cells
 from agenteval_tui.tui.presenters.editor_rows import EDITED
 from agenteval_tui.tui.presenters.evidence_pane import FIRST_CONDITIONS, KEYS, Target, looked_rows, tool_text_lines
 from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines, problem_lines
-from agenteval_tui.tui.presenters.text_layout import indented, paragraph
 from agenteval_tui.tui.presenters.transcript import MOST_MATCHES, TranscriptDocument
 from agenteval_tui.tui.presenters.view_lines import line
 from agenteval_tui.tui.screens.config_assistant import ConfigAssistant
 from agenteval_tui.tui.screens.inspect.controller import ConfigToEdit, InspectController
 from agenteval_tui.tui.services import services
-from agenteval_tui.tui.styled_text import Cell, Line, fit, longest_that_fits
+from agenteval_tui.tui.styled_text import Cell, Line, fit, indented, longest_that_fits, paragraph
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.titled_pane import Heading, TitledPane
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
-from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.tui.workers import call_after, start_worker
 from agenteval_tui.views.label import agreement_text
 
 DRAW_SECONDS = 0.05

@@ -34,14 +34,13 @@ from agenteval_tui.tui.presenters.fork_columns import ForkTree
 from agenteval_tui.tui.presenters.run_output import output_rows
 from agenteval_tui.tui.presenters.run_state import state_rows
 from agenteval_tui.tui.presenters.status_style import UNICODE
-from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.screens.inspect.branches import BranchesController
 from agenteval_tui.tui.screens.inspect.forks import ForksController
 from agenteval_tui.tui.screens.inspect.run_pair import RunPair
 from agenteval_tui.tui.services import services
-from agenteval_tui.tui.styled_text import Line, pad
+from agenteval_tui.tui.styled_text import Line, pad, paragraph
 from agenteval_tui.tui.widgets.difference_view import DifferenceView
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView

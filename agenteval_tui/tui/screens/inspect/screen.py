@@ -40,7 +40,6 @@ from agenteval_tui.tui.actions import BY_ID, bindings, footer, key_of, named_key
 from agenteval_tui.tui.code_watch import watched_tests
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.notification_log import NotificationSource
-from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.presenters.changed_by_both import values_of_both
 from agenteval_tui.tui.presenters.editor_rows import EDITED
 from agenteval_tui.tui.presenters.fork_columns import ForkTree
@@ -108,7 +107,7 @@ from agenteval_tui.tui.styled_text import Cell, Line, spread, width_of
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.titled_pane import PaneTabs
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
-from agenteval_tui.tui.workers import is_busy, start_worker
+from agenteval_tui.tui.workers import call_after, is_busy, start_worker
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.views.blame import suspect_line
 

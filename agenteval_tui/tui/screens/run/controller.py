@@ -29,8 +29,7 @@ from agenteval_tui.tui.presenters.run_rows import (
     waiting_counts,
 )
 from agenteval_tui.tui.presenters.run_stream import RunStream
-from agenteval_tui.tui.presenters.text_layout import SUITES_KEY, empty_state
-from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.styled_text import SUITES_KEY, Cell, Line, empty_state, fit
 from agenteval_tui.views.baseline import fell_text, notice_lines
 from agenteval_tui.views.comparison import section_text
 from agenteval_tui.views.failure import Failure

@@ -22,7 +22,6 @@ from agenteval_tui.tui.actions import bindings, key_of, named_keys
 from agenteval_tui.tui.code_watch import WatchRequest, watched_tests
 from agenteval_tui.tui.execution_watcher import ALL, Watching
 from agenteval_tui.tui.notification_log import NotificationSource
-from agenteval_tui.tui.one_shot_timer import call_after
 from agenteval_tui.tui.presenters.run_errors import error_groups
 from agenteval_tui.tui.presenters.run_grid import RunGrid
 from agenteval_tui.tui.presenters.run_rows import Expected, run_heading
@@ -35,7 +34,7 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.titled_pane import Heading, PaneTitle
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
-from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.tui.workers import call_after, start_worker
 from agenteval_tui.views.failure import Failure, clearest_of
 
 # Ten repaints a second are enough to read by, and half of what a slow line may get (page 7).

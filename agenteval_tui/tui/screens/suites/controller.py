@@ -19,9 +19,8 @@ from agenteval_tui.tui.inspect_target import RunToOpen
 from agenteval_tui.tui.presenters.failure_banner import banner, failure_lines, key_entries
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
-from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.state import text, texts
-from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.styled_text import Cell, Line, paragraph
 from agenteval_tui.views.found_agents import seen, what_it_is
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.suites.model import Suite, Test
     from agenteval_tui.tui.presenters.suite_detail import TestRuns
-    from agenteval_tui.tui.run_reading import Offer
+    from agenteval_tui.tui.workspace import Offer
 
 FOUND_SHOWN = 4  # agents of a folder without suites
 MOST_RUNNING = 8  # newest executions that are looked at for one that runs

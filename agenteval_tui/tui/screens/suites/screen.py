@@ -26,7 +26,6 @@ from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.draft_store import Drafts
 from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
 from agenteval_tui.tui.presenters.tabs import BESIDE_NAME
-from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.suites.controller import (
@@ -35,7 +34,7 @@ from agenteval_tui.tui.screens.suites.controller import (
     is_running,
     newest_execution,
 )
-from agenteval_tui.tui.styled_text import Cell, Line, cell_len
+from agenteval_tui.tui.styled_text import Cell, Line, cell_len, error_lines
 from agenteval_tui.tui.terminal.mounting import is_there
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -49,9 +48,9 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.editing import WrittenFile
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.tui.presenters.suite_detail import TestRuns
-    from agenteval_tui.tui.run_reading import Offer
     from agenteval_tui.tui.screens.import_export_dialogs import ImportOutcome
     from agenteval_tui.tui.screens.suites.file_changes import Change
+    from agenteval_tui.tui.workspace import Offer
 
 FRAME = 4  # rows of the strip, the titles and the keys
 LOW = 12
