@@ -7,11 +7,8 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 
 _WORDS = {
-    Sign.DECLARED: "named in pyproject.toml",
-    Sign.LANGGRAPH: "named in langgraph.json",
-    Sign.LLAMA_AGENTS: "a workflow named in pyproject.toml",
-    Sign.ADK: "the root agent",
-    Sign.CREW: "a crew or flow",
+    Sign.ROOT: "the root agent",
+    Sign.CLASS: "a class that it makes an agent of",
     Sign.OBJECT: "an agent",
     Sign.FACTORY: "makes an agent",
     Sign.APP: "an app",
@@ -26,7 +23,8 @@ _WORDS = {
 
 def what_it_is(agent: FoundAgent) -> str:
     """Its framework and what was seen: "LangGraph, named in langgraph.json"."""
-    words = ", ".join(filter(None, (one_line(agent.framework, 40), _WORDS[agent.sign])))
+    named = f"named in {one_line(agent.file.rpartition('/')[2], 40)}"
+    words = ", ".join(filter(None, (one_line(agent.framework, 40), _WORDS.get(agent.sign, named))))
     if agent.is_part:
         words += ", part of another"
     if agent.incomplete:

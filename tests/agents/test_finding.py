@@ -33,7 +33,7 @@ def test_the_workflows_that_llama_agents_serves(tmp_path: Path, tool: str) -> No
     table = f'[project]\nname = "app"\n[tool.{tool}]\nname = "x"\n[tool.{tool}.workflows]\nask_me = "app.flows:flow"\n'
     agents = agents_of(tmp_path, {"svc/pyproject.toml": table, "svc/src/app/flows.py": workflow})
     (first,) = agents  # not its class, and not the object again
-    assert (first.sign, first.framework, first.name, first.folder) == (Sign.LLAMA_AGENTS, "LlamaIndex", "ask-me", "svc")
+    assert (first.sign, first.framework, first.name, first.folder) == (Sign.CONFIGURED, "LlamaIndex", "ask-me", "svc")
     assert first.config["callable"] == "app.flows:flow"
     assert first.place == "svc/pyproject.toml:6"
 
@@ -55,7 +55,7 @@ def test_an_agent_of_google_adk_in_yaml(tmp_path: Path, file: str, settings: str
     text = "name: cook\nmodel: m\ninstruction: Recipes only.\n"
     text += "tools:\n  - name: cook.tools.search\n  - name: google_search\n"
     agent = only(tmp_path, {file: text})
-    assert (agent.sign, agent.framework, agent.name, agent.file) == (Sign.ADK, "Google ADK", "cook", file)
+    assert (agent.sign, agent.framework, agent.name, agent.file) == (Sign.ROOT, "Google ADK", "cook", file)
     assert agent.config["callable"] == "google.adk.agents.config_agent_utils:from_config"
     assert agent.config["settings"] == {"config_path": settings}
     assert agent.config.get("path") == path
@@ -258,7 +258,7 @@ def test_projects_that_name_their_agents(tmp_path: Path) -> None:
     assert agents["one/langgraph.json"].config == {"kind": "python", "callable": "src/my/g.py:make"}
     assert agents["one/langgraph.json"].folder == "one"
     assert agents["two/pyproject.toml"].config["settings"] == {"a": 1}
-    assert agents["three/cook/agent.py"].sign is Sign.ADK
+    assert agents["three/cook/agent.py"].sign is Sign.ROOT
     assert "one/src/my/g.py" not in agents  # once
 
 
@@ -280,7 +280,7 @@ def test_a_graph_of_langgraph_for_node_is_asked(tmp_path: Path, export: str, con
         "bot/src/shop/graph.mjs": GRAPH_OF_NODE.replace("CONTENT", content) + export,
     }
     agent = only(tmp_path, files)
-    assert (agent.sign, agent.framework, agent.name, agent.folder) == (Sign.LANGGRAPH, "LangGraph", "shop", "bot")
+    assert (agent.sign, agent.framework, agent.name, agent.folder) == (Sign.CONFIGURED, "LangGraph", "shop", "bot")
     assert (agent.config["kind"], agent.config["capture"]) == ("command", "model")
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
@@ -334,7 +334,7 @@ def test_crews_get_the_inputs_of_their_project(tmp_path: Path) -> None:
         "    TripCrew().crew().kickoff(inputs=inputs)\n",
     }
     agent = only(tmp_path, files)
-    assert (agent.sign, agent.name, agent.variables) == (Sign.CREW, "trip-crew", {"city": "Oslo", "days": 3})
+    assert (agent.sign, agent.name, agent.variables) == (Sign.CLASS, "trip-crew", {"city": "Oslo", "days": 3})
     _, suite = write_first_suite(agent, tmp_path)
     assert suite.suite is not None
     assert suite.suite.tests[0].variables == {"city": "Oslo", "days": 3}

@@ -66,7 +66,7 @@ USES = {
 }
 SILENT = {
     *("agenteval.doctor_checks", "agenteval.agent_options", "agenteval.frameworks", "agenteval.key_finders"),
-    *("agenteval.app_finders", "agenteval.actions", "agenteval.packings", "agenteval.api", "agenteval.test_criteria"),
+    *("agenteval.agent_finders", "agenteval.actions", "agenteval.packings", "agenteval.api", "agenteval.test_criteria"),
     *("agenteval.capture_checks", "agenteval.mcp_tools", "agenteval.mcp_asking_tools"),
     *("agenteval.local_agents", "agenteval.local_embedders"),
 }

@@ -1,5 +1,4 @@
-"""Agents that a project's configuration names: pyproject.toml, langgraph.json, root_agent.yaml, files with a model
-server."""
+"""Agents that a project's configuration names: pyproject.toml, langgraph.json, and files with a model server."""
 
 from __future__ import annotations
 
@@ -9,10 +8,10 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import yaml
 from msgspec import structs
 
-from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name
+from agenteval_tui.agents.finding.framework_finder import finders
+from agenteval_tui.agents.finding.model import FoundAgent, Sign, agent_name
 from agenteval_tui.agents.finding.node_programs import SOURCES, graph_of
 from agenteval_tui.agents.finding.project_files import ProjectFiles
 from agenteval_tui.agents.finding.python_agents import PythonAgents
@@ -22,7 +21,7 @@ def of_pyproject(files: ProjectFiles, path: str, python: PythonAgents) -> Iterat
     """`[tool.agenteval.agents.NAME]`, with the keys of `agents:` in a suite; or `agent = "module:name"`. The workflows
     of `[tool.llamaagents.workflows]`, which was `[tool.llamadeploy.workflows]`."""
     data = files.text(path)
-    if data is None or not (b"agenteval" in data or b"tool.llama" in data):
+    if data is None:
         return
     try:
         tools = tomllib.loads(data.decode("utf-8")).get("tool")
@@ -31,17 +30,16 @@ def of_pyproject(files: ProjectFiles, path: str, python: PythonAgents) -> Iterat
     if not isinstance(tools, dict):
         return
     folder = path.rpartition("/")[0]
-    for tool in ("llamaagents", "llamadeploy"):
-        workflows = tools[tool].get("workflows") if isinstance(tools.get(tool), dict) else None
-        for key, target in workflows.items() if isinstance(workflows, dict) else ():
-            agent = _code(files, folder, str(target), python, Sign.LLAMA_AGENTS, str(key))
+    for finder in finders():
+        for key, target in finder.tables(tools):
+            agent = _code(files, folder, target, python, Sign.CONFIGURED, key)
             if agent is not None:
-                line, source = _line(data, str(target).encode()), f'{key} = "{target}"'
+                line, source = _line(data, target.encode()), f'{key} = "{target}"'
                 yield structs.replace(
                     agent,
                     config={**agent.config, "callable": target},
                     folder=folder,
-                    framework="LlamaIndex",
+                    framework=finder.framework,
                     source=source,
                     file=path,
                     line=line,
@@ -72,42 +70,6 @@ def of_pyproject(files: ProjectFiles, path: str, python: PythonAgents) -> Iterat
             tools=code.tools if code is not None else (),
             prompts=code.prompts if code is not None else (),
         )
-
-
-def of_adk(files: ProjectFiles, path: str) -> Iterator[FoundAgent]:
-    """An agent of Google ADK that is written as YAML: ADK's own function makes it."""
-    try:
-        config = yaml.load((files.text(path) or b"").decode("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
-        return
-    if not isinstance(config, dict) or not isinstance(config.get("name"), str):
-        return
-    folder, own = files.project_of(path), path.rpartition("/")[0]
-    inside = path.removeprefix(f"{folder}/") if folder else path
-    # Names of its Python functions begin with the name of its folder.
-    outer = inside.rpartition("/")[0].rpartition("/")[0] if "/" in inside else ".."
-    tools = [entry.get("name") for entry in _listed(config.get("tools")) if isinstance(entry, dict)]
-    yield FoundAgent(
-        sign=Sign.ADK,
-        name=agent_name(config["name"] or own, path, files.root),
-        framework="Google ADK",
-        file=path,
-        line=1,
-        source=f"name: {config['name']}",
-        folder=folder,
-        config={
-            "kind": "python",
-            "callable": "google.adk.agents.config_agent_utils:from_config",
-            "settings": {"config_path": inside},
-            **({"path": [outer]} if outer else {}),
-        },
-        instructions=instruction if isinstance(instruction := config.get("instruction"), str) else "",
-        tools=tuple(FoundTool(name.rpartition(".")[2]) for name in tools if isinstance(name, str)),
-    )
-
-
-def _listed(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _code(
@@ -153,7 +115,7 @@ def of_langgraph(files: ProjectFiles, path: str, python: PythonAgents) -> Iterat
                     graph, name=agent_name(str(key), file, files.root), file=path, line=line, source=source
                 )
             continue
-        agent = python.target(file, name, Sign.LANGGRAPH, str(key)) if place.endswith(".py") else None
+        agent = python.target(file, name, Sign.CONFIGURED, str(key)) if place.endswith(".py") else None
         if agent is not None:
             written = {**agent.config, "callable": f"{place}:{name}"}
             framework = agent.framework or "LangGraph"

@@ -8,6 +8,7 @@ from functools import cache
 
 from msgspec import Struct
 
+from agenteval_tui.agents.finding.framework_finder import finders
 from agenteval_tui.agents.finding.python_module import Module, Modules
 from agenteval_tui.agents.process.python_frameworks import Framework
 from agenteval_tui.core import entry_points
@@ -65,7 +66,6 @@ def framework_packages() -> tuple[str, ...]:
     return tuple(dict.fromkeys(package.partition(".")[0] for package in packages))
 
 
-_ENGINES = ("as_chat_engine", "as_query_engine")
 _CONFIGURED = ("with_config", "bind", "with_retry", "with_fallbacks", "with_types")
 _RUNNABLES = ("langchain", "langchain_core", "langchain_openai", "langchain_anthropic", "langchain_community")
 _RETURNED = {
@@ -156,8 +156,9 @@ class Frameworks:
         method, owner = node.func.attr, node.func.value
         if method in _CONFIGURED:
             return self.makes(module, owner, local, depth + 1)
-        if method in _ENGINES and any(name.startswith("llama_index") for name in module.imports.values()):
-            return Construction(_maker("LlamaIndex", "llama_index", method), node, module)
+        for finder in finders():
+            if method in finder.methods and any(name.startswith(finder.packages) for name in module.imports.values()):
+                return Construction(_maker(finder.framework, finder.packages[0], method), node, module)
         if method in ("compile", "build"):
             start = self._start(module, owner, local, depth + 1)
             if start is not None and start.maker.needs == method:

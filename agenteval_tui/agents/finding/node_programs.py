@@ -236,7 +236,7 @@ def graph_of(files: ProjectFiles, path: str, name: str, folder: str) -> FoundAge
     code = _ASK_GRAPH.replace("FILE", own).replace("NAME", name)
     config = {"kind": "command", "command": [*start, "-e", code], "input": "text", "capture": "model"}
     return FoundAgent(
-        sign=Sign.LANGGRAPH,
+        sign=Sign.CONFIGURED,
         name=name,
         framework="LangGraph",
         file=path,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -26,7 +26,6 @@ _NAMES = frozenset(
     (
         *("package.json", "langgraph.json", "pyproject.toml", ".env", ".env.example", "docker-compose.yml"),
         *("compose.yaml", "docker-compose.yaml", "compose.yml", "litellm_config.yaml", "litellm.yaml"),
-        "root_agent.yaml",
     )
 )
 _ENDINGS = (".py", ".ts", ".tsx", ".js", ".mjs", ".mts", ".cjs")
@@ -34,13 +33,14 @@ _ENDINGS = (".py", ".ts", ".tsx", ".js", ".mjs", ".mts", ".cjs")
 
 class ProjectFiles:
     """The files below `root`, nearest first. Links, hidden folders, virtual environments and vendored code are passed
-    over. `reason` says which limit ended the walk."""
+    over. `names`: of more files than those that every search reads. `reason` says which limit ended the walk."""
 
-    def __init__(self, root: Path, *, seconds: float = MOST_SECONDS) -> None:
+    def __init__(self, root: Path, *, names: Iterable[str] = (), seconds: float = MOST_SECONDS) -> None:
         self.root = root
         self.reason: Literal["", "files", "time"] = ""
         self.read = 0
         self.notebooks = 0
+        self._names = _NAMES.union(names)
         self._ends = time.monotonic() + seconds
         self._texts: dict[str, bytes | None] = {}
 
@@ -71,7 +71,7 @@ class ProjectFiles:
                         waiting.append((path, depth + 1))
                 elif entry.name.endswith(".ipynb"):
                     self.notebooks += 1
-                elif entry.name in _NAMES or (entry.name.endswith(_ENDINGS) and not _is_test(entry.name)):
+                elif entry.name in self._names or (entry.name.endswith(_ENDINGS) and not _is_test(entry.name)):
                     yield path
 
     def is_late(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import structs
@@ -19,12 +19,19 @@ from agenteval_tui.agents.finding.fields import (
     is_typed_dict,
     placeholder,
 )
+from agenteval_tui.agents.finding.framework_finder import app_finders, finder_of, finders
 from agenteval_tui.agents.finding.frameworks import SDK_NAMES, SDKS, Construction, Frameworks
-from agenteval_tui.agents.finding.model import FoundAgent, FoundApp, FoundTool, Sign, agent_name, relative
+from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name, relative
 from agenteval_tui.agents.finding.own_calls import own_calls
-from agenteval_tui.agents.finding.python_module import Function, Module, Modules, keyword, source_of
+from agenteval_tui.agents.finding.python_module import (
+    Function,
+    Module,
+    Modules,
+    keyword,
+    needed,
+    source_of,
+)
 from agenteval_tui.agents.process.python_answers import HISTORY
-from agenteval_tui.core import entry_points
 
 _SETTINGS = ("settings", "config")
 _WAYS = ("run", "ainvoke", "invoke", "arun", "chat", "kickoff", "query", "ask", "__call__")
@@ -61,7 +68,7 @@ class PythonAgents:
         self._modules = modules
         self._frameworks = Frameworks(modules)
         self._libraries: dict[str, str] = {}
-        self._apps = frozenset(entry_points.names(entry_points.APP_FINDERS))
+        self._apps = app_finders()
         starts = ("__main__", *(rf"import\s+{name}\b|from\s+{name}\b" for name in self._apps))
         self._starts = re.compile("|".join(starts).encode())
 
@@ -127,12 +134,12 @@ class PythonAgents:
     def _objects(self, module: Module) -> Iterator[FoundAgent]:
         construction: dict[str, tuple[ast.expr, Construction]] = {}
         for name, value in module.values.items():
-            # A second name of an agent is no second agent, unless it is the one that ADK looks for.
+            # A second name of an agent is no second agent, unless it is the one that its framework's tools look for.
             thing = self._frameworks.makes(module, value)
             if (
                 thing is not None
                 and not name.startswith("__")
-                and (not isinstance(value, ast.Name) or name == "root_agent")
+                and (not isinstance(value, ast.Name) or name == finder_of(thing.maker.framework).root)
             ):
                 construction[name] = value, thing
         for name, function in module.functions.items():
@@ -142,21 +149,13 @@ class PythonAgents:
                     yield self._agent(module, name, function, None, Sign.OBJECT, framework="LangGraph")
         used = self._used(module, set(construction))
         for name, (value, thing) in construction.items():
-            framework = thing.maker.framework
-            if (
-                framework == "CrewAI"
-                and ast.unparse(thing.call.func).endswith("Agent")
-                and len(construction) > 1
-                and name in used
-            ):
-                continue  # a crew has it
-            if (
-                framework == "Google ADK"
-                and name not in ("root_agent", "app", "runner", "agent")
-                and "root_agent" in construction
-            ):
+            finder = finder_of(thing.maker.framework)
+            makes_part = bool(finder.part) and ast.unparse(thing.call.func).endswith(finder.part)
+            if makes_part and len(construction) > 1 and name in used:
+                continue  # another object has it
+            if finder.root in construction and name not in (finder.root, *finder.beside_root):
                 continue
-            sign = Sign.ADK if framework == "Google ADK" and name == "root_agent" else Sign.OBJECT
+            sign = Sign.ROOT if name == finder.root else Sign.OBJECT
             yield self._agent(module, name, value, thing, sign, is_part=name in used)
 
     def _used(self, module: Module, names: set[str]) -> set[str]:
@@ -309,18 +308,14 @@ class PythonAgents:
                 continue  # of an agent
             if name.endswith(("Model", *_MODELS)):
                 continue  # it asks a model for an agent
-            decorators = [
-                module.qualified(node.func if isinstance(node, ast.Call) else node) for node in cls.decorator_list
-            ]
-            bases = [module.qualified(base) for base in cls.bases]
-            if any(node.startswith("crewai") and node.endswith("CrewBase") for node in decorators) or any(
-                node.startswith("crewai") and node.endswith(".Flow") for node in bases
-            ):
-                yield self._crew(module, name, cls)
-            elif (name in options or _init_needs_nothing(cls)) and self._is_workflow(
-                module, cls, is_made=name in options
-            ):
-                yield self._agent(module, own, node, None, sign, framework="LlamaIndex", said=ast.get_docstring(cls))
+            line, is_made = list(self._line(module, cls)), name in options
+            known = ((finder, finder.of_class(self._modules, line, is_made)) for finder in finders())
+            finder, of_framework = next((pair for pair in known if pair[1] is not None), (None, None))
+            if finder is not None and of_framework is not None:
+                own, node, sign = (own, node, sign) if of_framework.sign is None else (name, cls, of_framework.sign)
+                docstring, framework = ast.get_docstring(cls), finder.framework
+                agent = self._agent(module, own, node, None, sign, framework=framework, said=docstring)
+                yield structs.replace(agent, variables=of_framework.variables, tools=of_framework.tools or agent.tools)
             elif (
                 (not name.startswith("_") or name in options)
                 and (library := self._sdk(module))
@@ -328,23 +323,6 @@ class PythonAgents:
             ):
                 config, docstring = {"capture": "model"}, ast.get_docstring(cls)
                 yield self._agent(module, own, node, None, sign, framework=library, config=config, said=docstring)
-
-    def _is_workflow(self, module: Module, cls: ast.ClassDef, *, is_made: bool) -> bool:
-        """Whether it is a workflow of LlamaIndex that the module makes, or with steps of its own or of a class that it
-        is made of."""
-        line = list(self._line(module, cls))
-        bases = [home.qualified(base) for home, each in line for base in each.bases]
-        steps = [
-            name
-            for _, each in line
-            for node in each.body
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            for name in map(ast.unparse, node.decorator_list)
-            if name.partition("(")[0].endswith("step")
-        ]
-        return (is_made or bool(steps)) and any(
-            base.startswith(("llama_index", "workflows")) and base.endswith(".Workflow") for base in bases
-        )
 
     def _is_asked(self, module: Module, cls: ast.ClassDef, *, is_made: bool) -> bool:
         """Whether this class wraps a model or an agent: it is made with nothing, or by the module, and has a method to
@@ -363,8 +341,8 @@ class PythonAgents:
             return False
         ask = next((methods[name] for name in _WAYS if name in methods), None)
         init = methods.get("__init__")
-        needs_nothing = init is None or [node.arg for node in _needed(init)] == ["self"]
-        if ask is None or not (is_made or needs_nothing) or len(_needed(ask)) != 2 or not _gives(ask):
+        needs_nothing = init is None or [node.arg for node in needed(init)] == ["self"]
+        if ask is None or not (is_made or needs_nothing) or len(needed(ask)) != 2 or not _gives(ask):
             return False
         return any(
             _asks(each)
@@ -405,25 +383,6 @@ class PythonAgents:
                     module, name, cls, None, Sign.FACTORY, framework=library, config=config, said=docstring
                 )
 
-    def _crew(self, module: Module, name: str, cls: ast.ClassDef) -> FoundAgent:
-        agent = self._agent(module, name, cls, None, Sign.CREW, framework="CrewAI")
-        variables: dict[str, Any] = {}
-        folder = module.folder
-        for place in (
-            module.path,
-            f"{folder}/main.py" if folder else "main.py",
-            f"{folder.rpartition('/')[0]}/main.py",
-        ):
-            other = self._modules.get(place.lstrip("/"))
-            if other is not None and not variables and (place == module.path or name in other.imports):
-                variables = own_words.inputs_in(self._modules, other)
-        tools: list[FoundTool] = []
-        for node in ast.walk(cls):
-            if isinstance(node, ast.Call) and self._frameworks.maker_of(module, node.func) is not None:
-                tools += own_words.tools_of(self._modules, module, node, "")
-        values = {field: getattr(agent, field) for field in agent.__struct_fields__}
-        return FoundAgent(**{**values, "variables": variables, "tools": tuple(tools)})
-
     # Functions and programs
 
     def _sdk(self, module: Module) -> str:
@@ -445,8 +404,8 @@ class PythonAgents:
         for name, function in module.functions.items():
             if name.startswith("_") or _is_tool(function) or function.decorator_list:
                 continue
-            needed = [node for node in _needed(function) if node.arg not in HISTORY]
-            first = needed[0] if len(needed) == 1 else None
+            missing = [node for node in needed(function) if node.arg not in HISTORY]
+            first = missing[0] if len(missing) == 1 else None
             if first is None or first.arg not in _PROMPTS or not _gives(function) or not _asks(function):
                 continue
             yield self._agent(
@@ -476,7 +435,7 @@ class PythonAgents:
                     yield program, asking
 
     def _is_app(self, module: Module) -> bool:
-        return not self._apps.isdisjoint(map(_top, module.imports.values()))
+        return not self._apps.keys().isdisjoint(map(_top, module.imports.values()))
 
     def _is_program(self, module: Module) -> bool:
         return module.is_program() and _SERVES.isdisjoint(map(_top, module.imports.values()))
@@ -507,10 +466,7 @@ class PythonAgents:
         package = next((name for name in map(_top, module.imports.values()) if name in self._apps), None)
         if package is None or not (library or self._asked_of(module) or self._made_in(module)):
             return None
-        entry = entry_points.find(entry_points.APP_FINDERS, package)
-        assert entry is not None
-        find: Callable[[Modules, Module], FoundApp | None] = entry.load_as("finder of apps of")
-        app = find(self._modules, module)
+        app = self._apps[package](self._modules, module)
         if app is None:
             return None
         files = self._modules.files
@@ -639,28 +595,11 @@ def _source(name: str, node: ast.AST) -> str:
     return source_of(node)
 
 
-def _needed(function: Function) -> list[ast.arg]:
-    """The parameters without a default."""
-    arguments = function.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    needed = positional[: len(positional) - len(arguments.defaults)]
-    return needed + [
-        node for node, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None
-    ]
-
-
 def _needs_nothing(function: Function) -> bool:
     names = {node.arg for node in [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]}
     if names & {"prompt", "messages", "request", *_PROMPTS}:
         return False
-    return all(node.arg in _SETTINGS for node in _needed(function))
-
-
-def _init_needs_nothing(cls: ast.ClassDef) -> bool:
-    for statement in cls.body:
-        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
-            return [node.arg for node in _needed(statement)] == ["self"]
-    return True
+    return all(node.arg in _SETTINGS for node in needed(function))
 
 
 def _is_tool(function: Function) -> bool:

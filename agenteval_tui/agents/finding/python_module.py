@@ -303,3 +303,21 @@ def returns_dicts(function: Function) -> list[str]:
                 elif isinstance(part, ast.Call):
                     keys += [word.arg for word in part.keywords if word.arg]
     return keys
+
+
+def needed(function: Function) -> list[ast.arg]:
+    """The parameters without a default."""
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    needed = positional[: len(positional) - len(arguments.defaults)]
+    return needed + [
+        node for node, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None
+    ]
+
+
+def is_made_with_nothing(cls: ast.ClassDef) -> bool:
+    """Whether an object of the class is made without arguments."""
+    for statement in cls.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            return [node.arg for node in needed(statement)] == ["self"]
+    return True

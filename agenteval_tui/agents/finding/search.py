@@ -7,7 +7,8 @@ from pathlib import Path
 
 from msgspec import structs
 
-from agenteval_tui.agents.finding.declared import of_adk, of_compose, of_env, of_langgraph, of_pyproject
+from agenteval_tui.agents.finding.declared import of_compose, of_env, of_langgraph, of_pyproject
+from agenteval_tui.agents.finding.framework_finder import finders
 from agenteval_tui.agents.finding.frameworks import SDKS, framework_packages
 from agenteval_tui.agents.finding.model import Findings, FoundAgent, Sign
 from agenteval_tui.agents.finding.node_programs import Package, package_of, programs_of
@@ -18,14 +19,14 @@ from agenteval_tui.agents.finding.python_routes import routes_of
 from agenteval_tui.suites.slugs import slug
 
 _PACKAGES = (*SDKS, "langchain_core", "fastapi", "flask", "quart")
-_ROOT_AGENT = re.compile(rb"^root_agent\b", re.M)
 _ORDER = list(Sign)
 
 
 def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
     """The agents of a folder, the best first. Nothing of it is imported or run; the search is bounded in files, their
     size and time. `root` must be a folder."""
-    files = ProjectFiles(root, seconds=seconds)
+    readers = {name: read for finder in finders() for name, read in finder.files.items()}
+    files = ProjectFiles(root, names=readers, seconds=seconds)
     modules = Modules(files)
     python = PythonAgents(modules)
     agents: list[FoundAgent] = []
@@ -34,6 +35,7 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
     paths: list[str] = []
     read: list[Module] = []
     names = "|".join(map(re.escape, (*framework_packages(), *_PACKAGES)))
+    roots = re.compile(rb"^(?:%s)\b" % "|".join(finder.root for finder in finders() if finder.root).encode(), re.M)
     imports = re.compile(rb"^[ \t]*(?:from|import)\s+(?:%s)\b" % names.encode(), re.M)
     for path in files:
         name = path.rpartition("/")[2]
@@ -41,8 +43,8 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
             agents += of_pyproject(files, path, python)
         elif name == "langgraph.json":
             agents += of_langgraph(files, path, python)
-        elif name == "root_agent.yaml":
-            agents += of_adk(files, path)
+        elif name in readers:
+            agents += readers[name](files, path)
         elif name.startswith(".env"):
             agents += of_env(files, path)
         elif name == "package.json":
@@ -54,7 +56,7 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
         elif name.endswith(".py"):
             paths.append(path)
             data = files.text(path)
-            if data is None or not (imports.search(data) or _ROOT_AGENT.search(data)):
+            if data is None or not (imports.search(data) or roots.search(data)):
                 continue
             if (module := modules.get(path)) is not None:
                 read.append(module)
@@ -100,13 +102,10 @@ def _once(agents: list[FoundAgent]) -> list[FoundAgent]:
     """Each once: what is declared wins over the same object that was seen."""
     kept: dict[tuple[str, str], FoundAgent] = {}
     for agent in sorted(agents, key=lambda agent: _ORDER.index(agent.sign)):
-        target = (
-            agent.place
-            if agent.file.endswith("root_agent.yaml")
-            else str(
-                agent.config.get("callable") or agent.config.get("url") or agent.config.get("command") or agent.place
-            )
-        )
+        # What a file says whole is itself, whoever makes an agent of it.
+        is_file = agent.sign is Sign.ROOT and not agent.file.endswith(".py")
+        named = agent.config.get("callable") or agent.config.get("url") or agent.config.get("command")
+        target = agent.place if is_file or not named else str(named)
         kept.setdefault((agent.folder, _in_module(target)), agent)
     return list(kept.values())
 

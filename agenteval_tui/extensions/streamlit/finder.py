@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from agenteval_tui.agents.finding.fields import MESSAGE_FIELDS
+from agenteval_tui.agents.finding.framework_finder import FrameworkFinder
 from agenteval_tui.agents.finding.model import FoundApp
 from agenteval_tui.agents.finding.python_module import Module, Modules, keyword, source_of
 from agenteval_tui.suites.slugs import slug
@@ -37,7 +38,7 @@ class _Widget(Struct, frozen=True):
     """What it is bound to; "" for nothing."""
 
 
-def find_app(modules: Modules, module: Module) -> FoundApp | None:
+def _app(modules: Modules, module: Module) -> FoundApp | None:
     """How the app in a module is asked; None where it has no field for a prompt."""
     widgets = sorted(_widgets(modules, module), key=lambda widget: widget.line)
     keys = {widget.label: variable for widget in widgets if (variable := _key_variable(module, widget))}
@@ -139,3 +140,6 @@ def _examples(modules: Modules, module: Module, prompt: _Widget) -> tuple[str, .
     texts = (modules.text(module, keyword(prompt.call, name)) for name in ("value", "placeholder"))
     examples = (re.sub(r"^(?:e\.?g\.?|for example)[.,:]*\s*", "", text.strip(), flags=re.I) for text in texts)
     return tuple(text for text in examples if text.count(" ") > 2 and not _INVITATION.match(text))
+
+
+FINDER = FrameworkFinder(framework="Streamlit", app=_app)
