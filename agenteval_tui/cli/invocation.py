@@ -16,7 +16,7 @@ from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.suites.projects import projects_open, shows_all
+from agenteval_tui.suites.projects import ALL_BY_ENVIRONMENT, projects_open, shows_all
 
 if TYPE_CHECKING:
     from agenteval_tui.history.references import References
@@ -95,30 +95,13 @@ class Invocation(Struct):
     @property
     def option_for_all(self) -> str:
         """What makes this verb look in all projects: its option, or a variable for those that have none."""
-        from agenteval_tui.history.references import ALL  # as in `store`
-
         context = click.get_current_context(silent=True)  # none in what serves many, over MCP say
         has_option = context is not None and any(_ALL_PROJECTS in param.opts for param in context.command.params)
-        return _ALL_PROJECTS if has_option else ALL
+        return _ALL_PROJECTS if has_option else ALL_BY_ENVIRONMENT
 
     def why_nothing(self, store: Store) -> str:
-        """Where nothing has run, and where this project has nothing but others have: a sentence that says so, and what
-        to do next. Else ""."""
-        # As in `store`.
-        from agenteval_tui.history.errors import NothingRanError
-        from agenteval_tui.history.queries import is_empty
-        from agenteval_tui.history.records import RunFilter
-        from agenteval_tui.history.references import nothing_here
-        from agenteval_tui.history.scope import count_elsewhere
-
-        if store.read(is_empty):
-            error = NothingRanError()
-            return f"{error.what}: {error.fix}"
-        projects = self.projects
-        if not projects or store.execution_ids(RunFilter(projects=projects)):
-            return ""
-        many = store.read(lambda c: count_elsewhere(c, projects))
-        return f"{nothing_here(projects, many)}: {self.option_for_all} shows them" if many else ""
+        """See `References.why_nothing`."""
+        return self.references(store).why_nothing()
 
 
 def on_a_terminal() -> bool:

@@ -24,14 +24,13 @@ from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.errors import NothingRanError
 from agenteval_tui.history.execution_names import newest_named
 from agenteval_tui.history.recordings import COUNTED, FORK
-from agenteval_tui.history.records import ExecutionRow, RunRow
+from agenteval_tui.history.records import ExecutionRow, RunFilter, RunRow
 from agenteval_tui.history.scope import count_elsewhere, executions_in, newer_elsewhere, runs_in
 from agenteval_tui.history.search import HistoryQuery, described_executions
 from agenteval_tui.history.store import Store
+from agenteval_tui.suites.projects import ALL_BY_ENVIRONMENT
 
 LAST = "last"
-ALL = "AGENTEVAL_SCOPE=all"
-"""What includes all projects where whoever asks has no option for it."""
 _LISTED = 10  # candidates of an ambiguous reference
 _FAILURES = ("failed", "error")
 _FAILED = f"status IN {_FAILURES}"
@@ -64,7 +63,7 @@ class References(Struct, frozen=True):
     store: Store
     projects: tuple[str, ...] = ()
     say: Callable[[str], None] = _say_nothing
-    option: str = ALL
+    option: str = ALL_BY_ENVIRONMENT
     """What makes whoever asks look in all projects: an option of the command, or this variable."""
 
     def execution(self, reference: str = "") -> ExecutionRow:
@@ -115,6 +114,17 @@ class References(Struct, frozen=True):
         did = "passed" if row.status == "passed" else "did not fail"
         self.say(f"the newest run of {row.test_id} {did}: this is run {failed.id}, the newest that failed")
         return failed
+
+    def why_nothing(self) -> str:
+        """Where nothing has run, and where these projects have nothing but others have: a sentence that says so, and
+        what to do next. Else ""."""
+        if self.store.read(queries.is_empty):
+            error = NothingRanError()
+            return f"{error.what}: {error.fix}"
+        if not self.projects or self.store.execution_ids(RunFilter(projects=self.projects)):
+            return ""
+        many = self.store.read(lambda connection: count_elsewhere(connection, self.projects))
+        return f"{nothing_here(self.projects, many)}: {self.option} shows them" if many else ""
 
     def either(self, reference: str = "") -> ExecutionRow | RunRow:
         """An execution or a run; the newest run of a test; `last` or nothing: the newest execution."""

@@ -15,6 +15,8 @@ SAMPLES = "sample suites"
 """The project of the suites that ship with the program, wherever that is installed."""
 SCOPE = "AGENTEVAL_SCOPE"
 """The variable of the environment that says `all` where every project is to be shown from the start."""
+ALL_BY_ENVIRONMENT = f"{SCOPE}=all"
+"""What includes all projects where whoever asks has no option for it."""
 
 
 def project_of_folder(folder: Path) -> str:

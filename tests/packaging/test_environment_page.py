@@ -37,6 +37,7 @@ NOT_VARIABLES = frozenset(
         "HEAD",
         "PIL",  # of git: what is checked out
         "MZ",  # a program of Windows begins with it
+        "SC_CLK_TCK",  # of os.sysconf
         *("MODULE_NOT_FOUND", "ERR_MODULE_NOT_FOUND", "SOURCE"),  # Node's codes, and a mark in code for Node
         "LLM",  # how classes that adapt a model are called
         "PRODUCTION",  # a value of LITELLM_MODE
