@@ -38,7 +38,7 @@ def ran_in(path: Path) -> str:
     return next(line.removeprefix("name: ") for line in path.read_text("utf-8").splitlines() if line.startswith("name"))
 
 
-@pytest.mark.parametrize("verb", ["run", "validate", "audit"])
+@pytest.mark.parametrize("verb", ["run", "validate"])
 def test_a_test_that_the_file_does_not_have_is_said_with_the_nearest(cli, suite: Path, verb: str) -> None:
     result = cli(verb, f"{suite}::goodd")
     assert result.code == 2

@@ -7,8 +7,17 @@ from typing import Any
 
 import pytest
 
-NAMED = ("compare", "label", "why", "show", "suggest", "causes", "export", "make-test", "report", "share", "stats")
+from agenteval_tui.cli.verbs import find_verb
+from agenteval_tui.core import entry_points
+
+NAMED = ("compare", "label", "why", "show", "causes", "export", "make-test", "report", "stats")
 """Verbs that take a run, an execution or a test by its name."""
+OF_EXTENSIONS = tuple(
+    verb
+    for verb in entry_points.own(entry_points.COMMANDS)
+    if (command := find_verb(verb)) is not None
+    and any(argument.name in ("reference", "what") for argument in command.params)
+)
 MORE = {
     "label": ("passed",),
     "export": ("--format", "openai"),
@@ -26,7 +35,7 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(
     "verb",
-    [*NAMED, "blame", "fork", "shrink", "resume", "open", "judge-report", "triage"],
+    [*NAMED, *OF_EXTENSIONS, "fork", "resume", "open", "judge-report", "triage"],
 )
 def test_a_name_is_not_called_unknown_where_nothing_has_run(cli: Any, tmp_path: Path, verb: str) -> None:
     names = ("a", "b") if verb == "compare" else ("abcd",)

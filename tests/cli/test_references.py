@@ -165,11 +165,11 @@ def test_without_a_failure_or_a_run_it_is_said(cli: Any, tmp_path: Path) -> None
     assert "E1-000" in cli("why", "last", "--db", db).out
 
 
-def test_run_validate_and_audit_take_the_current_folder(cli: Any, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_and_validate_take_the_current_folder(cli: Any, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     empty = suite.parent / "empty"
     empty.mkdir()
     monkeypatch.chdir(empty)
-    for verb in ("run", "validate", "audit"):
+    for verb in ("run", "validate"):
         refused = cli(verb)
         assert refused.code == 2
         assert "there are no suites in the current folder" in refused.err

@@ -8,12 +8,22 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
 from agenteval_tui.cli import main as cli_main
-from agenteval_tui.cli.verbs import own_verbs
+from agenteval_tui.cli.declared_options import FiniteNumber
+from agenteval_tui.cli.verbs import all_verbs, find_verb, own_verbs
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
+COMMANDS = {verb: command for verb in all_verbs() if (command := find_verb(verb)) is not None}
+OPTIONS = [
+    (verb, option)
+    for verb, command in COMMANDS.items()
+    for option in command.params
+    if isinstance(option, click.Option)
+]
+"""The options of all verbs, those of extensions too."""
 
 
 def one_sentence(text: str) -> str:
@@ -63,9 +73,9 @@ def test_a_bad_number(cli, suite: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["", " ", "..", "a..b", "9" * 400, "300.1.1.1", "nobody.invalid"])
-@pytest.mark.parametrize("words", [("listen",), ("serve", "--port", "0")])
-def test_a_host_that_this_machine_is_not(cli, words: tuple[str, ...], host: str) -> None:
-    result = cli(*words, f"--host={host}")
+@pytest.mark.parametrize("verb", [verb for verb, option in OPTIONS if option.name == "host"])
+def test_a_host_that_this_machine_is_not(cli, verb: str, host: str) -> None:
+    result = cli(verb, "--port=0", f"--host={host}")
     assert result.code == 3
     assert "no address of this machine has this name" in one_sentence(result.err)
 
@@ -74,12 +84,11 @@ def test_a_host_that_this_machine_is_not(cli, words: tuple[str, ...], host: str)
 @pytest.mark.parametrize(
     "words",
     [
-        ("record", "--max-cost"), ("record", "--pace"), ("replay", "--max-cost"), ("listen", "--quiet-after"),
-        ("listen", "--patience"), ("fork", "--max-cost"), ("blame", "--max-cost"), ("shrink", "--max-cost"),
-        ("shrink", "--rate"), ("run", "--max-cost"), ("run", "--max-time"), ("run", "--timeout"),
-        ("run", "--fail-under"), ("resume", "--max-cost"), ("mcp", "--max-cost"), ("share", "--max-mb"),
+        ("run", "--fail-under"),
+        ("run", "--max-time"),
+        *((verb, option.opts[0]) for verb, option in OPTIONS if isinstance(option.type, FiniteNumber)),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_number_limits_nothing(cli, words: tuple[str, str], number: str) -> None:
     verb, option = words
     result = cli(verb, f"{option}={number}")

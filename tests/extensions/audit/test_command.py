@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 VACUOUS = """
       - name: Any tool will do
         prototype_class: ToolResponse
@@ -45,3 +47,16 @@ def test_wrong_use(cli, tmp_path: Path) -> None:
     result = cli("audit", broken)
     assert result.code == 2
     assert "broken.suite.yaml:1" in result.err
+
+
+def test_a_test_that_the_file_does_not_have_is_said_with_the_nearest(cli, suite: Path) -> None:
+    result = cli("audit", f"{suite}::goodd")
+    assert result.code == 2
+    assert f"{suite}: there is no test 'goodd' (did you mean {suite}::good?)" in result.err
+
+
+def test_the_current_folder_is_audited(cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = cli("audit")
+    assert refused.code == 2
+    assert "there are no suites in the current folder" in refused.err
