@@ -22,7 +22,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from agenteval_tui.formats.importers.recording import Recording
 from msgspec import Struct
 
 from agenteval_tui.analysis.blame.data_flow import call_steps
@@ -35,6 +34,7 @@ from agenteval_tui.core.numbers import percent_interval
 from agenteval_tui.extensions.multi_agent import importer as multi_agent
 from agenteval_tui.extensions.tau_bench import importer as tau_bench
 from agenteval_tui.formats.importers.derived_criteria import DerivedGrader
+from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.formats.stream.json_stream import JsonElement
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.grading.results import CriterionResult
