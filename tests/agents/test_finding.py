@@ -394,6 +394,44 @@ def test_routes_of_routers_that_an_app_includes(tmp_path: Path) -> None:
     assert "app.main:app" in agent.services["server"]["command"]
 
 
+@pytest.mark.parametrize("package", ["flask", "quart"])
+def test_routes_of_blueprints_and_of_apps_that_a_function_makes(tmp_path: Path, package: str) -> None:
+    name = package.title()
+    files = {
+        "src/shop/__init__.py": f"from {package} import {name}\ndef create_app(config=None):\n"
+        f"    app = {name}(__name__)\n    from . import chat\n    app.register_blueprint(chat.bp)\n"
+        "    app.register_blueprint(chat.old, url_prefix='/v1')\n"
+        "    @app.post('/ask')\n    def ask():\n        return {'answer': request.json['question']}\n"
+        "    return app\n",
+        "src/shop/chat.py": f"from {package} import Blueprint, request\n"
+        "bp = Blueprint('chat', __name__, url_prefix='/chat')\nold = Blueprint('old', __name__, url_prefix='/old')\n"
+        "@bp.post('/now')\nasync def now():\n    return (await request.get_json())['message']\n"
+        "@old.route('/then', methods=['POST'])\ndef then():\n    return request.get_json()['message']\n",
+        # A server can't make it, and this one is not what the function returns.
+        "other.py": f"from {package} import {name}\ndef create_app(config):\n    app = {name}(__name__)\n"
+        "    @app.post('/never')\n    def never():\n        return request.json['question']\n    return app\n",
+        "another.py": f"from {package} import {name}\ndef run():\n    app = {name}(__name__)\n"
+        "    @app.post('/never')\n    def never():\n        return request.json['question']\n    app.run()\n",
+    }
+    agents = agents_of(tmp_path, files)
+    base = "http://127.0.0.1:5000"
+    assert {agent.config["url"] for agent in agents} == {f"{base}/ask", f"{base}/chat/now", f"{base}/v1/then"}
+    for agent in agents:
+        assert agent.services["server"]["command"][1:5] == ["-m", package, "--app", "src/shop/__init__.py:create_app"]
+
+
+def test_an_app_of_fastapi_that_a_function_makes(tmp_path: Path) -> None:
+    files = {
+        "main.py": "from fastapi import FastAPI\nfrom api import router\ndef build():\n    app = FastAPI()\n"
+        "    app.include_router(router, prefix='/v1')\n    return app\n",
+        "api.py": "from fastapi import APIRouter\nfrom pydantic import BaseModel\nrouter = APIRouter(prefix='/chat')\n"
+        "class Ask(BaseModel):\n    message: str\n@router.post('/ask')\nasync def ask(body: Ask): ...\n",
+    }
+    agent = only(tmp_path, files)
+    assert agent.config["url"] == "http://127.0.0.1:8000/v1/chat/ask"
+    assert agent.services["server"]["command"][1:] == ["-m", "uvicorn", "main:build", "--port", "8000", "--factory"]
+
+
 def test_programs_of_node(tmp_path: Path) -> None:
     files = {
         "package.json": '{"scripts": {"dev": "tsx watch src/server.ts", "chat": "npx tsx src/chat.ts"},'

@@ -1,9 +1,9 @@
-"""Routes of FastAPI, Flask and Starlette that take a message."""
+"""Routes of FastAPI, Flask and Quart that take a message."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -14,36 +14,64 @@ from agenteval_tui.agents.finding.python_agents import python_of
 from agenteval_tui.agents.finding.python_module import Function, Module, Modules, keyword, returns_dicts, source_of
 
 _APPS = {"fastapi.FastAPI": "FastAPI", "flask.Flask": "Flask", "quart.Quart": "Quart"}
-_ROUTER = "fastapi.APIRouter"
+_ROUTERS = {"fastapi.APIRouter": "prefix", "flask.Blueprint": "url_prefix", "quart.Blueprint": "url_prefix"}
+"""What has routes and is included in an app, and by which argument it says where."""
+_INCLUDE = ("include_router", "register_blueprint")
 _MOST_INCLUDED = 6  # routers in routers
-_DEFAULT_PORT = {"FastAPI": 8000, "Flask": 5000, "Quart": 5000, "Starlette": 8000}
+_DEFAULT_PORT = {"FastAPI": 8000, "Flask": 5000, "Quart": 5000}
 
 
 def routes_of(modules: Modules, module: Module) -> Iterator[FoundAgent]:
     """The routes of a module that take a message by POST."""
-    apps = {
-        name: _APPS[module.qualified(value.func)]
-        for name, value in module.values.items()
-        if isinstance(value, ast.Call) and module.qualified(value.func) in _APPS
-    }
-    for app, framework in apps.items():
-        served = _App(module, app, framework)
-        yield from _routes_on(modules, served, module, app, "")
-        if framework == "FastAPI":
-            yield from _included(modules, served, module, app, "", 0)
+    for app in _apps(module):
+        yield from _routes_on(modules, app, module, app.variable, "", app.functions)
+        yield from _included(modules, app, module, app.variable, "", 0)
 
 
 class _App(Struct, frozen=True):
-    """What a server runs: the module that has it, and its name there."""
+    """What a server runs. `name` is its name in the module: the app's, or that of the factory that makes it."""
 
     module: Module
     name: str
     framework: str
+    variable: str
+    """What the app is called where its routes are."""
+    functions: tuple[Function, ...]
+    """Those that may be routes on it."""
+
+    @property
+    def is_made(self) -> bool:
+        """Whether a function makes it."""
+        return self.name != self.variable
 
 
-def _routes_on(modules: Modules, app: _App, module: Module, owner: str, prefix: str) -> Iterator[FoundAgent]:
+def _apps(module: Module) -> Iterator[_App]:
+    for name, value in module.values.items():
+        if framework := _framework(module, value):
+            yield _App(module, name, framework, name, tuple(module.functions.values()))
+    for factory in module.functions.values():
+        if len(factory.args.args) > len(factory.args.defaults):
+            continue  # a server can't call it
+        nested = [node for node in ast.walk(factory) if node is not factory]
+        returned = {
+            node.value.id for node in nested if isinstance(node, ast.Return) and isinstance(node.value, ast.Name)
+        }
+        for node in nested:
+            if isinstance(node, ast.Assign) and (framework := _framework(module, node.value)):
+                names = {target.id for target in node.targets if isinstance(target, ast.Name)} & returned
+                inside = tuple(part for part in nested if isinstance(part, Function))
+                yield from (_App(module, factory.name, framework, name, inside) for name in names)
+
+
+def _framework(module: Module, value: ast.expr) -> str:
+    return _APPS.get(module.qualified(value.func), "") if isinstance(value, ast.Call) else ""
+
+
+def _routes_on(
+    modules: Modules, app: _App, module: Module, owner: str, prefix: str, functions: Iterable[Function]
+) -> Iterator[FoundAgent]:
     """The routes on an app or a router with this name in a module."""
-    for function in module.functions.values():
+    for function in functions:
         for decorator in function.decorator_list:
             route = _route(decorator)
             if route is not None and route[0] == owner and "{" not in route[1] and "<" not in route[1]:
@@ -56,22 +84,23 @@ def _included(modules: Modules, app: _App, module: Module, owner: str, prefix: s
     """The routes on routers that an app or a router includes."""
     for call in module.calls if depth < _MOST_INCLUDED else ():
         func = call.func
-        if not (isinstance(func, ast.Attribute) and func.attr == "include_router" and call.args):
+        if not (isinstance(func, ast.Attribute) and func.attr in _INCLUDE and call.args):
             continue
         if not isinstance(func.value, ast.Name) or func.value.id != owner:
             continue
         place = modules.value(module, call.args[0])
         inside, router = place if place is not None else (module, None)
-        if not isinstance(router, ast.Call) or inside.qualified(router.func) != _ROUTER:
+        if not isinstance(router, ast.Call) or (where_said := _ROUTERS.get(inside.qualified(router.func))) is None:
             continue
         names = [name for name, value in inside.values.items() if value is router]  # chat_router = r = APIRouter()
-        prefixes = [keyword(call, "prefix"), keyword(router, "prefix")]
-        parts = [modules.text(where, node) for where, node in zip((module, inside), prefixes, strict=True) if node]
+        prefixes = [(module, keyword(call, where_said)), (inside, keyword(router, where_said))]
+        parts = [modules.text(where, node) for where, node in prefixes if node]
         if not all(parts):
             continue  # where it is served is not written as a text
-        whole = prefix + "".join(parts)
+        # A blueprint is where it is registered, or else where it says itself.
+        whole = prefix + "".join(parts if where_said == "prefix" else parts[:1])
         for name in names:
-            yield from _routes_on(modules, app, inside, name, whole)
+            yield from _routes_on(modules, app, inside, name, whole, inside.functions.values())
             yield from _included(modules, app, inside, name, whole, depth + 1)
 
 
@@ -112,10 +141,11 @@ def _agent(
     python = python_of(files.root, folder)
     if framework == "FastAPI":
         words = [python, "-m", "uvicorn", f"{place[1]}:{app.name}", "--port", str(port)]
-        if place[0]:
-            words += ["--app-dir", place[0]]
+        words += ["--factory"] if app.is_made else []
+        words += ["--app-dir", place[0]] if place[0] else []
     else:
-        words = [python, "-m", framework.lower(), "--app", own, "run", "--port", str(port)]
+        served = f"{own}:{app.name}" if app.is_made else own
+        words = [python, "-m", framework.lower(), "--app", served, "run", "--port", str(port)]
     name = agent_name(path.strip("/").replace("/", "-") or function.name, module.path, files.root)
     return FoundAgent(
         sign=Sign.ROUTE,
