@@ -95,13 +95,15 @@ class FoundAgent(Struct, frozen=True, kw_only=True):
 
 class FoundApp(Struct, frozen=True, kw_only=True):
     """How an app is asked. `input`: as the agent's option (None: the app has one field for messages); `prompts`:
-    examples that the app gives; `line` and `source`: the field for the prompt."""
+    examples that the app gives; `line` and `source`: the field for the prompt; `is_chat`: it answers messages, even if
+    its file asks no model."""
 
     framework: str
     line: int
     source: str
     input: Mapping[str, Any] | None = None
     prompts: tuple[str, ...] = ()
+    is_chat: bool = False
 
 
 class SearchExtent(Document, frozen=True, kw_only=True):

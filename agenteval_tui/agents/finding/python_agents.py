@@ -464,10 +464,10 @@ class PythonAgents:
     def _app(self, module: Module, library: str = "") -> FoundAgent | None:
         """The app in a module that asks a model or makes an agent; None where it is none, or can't be asked."""
         package = next((name for name in map(_top, module.imports.values()) if name in self._apps), None)
-        if package is None or not (library or self._asked_of(module) or self._made_in(module)):
+        if package is None:
             return None
         app = self._apps[package](self._modules, module)
-        if app is None:
+        if app is None or not (app.is_chat or library or self._asked_of(module) or self._made_in(module)):
             return None
         files = self._modules.files
         folder = files.project_of(module.path)

@@ -118,7 +118,7 @@ class PythonOptions(AgentOptions):
 
     callable: str = Field(
         description="package.module:name or path/to/file.py:name: a function, or an agent object; or path/to/app.py: a "
-        "Streamlit app."
+        "Streamlit or Chainlit app."
     )
     path: list[str] = Field(
         default_factory=list,
