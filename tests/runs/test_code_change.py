@@ -55,6 +55,8 @@ def answer(prompt):
     messages += [{"role": "assistant", "content": first}, {"role": "user", "content": "Shout it."}]
     return ask(messages).lower()
 """
+ASKS_NOBODY = "def answer(prompt): return prompt"
+"""Of programs that are run again and again: to import a client of HTTP would take longest."""
 SUITE = """
 name: Echo
 agent: echo
@@ -771,7 +773,7 @@ async def test_a_file_that_the_runs_write_themselves_is_left_alone(
         "    time.sleep(0.05)\n    if os.path.exists('stop'): break\nprint(agent.answer(sys.stdin.read()))",
     )
     project.write("stop", "")
-    await project.record()
+    await project.record(agent=ASKS_NOBODY)
     (project.folder / "stop").unlink()
     watched = watching()
     await watched.until(lambda: any(isinstance(event, Ignored) for event in watched.events))
@@ -793,7 +795,7 @@ async def test_a_source_of_a_built_program_counts_when_it_is_built(
     source = "import sys\nsys.path.insert(0, '.')\nimport agent\nprint(agent.answer(sys.stdin.read()))\n"
     project.write("src/run.ts", "the source")
     project.write("dist/run.js", source)
-    await project.record()
+    await project.record(agent=ASKS_NOBODY)
     watched = watching()
     await watched.change(1)
     project.write("src/run.ts", "the source of another program")
@@ -830,7 +832,7 @@ async def test_what_the_runs_of_a_program_write_at_their_end_is_no_save(
     )
     source = f"import sys, agent, time\nprint(agent.answer(sys.stdin.read()))\n{WRITES.strip().replace('PATH', path)}\n"
     project.write("run.py", source)
-    await project.record()
+    await project.record(agent=ASKS_NOBODY)
     watched = watching()
     await watched.until(lambda: any(isinstance(event, Ignored) for event in watched.events))
     (ignored,) = [event.file for event in watched.events if isinstance(event, Ignored)]
@@ -853,7 +855,7 @@ async def test_a_person_who_saves_often_while_runs_are_made_is_not_taken_for_the
     source += "print(agent.answer(sys.stdin.read()))\n"
     project.write("run.py", source)
     project.write("go", "")
-    await project.record()
+    await project.record(agent=ASKS_NOBODY)
     (project.folder / "go").unlink()
     watched = watching()
     for number in range(1, 7):
@@ -874,7 +876,7 @@ async def test_a_file_that_a_person_saves_between_two_checks_is_watched_again(
     writes = WRITES.strip().replace("PATH", "'state.json'")
     source = f"import sys, agent, time\nprint(agent.answer(sys.stdin.read()))\n{writes}\n"
     project.write("run.py", source)
-    await project.record()
+    await project.record(agent=ASKS_NOBODY)
     watched = watching()
     state = str(project.folder / "state.json")
     await watched.until(lambda: Ignored(file=state) in watched.events)
