@@ -16,6 +16,7 @@ from typing import Any
 
 import prestarted
 import pytest
+from plain_client import POST
 from scripted import Answer, Request, ScriptedServer
 from threaded import serving
 
@@ -32,16 +33,16 @@ from agenteval_tui.runs.recorded_program import program_text
 from agenteval_tui.runs.unfinished_recording import UnfinishedRecording
 
 # An agent with no package at all: it starts in a tenth of the time of one with a client.
-PROGRAM = """\
-import json, os, sys, time, urllib.request, urllib.error
+PROGRAM = (
+    POST
+    + """\
+import sys, time
 def ask(messages):
     body = {"model": "m", "messages": messages, "user": str(time.time())}
-    request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps(body).encode(),
-        {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]})
-    try:
-        return json.load(urllib.request.urlopen(request))["choices"][0]["message"]
-    except urllib.error.HTTPError as error:
-        sys.exit(json.load(error)["error"]["message"])
+    status, reply = post("chat/completions", body, authorization="Bearer " + os.environ["OPENAI_API_KEY"])
+    if status == 200:
+        return reply["choices"][0]["message"]
+    sys.exit(reply["error"]["message"])
 said = [{"role": "system", "content": "now: %s" % time.time_ns()}, {"role": "user", "content": sys.argv[1]}]
 while True:
     said.append(ask(said))
@@ -51,6 +52,7 @@ while True:
         break
 print("the answer:", said[-1]["content"])
 """
+)
 SUITE = """\
 name: Orders
 agent: none
@@ -735,8 +737,8 @@ def test_a_replay_that_ends_early_or_asks_nothing_is_not_called_unchanged(cli: A
 def test_a_replay_of_a_recording_with_an_error_says_which_step_it_left_at(
     cli: Any, model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tries = "        if error.code == 429:\n            return ask(messages)\n        sys.exit(json.load(error)"
-    patient = PROGRAM.replace("        sys.exit(json.load(error)", tries).replace("time.time_ns()", "0")
+    tries = "    if status == 429:\n        return ask(messages)\n    sys.exit(reply"
+    patient = PROGRAM.replace("    sys.exit(reply", tries).replace("time.time_ns()", "0")
     (tmp_path / "agent.py").write_text(patient, "utf-8")
     busy = iter([True])
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import astuple, replace
+from plain_client import POST
 from scripted import Answer as Reply
 from scripted import Request
 from threaded import serving
@@ -327,13 +328,12 @@ tests:
         config_uxon: '{"metrics": [{"type": "TextMatch", "contains": "whale"}]}'
 """
 PLANTED = "planted-key-0001"
-ASK = """
-import json, os, sys, urllib.request
-said = [{"role": one["role"], "content": one["content"]} for one in json.load(sys.stdin)["messages"]]
+ASK = f"""{POST}
+import sys
+said = [{{"role": one["role"], "content": one["content"]}} for one in json.load(sys.stdin)["messages"]]
 for _ in range(3):
-    body = json.dumps({"model": "m", "messages": said}).encode()
-    made = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body)
-    said += [json.load(urllib.request.urlopen(made))["choices"][0]["message"], {"role": "tool", "content": "x"}]
+    _, reply = post("chat/completions", {{"model": "m", "messages": said}})
+    said += [reply["choices"][0]["message"], {{"role": "tool", "content": "x"}}]
 print("done")
 """
 

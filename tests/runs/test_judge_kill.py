@@ -16,6 +16,7 @@ from typing import Any
 
 import prestarted  # type: ignore[import-not-found]
 import pytest
+from plain_client import POST
 from scripted import Answer, Request  # type: ignore[import-not-found]
 from threaded import serving  # type: ignore[import-not-found]
 
@@ -81,13 +82,11 @@ def test_answers_of_a_judge_that_came_before_a_kill_are_not_asked_for_again(tmp_
         assert stored(db) == 3
 
 
-PROGRAM = """\
-import json, os, urllib.request
-said = [{"role": "user", "content": "Where is it?"}]
+PROGRAM = f"""{POST}
+said = [{{"role": "user", "content": "Where is it?"}}]
 for _ in range(2):
-    request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions",
-                                     json.dumps({"model": "gpt-4o", "messages": said}).encode())
-    said.append(json.load(urllib.request.urlopen(request))["choices"][0]["message"])
+    _, reply = post("chat/completions", {{"model": "gpt-4o", "messages": said}})
+    said.append(reply["choices"][0]["message"])
 """
 PRICED = {"input": 1000, "output": 0}  # a dollar for a thousand tokens
 

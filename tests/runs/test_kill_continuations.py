@@ -21,6 +21,7 @@ from typing import Any
 
 import prestarted  # type: ignore[import-not-found]
 import pytest
+from plain_client import POST
 from scripted import Answer, Request  # type: ignore[import-not-found]
 from threaded import serving  # type: ignore[import-not-found]
 
@@ -48,13 +49,12 @@ tests:
         prototype_class: TextResponse
         config_uxon: '{"metrics": [{"type": "TextMatch", "contains": "whale"}]}'
 """
-ASK = """
-import json, os, sys, urllib.request
-said = [{"role": one["role"], "content": one["content"]} for one in json.load(sys.stdin)["messages"]]
+ASK = f"""{POST}
+import sys
+said = [{{"role": one["role"], "content": one["content"]}} for one in json.load(sys.stdin)["messages"]]
 for _ in range(3):
-    body = json.dumps({"model": "m", "messages": said}).encode()
-    made = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body)
-    said += [json.load(urllib.request.urlopen(made))["choices"][0]["message"], {"role": "tool", "content": "x"}]
+    _, reply = post("chat/completions", {{"model": "m", "messages": said}})
+    said += [reply["choices"][0]["message"], {{"role": "tool", "content": "x"}}]
 print("done")
 """
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plain_client import POST
 from scripted import Answer, Request, ScriptedServer
 from threaded import serving
 
@@ -35,10 +36,9 @@ from agenteval_tui.runs.recorded_program import (
 )
 from agenteval_tui.runs.recording_request import RecordingRequest
 
-PROGRAM = """\
-import json, os, sys, time, urllib.request
-body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}]}).encode()
-urllib.request.urlopen(urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body)).read()
+PROGRAM = f"""{POST}
+import sys, time
+post("chat/completions", {{"model": "m", "messages": [{{"role": "user", "content": "hi"}}]}})
 if "waits" in sys.argv:
     time.sleep(600)
 """
