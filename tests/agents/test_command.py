@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shlex
+import shutil
 import sys
 from datetime import date
 from pathlib import Path
@@ -120,6 +121,16 @@ async def test_a_text_in_a_text_out(run_agent: Run, tmp_path: Path) -> None:
     assert (await run_agent(config, "you")).transcript.final_output == "ho you from sub\n"
     config = {"kind": "command", "command": "cat | tr a-z A-Z", "shell": True, "input": "text"}
     assert (await run_agent(config, "loud")).transcript.final_output == "LOUD"
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+async def test_a_program_that_waits_for_the_end_of_a_line(run_agent: Run) -> None:
+    code = """
+        const io = require('readline').createInterface({ input: process.stdin, output: process.stdout });
+        io.question('', (question) => console.log('asked: ' + question));
+    """
+    ran = await run_agent(command("node", "-e", code, input="line"), "Where is\nmy order?")
+    assert ran.transcript.final_output.endswith("asked: Where is my order?\n")
 
 
 SAYS_WORDS = "import sys; print(sys.argv[1:], sys.stdin.read())"
@@ -430,7 +441,7 @@ async def test_the_check_says_what_is_there(tmp_path: Path) -> None:
         ({"command": " "}, "`command` is empty"),
         ({"command": "a 'b"}, "can't be split into words"),
         ({"command": ["a"], "shell": True}, "not a list"),
-        ({"command": "a", "input": "xml"}, "option `input` must be 'json', 'text' or 'none'"),
+        ({"command": "a", "input": "xml"}, "option `input` must be 'json', 'text', 'line' or 'none'"),
         ({"command": "a", "timeouts": {"connect": 1}}, "unknown option `timeouts.connect`"),
     ],
 )

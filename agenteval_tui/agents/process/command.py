@@ -358,5 +358,7 @@ def input_of(request: AgentRequest, options: CommandOptions) -> bytes:
         return b""
     if options.input == "text":
         return prompt_of(request).encode("utf-8", "replace")
+    if options.input == "line":
+        return (" ".join(prompt_of(request).splitlines()) + "\n").encode("utf-8", "replace")
     document = request_document(request, options.settings)
     return json.dumps(document, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"

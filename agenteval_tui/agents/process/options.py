@@ -60,10 +60,10 @@ class CommandOptions(AgentOptions):
     shell: bool = Field(False, description="true: `command` is a text for /bin/sh, with pipes and variables.")
     cwd: str = Field(".", description="The folder to run in, relative to the suite's folder and inside it.")
     env: Environment
-    input: Literal["json", "text", "none"] = Field(
+    input: Literal["json", "text", "line", "none"] = Field(
         "json",
-        description="json: the request as one JSON document; text: the last user message alone; none: nothing. "
-        "Default with `{{prompt}}` in `command`: none.",
+        description="json: the request as one JSON document; text: the last user message alone; line: the same as one "
+        "line with its end, as a person types it; none: nothing. Default with `{{prompt}}` in `command`: none.",
     )
     output: Literal["auto", "jsonl", "text"] = Field(
         "auto", description="jsonl: one event per line; text: the answer; auto: decide by the first line."
@@ -95,7 +95,7 @@ class CommandOptions(AgentOptions):
         if self.input == "json":
             return None
         return (
-            f"gets only the last prompt (`{'input: text' if self.input == 'text' else 'command'}`)",
+            f"gets only the last prompt (`{'command' if self.input == 'none' else f'input: {self.input}'}`)",
             "use `input: json`, continue a recorded run with `agenteval replay`, or let another agent continue: "
             "`agenteval fork RUN --agent NAME`",
         )
