@@ -434,4 +434,4 @@ def _with_own_ids(tests: list[FirstTest]) -> list[FirstTest]:
 
 def is_own_question(agent: FoundAgent) -> bool:
     """Whether it is a program that may ask its model something of its own: it is not seen where it takes a question."""
-    return agent.sign in (Sign.PROGRAM, Sign.SCRIPT) and agent.config.get("input") == "text"
+    return agent.sign in (Sign.PROGRAM, Sign.SCRIPT) and agent.config.get("input") in ("text", "line")

@@ -1,4 +1,5 @@
-"""Programs and routes in JavaScript and TypeScript that use an AI SDK. The sources are searched, not parsed."""
+"""Programs and routes in JavaScript and TypeScript that use an AI SDK, or ask a model's server by themselves. The
+sources are searched, not parsed."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from typing import Any
 
 from agenteval_tui.agents.finding.arguments import node_words
 from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name, relative
+from agenteval_tui.agents.finding.model_servers import is_recorded, node_client, node_request
 from agenteval_tui.agents.finding.project_files import ProjectFiles
 
 _SDKS = {
@@ -78,6 +80,8 @@ _AT_ONCE = re.compile(
     r"|^for await|\.catch\(console",
     re.M,
 )
+_QUESTION = re.compile(r"\breadline\b[\s\S]*\.question\(")
+_CALLED = re.compile(r"^(\w+)\(", re.M)
 _NOT_RUN = frozenset(("build", "lint", "test", "format", "typecheck", "type-check", "clean", "postinstall", "prepare"))
 _MESSAGES = ("message", "prompt", "query", "question", "input", "text", "content")
 _UI_MESSAGES = [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "{{ prompt }}"}]}]
@@ -97,7 +101,7 @@ import("./FILE").then(async (loaded) => {
 
 
 class Package:
-    """A folder with a package.json that has an AI SDK among its dependencies."""
+    """A folder with a package.json; the root of the search may have none."""
 
     def __init__(self, files: ProjectFiles, path: str, read: Mapping[str, Any]) -> None:
         self.files = files
@@ -126,13 +130,12 @@ class Package:
 
 
 def package_of(files: ProjectFiles, path: str) -> Package | None:
-    """The package of a package.json with an AI SDK."""
+    """The package of a package.json."""
     try:
         read = json.loads(files.text(path) or b"")
     except (ValueError, RecursionError):
         return None
-    package = Package(files, path, read) if isinstance(read, dict) else None
-    return package if package is not None and package.has_sdk else None
+    return Package(files, path, read) if isinstance(read, dict) else None
 
 
 def _library(name: str) -> str:
@@ -151,12 +154,18 @@ def programs_of(package: Package, sources: Sequence[str]) -> Iterator[FoundAgent
             scripts.setdefault(match[3].removeprefix("./"), (name, match))
     count = 0
     for path in sources:
+        if count >= _MOST or package.files.is_late():
+            return
         data = package.files.text(path)
-        if data is None or count >= _MOST:
+        if data is None:
             continue
         text = data.decode("utf-8", "replace")
-        library = next(filter(None, (_library(name) for name in _IMPORT.findall(text))), "")
-        asks = _ASKS.search(text)
+        library, asks = "", None
+        if package.has_sdk:
+            library = next(filter(None, (_library(name) for name in _IMPORT.findall(text))), "")
+            asks = _ASKS.search(text)
+        if not library:
+            library, asks = node_client(text), node_request(text)
         own = relative(path, package.folder)
         if not library or (
             asks is None and own not in scripts and not any(route[1].search(own) for route in _FILE_ROUTES)
@@ -209,8 +218,12 @@ def _agent(
         if script is not None:
             sign = Sign.SCRIPT
         question = node_words(text)
-        task: dict[str, Any] = {"command": [*command, *question]} if question else {"command": command, "input": "text"}
-        config = {"kind": "command", **task, "capture": "model", "answer": "model"}
+        # What `readline` reads counts when its line ends.
+        reads = "line" if _QUESTION.search(text) else "text"
+        task: dict[str, Any] = {"command": [*command, *question]} if question else {"command": command, "input": reads}
+        config = {"kind": "command", **task}
+        if library in _SDKS.values() or is_recorded(text):
+            config.update(capture="model", answer="model")
     return FoundAgent(
         sign=sign,
         name=agent_name(own.rpartition("/")[2].partition(".")[0], path, package.files.root),
@@ -304,7 +317,9 @@ def _service(command: list[str], port: int) -> dict[str, Any]:
 
 def _runs_at_once(text: str) -> bool:
     """Whether a source does something when it is run, and isn't only imported."""
-    return _AT_ONCE.search(text) is not None
+    return _AT_ONCE.search(text) is not None or any(
+        re.search(rf"\basync function {name}\b|\b{name} = async\b", text) for name in _CALLED.findall(text)
+    )
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:

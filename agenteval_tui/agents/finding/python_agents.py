@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import structs
 
-from agenteval_tui.agents.finding import own_words
+from agenteval_tui.agents.finding import model_servers, own_words
 from agenteval_tui.agents.finding.arguments import python_arguments
 from agenteval_tui.agents.finding.fields import (
     ANSWER_FIELDS,
@@ -27,6 +27,7 @@ from agenteval_tui.agents.finding.python_module import (
     Function,
     Module,
     Modules,
+    is_guard,
     keyword,
     needed,
     source_of,
@@ -56,7 +57,10 @@ _ASKS = frozenset(
 
 
 _SERVES = frozenset(
-    ("fastapi", "flask", "quart", "uvicorn", "streamlit", "gradio", "chainlit", "nicegui", "mcp", "fastmcp", "pytest")
+    (
+        *("fastapi", "flask", "quart", "uvicorn", "streamlit", "gradio", "chainlit", "nicegui", "mcp", "fastmcp"),
+        *("pytest", "telegram", "telebot", "aiogram", "discord", "slack_bolt"),
+    )
 )
 """Packages of programs that wait for others, and never answer a question that is asked when they start."""
 
@@ -68,6 +72,7 @@ class PythonAgents:
         self._modules = modules
         self._frameworks = Frameworks(modules)
         self._libraries: dict[str, str] = {}
+        self._clients: dict[str, str] = {}
         self._apps = app_finders()
         starts = ("__main__", *(rf"import\s+{name}\b|from\s+{name}\b" for name in self._apps))
         self._starts = re.compile("|".join(starts).encode())
@@ -86,15 +91,22 @@ class PythonAgents:
         yield from construction
         # Where agents are made, functions mostly only ask them.
         if not objects and not construction:
-            functions = list(self._functions(module))
+            at_once = self._asks_at_once(module)
+            functions = [] if at_once else list(self._functions(module))
             yield from functions
-            if module.is_program() and not functions:
+            if not functions and (at_once or module.is_program()):
                 yield from self._program(module)
 
     def asked(self, read: Sequence[Module], paths: Sequence[str], *, functions: bool) -> Iterator[FoundAgent]:
         """What the project's own code asks in the files `paths`: methods of classes, and `functions` if wanted, in the
         modules `read`."""
-        for call in own_calls(self._modules, read, paths, _asks, functions=functions):
+        read = [module for module in read if not self._asks_at_once(module)]
+        asking = {id(node) for module in read if self._client(module) for node in _scopes(module)}
+
+        def asks(scope: ast.AST) -> bool:
+            return _asks(scope) or (id(scope) in asking and model_servers.sends(scope))
+
+        for call in own_calls(self._modules, read, paths, asks, functions=functions):
             config: dict[str, Any] = {"capture": "model"}
             for option in ("settings", "input", "output"):
                 if value := getattr(call, option):
@@ -345,7 +357,7 @@ class PythonAgents:
         if ask is None or not (is_made or needs_nothing) or len(needed(ask)) != 2 or not _gives(ask):
             return False
         return any(
-            _asks(each)
+            self._asks(module, each)
             or any(
                 isinstance(node, ast.Call) and self._frameworks.maker_of(module, node.func) is not None
                 for node in ast.walk(each)
@@ -395,7 +407,25 @@ class PythonAgents:
         for call in module.calls:
             if (maker := self._frameworks.maker_of(module, call.func)) is not None:
                 return maker.framework
-        return ""
+        return self._client(module)
+
+    def _client(self, module: Module) -> str:
+        """The HTTP client with which it asks a server of models by itself."""
+        if module.path not in self._clients:
+            self._clients[module.path] = model_servers.python_client(module)
+        return self._clients[module.path]
+
+    def _asks_at_once(self, module: Module) -> bool:
+        """Whether to import it is to ask a server of models."""
+        return bool(self._client(module)) and model_servers.asks_at_once(module) is not None
+
+    def _is_recorded(self, module: Module) -> bool:
+        """Whether what it asks is recorded."""
+        return not self._client(module) or model_servers.is_recorded("\n".join(module.strings))
+
+    def _asks(self, module: Module, scope: ast.AST) -> bool:
+        """Whether a model or an agent is asked in a part of a module."""
+        return _asks(scope) or (bool(self._client(module)) and model_servers.sends(scope))
 
     def _functions(self, module: Module) -> Iterator[FoundAgent]:
         library = self._sdk(module)
@@ -406,11 +436,10 @@ class PythonAgents:
                 continue
             missing = [node for node in needed(function) if node.arg not in HISTORY]
             first = missing[0] if len(missing) == 1 else None
-            if first is None or first.arg not in _PROMPTS or not _gives(function) or not _asks(function):
+            if first is None or first.arg not in _PROMPTS or not _gives(function) or not self._asks(module, function):
                 continue
-            yield self._agent(
-                module, name, function, None, Sign.FUNCTION, framework=library, config={"capture": "model"}
-            )
+            config = {"capture": "model"} if self._is_recorded(module) else {}
+            yield self._agent(module, name, function, None, Sign.FUNCTION, framework=library, config=config)
 
     def programs(self, paths: Sequence[str], agents: Sequence[FoundAgent]) -> Iterator[tuple[FoundAgent, set[str]]]:
         """Programs in the files `paths` that ask a model only through other modules of the project, each with the files
@@ -438,12 +467,18 @@ class PythonAgents:
         return not self._apps.keys().isdisjoint(map(_top, module.imports.values()))
 
     def _is_program(self, module: Module) -> bool:
-        return module.is_program() and _SERVES.isdisjoint(map(_top, module.imports.values()))
+        return module.is_program() and self._serves_nobody(module)
+
+    def _serves_nobody(self, module: Module) -> bool:
+        """Whether it waits for nobody else, and needs no terminal."""
+        return _SERVES.isdisjoint(map(_top, module.imports.values())) and not any(
+            module.qualified(call.func) == "os.get_terminal_size" for call in module.calls
+        )
 
     def _asked_of(self, module: Module) -> str:
         """The library whose model a module asks; "" where it asks none."""
         if module.path not in self._libraries:
-            self._libraries[module.path] = self._sdk(module) if any(map(_is_question, module.calls)) else ""
+            self._libraries[module.path] = self._sdk(module) if self._asks(module, module.tree) else ""
         return self._libraries[module.path]
 
     def _parts(self, module: Module) -> Iterator[Module]:
@@ -496,8 +531,8 @@ class PythonAgents:
         library = self._sdk(module)
         if (
             library
-            and self._is_program(module)
-            and any(_is_question(call) or self._calls_agent(module, call) for call in module.calls)
+            and self._serves_nobody(module)
+            and (self._asks(module, module.tree) or any(self._calls_agent(module, call) for call in module.calls))
         ):
             yield self._program_of(module, library)
 
@@ -523,20 +558,20 @@ class PythonAgents:
         instructions = own_words.instructions_of(modules, module, construction.call) if construction else ""
         readme = files.text(f"{folder}/README.md".lstrip("/")) or b""
         arguments = python_arguments(module, readme.decode("utf-8", "replace"))
+        start = next(filter(is_guard, module.tree.body), model_servers.asks_at_once(module))
         return FoundAgent(
             sign=Sign.PROGRAM,
             name=agent_name("main", module.path, files.root),
             framework=library,
             file=module.path,
-            line=_line_of_program(module),
-            source='if __name__ == "__main__":',
+            line=start.lineno if start is not None else 1,
+            source='if __name__ == "__main__":' if start is None or is_guard(start) else source_of(start),
             folder=folder,
             config={
                 "kind": "command",
                 "command": [*python, *words, *arguments.words],
                 **({} if arguments.words else {"input": "text"}),
-                "capture": "model",
-                "answer": "model",
+                **({"capture": "model", "answer": "model"} if self._is_recorded(module) else {}),
             },
             instructions=instructions,
             tools=own_words.tools_of(modules, module, construction.call, "") if construction else (),
@@ -578,13 +613,6 @@ def python_of(root: Any, folder: str) -> str:
         place, up = place.rpartition("/")[0], up + "../"
 
 
-def _line_of_program(module: Module) -> int:
-    for node in module.tree.body:
-        if isinstance(node, ast.If) and "__name__" in ast.dump(node.test):
-            return node.lineno
-    return 1
-
-
 def _source(name: str, node: ast.AST) -> str:
     if isinstance(node, ast.ClassDef):
         return f"class {name}"
@@ -621,6 +649,12 @@ def _is_none(node: ast.expr) -> bool:
 def _top(target: str) -> str:
     """The top-level package of an imported name."""
     return target.partition(".")[0]
+
+
+def _scopes(module: Module) -> Iterator[ast.AST]:
+    """The classes and functions of a module's level."""
+    yield from module.classes.values()
+    yield from module.functions.values()
 
 
 def _asks(scope: ast.AST) -> bool:

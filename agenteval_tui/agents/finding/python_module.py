@@ -82,10 +82,12 @@ class Module:
 
     def is_program(self) -> bool:
         """Whether it has `if __name__ == "__main__"`."""
-        return any(
-            isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and "__name__" in ast.dump(node.test)
-            for node in self.tree.body
-        )
+        return any(map(is_guard, self.tree.body))
+
+
+def is_guard(node: ast.stmt) -> bool:
+    """Whether it is `if __name__ == "__main__"`."""
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and "__name__" in ast.dump(node.test)
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:

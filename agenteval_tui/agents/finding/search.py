@@ -11,6 +11,7 @@ from agenteval_tui.agents.finding.declared import of_compose, of_env, of_langgra
 from agenteval_tui.agents.finding.framework_finder import finders
 from agenteval_tui.agents.finding.frameworks import SDKS, framework_packages
 from agenteval_tui.agents.finding.model import Findings, FoundAgent, Sign
+from agenteval_tui.agents.finding.model_servers import may_ask
 from agenteval_tui.agents.finding.node_programs import Package, package_of, programs_of
 from agenteval_tui.agents.finding.project_files import MOST_SECONDS, ProjectFiles
 from agenteval_tui.agents.finding.python_agents import PythonAgents
@@ -56,7 +57,7 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
         elif name.endswith(".py"):
             paths.append(path)
             data = files.text(path)
-            if data is None or not (imports.search(data) or roots.search(data)):
+            if data is None or not (imports.search(data) or roots.search(data) or may_ask(data)):
                 continue
             if (module := modules.get(path)) is not None:
                 read.append(module)
@@ -64,6 +65,8 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
                 agents += routes_of(modules, module)
         elif not name.endswith((".yaml", ".yml")):
             sources.append(path)
+    if not any(package.folder == "" for package in packages):
+        packages.append(Package(files, "", {}))  # sources without a package.json
     for package in packages:
         others = [other.folder for other in packages if other.folder != package.folder]
         # Of packages within one another the innermost has it.

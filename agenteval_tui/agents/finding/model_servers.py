@@ -1,0 +1,121 @@
+"""Code that asks a model's server by itself, without an SDK: told by the address or the path that it has."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from agenteval_tui.agents.finding.python_module import Module, is_guard
+
+_HOSTS = (
+    r"api\.openai\.com|openrouter\.ai/api|api\.anthropic\.com|generativelanguage\.googleapis\.com|api\.groq\.com"
+    r"|api\.mistral\.ai|api\.deepseek\.com|api\.together\.xyz|api\.x\.ai/|api\.perplexity\.ai|api\.cerebras\.ai"
+    r"|api\.fireworks\.ai|openai\.azure\.com|dashscope\.aliyuncs\.com|open\.bigmodel\.cn|api\.moonshot\.\w+"
+    r"|(?:localhost|127\.0\.0\.1):11434"
+)
+_PATHS = r"/chat/completions\b|/v1/messages\b(?=[\s\S]*anthropic-version)|:(?:stream)?[gG]enerateContent\b"
+_ADDRESS = re.compile(f"{_HOSTS}|{_PATHS}")
+_ADDRESS_BYTES = re.compile(_ADDRESS.pattern.encode())
+_RECORDED = re.compile(rf"{_PATHS}|/v1/messages\b|/responses\b|/completions\b")
+"""A path that the proxy knows."""
+_OLLAMA = ":11434"
+"""The port of Ollama, whose own protocol the proxy does not know."""
+
+_PYTHON = {
+    "requests": "requests",
+    "httpx": "httpx",
+    "aiohttp": "aiohttp",
+    "urllib": "urllib",
+    "urllib3": "urllib3",
+    "http": "http.client",
+}
+_IMPORTS = re.compile(rb"^[ \t]*(?:from|import)\s+(?:[\w., ]+,\s*)?(?:%s)\b" % "|".join(_PYTHON).encode(), re.M)
+_SENDS = frozenset(("post", "request", "stream", "send", "urlopen"))
+_NODE = (
+    ("axios", re.compile(r"""["']axios["']""")),
+    ("undici", re.compile(r"""["']undici["']""")),
+    ("got", re.compile(r"""["']got["']""")),
+    ("superagent", re.compile(r"""["']superagent["']""")),
+    ("https", re.compile(r"\bhttps?\.request\(")),
+    ("fetch", re.compile(r"\bfetch\(")),
+)
+_IN_BROWSER = re.compile(
+    r"\b(?:document|window|chrome|localStorage)\.|[\"'](?:react|vue|svelte|react-native)[\"']|\bexport default \{"
+)
+_WAITS = re.compile(
+    r"[\"'](?:discord\.js|telegraf|grammy|node-telegram-bot-api|whatsapp-web\.js|@slack/bolt|@whiskeysockets/baileys)[\"']"
+)
+
+
+def may_ask(source: bytes) -> bool:
+    """Whether a module in Python, as its source says, has an HTTP client and the address of a server of models."""
+    return _IMPORTS.search(source) is not None and _ADDRESS_BYTES.search(source) is not None
+
+
+def python_client(module: Module) -> str:
+    """The HTTP client with which a module asks a server of models; "" where it asks none."""
+    tops = dict.fromkeys(target.partition(".")[0] for target in module.imports.values())
+    client = next((_PYTHON[top] for top in tops if top in _PYTHON), "")
+    return client if client and any(map(_ADDRESS.search, _code_strings(module))) else ""
+
+
+def sends(scope: ast.AST) -> bool:
+    """Whether a request is sent in it."""
+    return any(
+        isinstance(node, ast.Call)
+        and (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in _SENDS
+        for node in ast.walk(scope)
+    )
+
+
+def asks_at_once(module: Module) -> ast.stmt | None:
+    """The first statement of a module that asks when the module is imported: it sends a request outside of functions,
+    or calls one that does; None: none."""
+    asking = {name for name, function in module.functions.items() if sends(function)}
+    # A function may ask by way of another.
+    for _ in range(3):
+        asking |= {name for name, function in module.functions.items() if asking & _called(function)}
+    statements = (
+        node
+        for node in module.tree.body
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not is_guard(node)
+    )
+    return next((node for node in statements if sends(node) or asking & _called(node)), None)
+
+
+def node_client(text: str) -> str:
+    """The HTTP client with which a program for Node asks a server of models; "" where it asks none, runs in a browser,
+    or waits for messages of others."""
+    if _ADDRESS.search(text) is None or _IN_BROWSER.search(text) or _WAITS.search(text):
+        return ""
+    return next((name for name, pattern in _NODE if pattern.search(text)), "")
+
+
+def node_request(text: str) -> re.Match[str] | None:
+    """Where a program for Node has the address of the server."""
+    return _ADDRESS.search(text)
+
+
+def is_recorded(text: str) -> bool:
+    """Whether the proxy would see what is asked."""
+    return _RECORDED.search(text) is not None or _OLLAMA not in text
+
+
+def _called(scope: ast.AST) -> set[str]:
+    return {node.func.id for node in ast.walk(scope) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+
+
+def _code_strings(module: Module) -> list[str]:
+    """The texts in a module that are no descriptions."""
+    described = {
+        id(node.body[0].value)
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    return [
+        node.value
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in described
+    ]
